@@ -1,0 +1,1 @@
+"""What the four tasks share: paths, columns, reading, writing, metrics, submissions, scores."""

@@ -1,0 +1,147 @@
+"""The answers of students to questions, as columns of small integers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from common import io, schema
+from common.errors import InputError
+
+IntArray = io.IntArray
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers, one row each, as equally long columns; 15.9 million of them take 175 MB.
+
+    Attributes
+    ----------
+    student
+        UserId, int32.
+    question
+        QuestionId, int32.
+    is_correct
+        1 right, 0 wrong, int8.
+    option
+        AnswerValue, the option chosen, 1 to 4, int8; None where it is not known.
+    correct_option
+        CorrectAnswer, the right option, 1 to 4, int8; None where it is not known.
+    """
+
+    student: IntArray
+    question: IntArray
+    is_correct: IntArray
+    option: IntArray | None = None
+    correct_option: IntArray | None = None
+
+    def __len__(self) -> int:
+        """Count the answers."""
+        return len(self.student)
+
+    def take(self, rows: npt.NDArray[np.bool_] | IntArray) -> "Answers":
+        """Give some of the answers.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, or a boolean for every answer.
+        """
+        return Answers(
+            student=self.student[rows],
+            question=self.question[rows],
+            is_correct=self.is_correct[rows],
+            option=None if self.option is None else self.option[rows],
+            correct_option=None if self.correct_option is None else self.correct_option[rows],
+        )
+
+
+def read_answer_table(path: Path, *, options: bool | None = None, ids: bool = True) -> pa.Table:
+    """Read and check a file of answers as a table with the official column names.
+
+    Parameters
+    ----------
+    path
+        CSV with UserId, QuestionId, IsCorrect and, mostly, AnswerId, CorrectAnswer, AnswerValue.
+    options
+        Whether the file must tell the options: True, they must be there; False, they are not
+        even read; None, they are read if they are there.
+    ids
+        Whether to read AnswerId if it is there.
+
+    Raises
+    ------
+    InputError
+        If a value is wrong, a (student, question) pair stands twice, or IsCorrect contradicts the
+        options.
+    """
+    source = io.file_source(path)
+    header = io.read_header(source)
+    columns = [schema.QUESTION_ID, schema.USER_ID, schema.IS_CORRECT]
+    if ids and schema.ANSWER_ID.name in header:
+        columns.insert(2, schema.ANSWER_ID)
+    option_columns = [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
+    if options or (options is None and any(column.name in header for column in option_columns)):
+        columns += option_columns
+    table = io.read_table(source, columns)
+    data = io.to_arrays(table, columns)
+    require_distinct_pairs(source.name, data["UserId"], data["QuestionId"])
+    if "AnswerValue" in data:
+        contradiction = (data["AnswerValue"] == data["CorrectAnswer"]) != data["IsCorrect"]
+        if contradiction.any():
+            row = int(contradiction.argmax())
+            raise InputError(
+                f"{source.name}: row {row + 2}: column 'IsCorrect' is {data['IsCorrect'][row]}, "
+                f"but AnswerValue is {data['AnswerValue'][row]} and CorrectAnswer is "
+                f"{data['CorrectAnswer'][row]} ({int(contradiction.sum())} such rows)"
+            )
+    return table
+
+
+def read_answers(path: Path, *, options: bool | None = None) -> Answers:
+    """Read and check a file of answers into arrays; as `read_answer_table`, without AnswerId."""
+    return as_answers(read_answer_table(path, options=options, ids=False))
+
+
+def as_answers(table: pa.Table) -> Answers:
+    """Give a table with the official column names as `Answers`."""
+
+    def column(name: str) -> IntArray | None:
+        return table[name].to_numpy() if name in table.column_names else None
+
+    return Answers(
+        student=table["UserId"].to_numpy(),
+        question=table["QuestionId"].to_numpy(),
+        is_correct=table["IsCorrect"].to_numpy(),
+        option=column("AnswerValue"),
+        correct_option=column("CorrectAnswer"),
+    )
+
+
+def pair_keys(student: IntArray, question: IntArray) -> npt.NDArray[np.int64]:
+    """Give every (student, question) pair as one number; equal pairs have equal numbers."""
+    return (student.astype(np.int64) << 31) | question
+
+
+def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Find the rows whose key stands in an earlier row already, in order."""
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.empty(0, np.int64)
+    order = np.argsort(keys, kind="stable")
+    return np.sort(order[1:][keys[order[1:]] == keys[order[:-1]]])
+
+
+def require_distinct_pairs(name: str, student: IntArray, question: IntArray) -> None:
+    """Raise `InputError` if a (student, question) pair stands twice in the file of that name."""
+    keys = pair_keys(student, question)
+    repeats = find_repeats(keys)
+    if len(repeats):
+        row = int(repeats[0])
+        first = int(np.flatnonzero(keys == keys[row])[0])
+        raise InputError(
+            f"{name}: row {row + 2} repeats row {first + 2}: UserId {student[row]} and QuestionId "
+            f"{question[row]} ({len(repeats)} repeated rows), expected each pair once"
+        )

@@ -1,0 +1,164 @@
+"""The command line that all scripts share: the same flags, the same errors, the same exit codes."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from common import layout
+from common.errors import InputError
+
+
+def run(main: Callable[[], None]) -> NoReturn:
+    """Run a script's main function; turn the user's mistakes into one line and exit code 2.
+
+    Parameters
+    ----------
+    main
+        The script. It raises `InputError` for a fault in the input; an `OSError` (a full disk, a
+        folder that may not be written) is the user's to mend as well. Any other exception is a
+        fault of the script and shows its traceback.
+    """
+    # So that a polite kill removes half-written files too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        main()
+    except InputError as error:
+        _stop(str(error))
+    except OSError as error:
+        _stop(f"{error.filename or 'writing a file'}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
+
+
+def _stop(message: str) -> NoReturn:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
+
+
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make a parser whose help is the script's own docstring."""
+    return argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+
+
+def show(path: Path) -> str:
+    """Show a path shortly: seen from the kit's folder if it lies in there."""
+    return str(path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path)
+
+
+def share(text: str) -> float:
+    """Read a share between 0 and 1, both exclusive, from the command line."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def seed(text: str) -> int:
+    """Read a seed, a whole number of at least 0, from the command line."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Where a local split reads and writes."""
+
+    train: Path
+    output_dir: Path
+    seed: int
+
+
+def split_options(doc: str | None, train_name: str) -> SplitOptions:
+    """Read the flags of a `local_data_split.py`.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring.
+    train_name
+        Default name of the training file.
+    """
+    p = parser(doc)
+    p.add_argument(
+        "--input_dir", type=Path, default=layout.TRAIN_DIR, help="default data/train_data"
+    )
+    p.add_argument("--train_data", default=train_name, help=f"default {train_name}")
+    p.add_argument(
+        "--output_dir", type=Path, default=layout.TEST_INPUT_DIR, help="default data/test_input"
+    )
+    p.add_argument("--seed", type=seed, default=0, help="another seed, another split (default 0)")
+    options = p.parse_args()
+    return SplitOptions(options.input_dir / options.train_data, options.output_dir, options.seed)
+
+
+@dataclass(frozen=True)
+class SampleModelPaths:
+    """Where a sample model reads and writes."""
+
+    train: Path
+    template: Path
+    output: Path
+
+
+def sample_model_parser(doc: str | None, task: int) -> argparse.ArgumentParser:
+    """Make the parser of a sample model of task 1, 2 or 3; a model adds its own flags to it.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring.
+    task
+        Number of the task.
+    """
+    train, template = _default_names(task)
+    output = layout.submission_name(task)
+    p = parser(doc)
+    p.add_argument("--input_dir", type=Path, help="default data/train_data")
+    p.add_argument("--train_data", default=train, help=f"default {train}")
+    p.add_argument("--submission_template_dir", type=Path, help="default submission_templates")
+    p.add_argument("--submission_template_file", help=f"default {template}")
+    p.add_argument("--output_dir", type=Path, help="default submissions")
+    p.add_argument("--output_file", help=f"default {output}; the zip lies beside it")
+    if task in (1, 2):
+        p.add_argument(
+            "--local",
+            action="store_true",
+            help="use the local split: defaults become data/test_input, "
+            f"{layout.LOCAL_TEMPLATE_TASK_1_2}, data/test_output and "
+            f"{layout.local_submission_name(task)}",
+        )
+    return p
+
+
+def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPaths:
+    """Put together the paths from the flags of `sample_model_parser`."""
+    if getattr(options, "local", False):
+        input_dir = template_dir = layout.TEST_INPUT_DIR
+        template = layout.LOCAL_TEMPLATE_TASK_1_2
+        output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
+    else:
+        input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
+        template = _default_names(task)[1]
+        output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
+    return SampleModelPaths(
+        train=(options.input_dir or input_dir) / options.train_data,
+        template=(options.submission_template_dir or template_dir)
+        / (options.submission_template_file or template),
+        output=(options.output_dir or output_dir) / (options.output_file or output),
+    )
+
+
+def _default_names(task: int) -> tuple[str, str]:
+    if task == 3:
+        return layout.TRAIN_TASK_3_4, layout.TEMPLATE_TASK_3
+    return layout.TRAIN_TASK_1_2, layout.TEMPLATE_TASK_1_2

@@ -1,0 +1,108 @@
+"""Where everything lies: the folders and file names of the kit, each in one place.
+
+All paths derive from the place of this file, so that scripts run from any working directory.
+"""
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+DATA_DIR = ROOT / "data"
+TEMPLATE_DIR = ROOT / "submission_templates"
+SUBMISSION_DIR = ROOT / "submissions"
+
+TRAIN_DIR = DATA_DIR / "train_data"
+METADATA_DIR = DATA_DIR / "metadata"
+TEST_DIR = DATA_DIR / "test_data"
+TEST_INPUT_DIR = DATA_DIR / "test_input"
+TEST_OUTPUT_DIR = DATA_DIR / "test_output"
+SIMULATED_MARKER_NAME = "SIMULATED.json"
+
+# Names of the official training files.
+TRAIN_TASK_1_2 = "train_task_1_2.csv"
+TRAIN_TASK_3_4 = "train_task_3_4.csv"
+
+# Names of the files that the local splits write to TEST_INPUT_DIR.
+VALID_TASK_1_2 = "valid_task_1_2.csv"
+LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"
+TRAIN_TASK_4 = "train_task_4.csv"
+VALID_TASK_4 = "valid_task_4.csv"
+
+# Names of the submission templates in TEMPLATE_DIR.
+TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
+TEMPLATE_TASK_3 = "submission_task_3.csv"
+
+PHASES = ("public", "private")
+
+
+def submission_name(task: int) -> str:
+    """Name of the submission of a task: on disk by default, and always inside the zip."""
+    return f"submission_task_{task}.csv"
+
+
+def local_submission_name(task: int) -> str:
+    """Name of the submission for the local split, in TEST_OUTPUT_DIR."""
+    return f"test_submission_task_{task}.csv"
+
+
+def test_answers_name(task: int, phase: str) -> str:
+    """Name of the released answers of task 1 or 2 in TEST_DIR."""
+    return f"test_{phase}_answers_task_{task}.csv"
+
+
+def test_masks_name(phase: str) -> str:
+    """Name of the released test students of task 4, with ten target masks, in TEST_DIR."""
+    return f"test_{phase}_task_4_more_splits.csv"
+
+
+def expert_judgements_name(phase: str) -> str:
+    """Name of the released expert judgements of task 3 in TEST_DIR."""
+    return f"quality_response_remapped_{phase}.csv"
+
+
+def is_simulated(data_dir: Path = DATA_DIR) -> bool:
+    """Tell whether the training files in a data folder are the simulated ones.
+
+    `data/generate_sample.py` leaves a marker with the sizes of the training files that it wrote;
+    a file of another size, or without a marker, is not simulated.
+
+    Parameters
+    ----------
+    data_dir
+        A folder laid out like `data/`.
+    """
+    try:
+        marker = json.loads((data_dir / SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
+        sizes = marker["bytes"]
+    except (OSError, ValueError, KeyError):
+        return False
+    train_dir = data_dir / TRAIN_DIR.name
+    return all(
+        not (train_dir / name).exists() or (train_dir / name).stat().st_size == size
+        for name, size in sizes.items()
+    )
+
+
+def where_to_get(path: Path) -> str:
+    """Say which command makes or fetches a missing file, as the end of an error message."""
+    if path.name in (VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2) or path == (
+        TEST_INPUT_DIR / TRAIN_TASK_1_2
+    ):
+        return "`python task_1/local_data_split.py` makes it"
+    if path.name in (TRAIN_TASK_4, VALID_TASK_4):
+        return "`python task_4/local_data_split.py` makes it"
+    for task in (1, 2, 3):
+        if path.name == local_submission_name(task):
+            return f"`python task_{task}/sample_model_majority.py --local` makes one"
+        if path.stem == Path(submission_name(task)).stem:
+            model = "entropy" if task == 3 else "majority"
+            return f"`python task_{task}/sample_model_{model}.py` makes one"
+    if path.name in (TEMPLATE_TASK_1_2, TEMPLATE_TASK_3):
+        return "`python -m common.templates` builds it from the files in data/"
+    if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR):
+        return (
+            "`python data/generate_sample.py` simulates it; "
+            "data/README.md says where the official files are"
+        )
+    return ""

@@ -1,0 +1,1 @@
+"""Models used by more than one task, one file each."""

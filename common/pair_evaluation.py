@@ -1,0 +1,157 @@
+"""Score predictions for (student, question) pairs: all of tasks 1 and 2 but the column's name."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common import cli, io, layout, metrics, schema, score_files, submission
+from common.answers import pair_keys
+from common.schema import Column
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """The score of a submission.
+
+    Attributes
+    ----------
+    accuracy
+        Share of right predictions, from 0 to 1.
+    n_scored
+        Number of pairs scored.
+    n_other_phase
+        Rows of the submission that belong to the other phase and were ignored.
+    counts
+        Confusion matrix, truth in rows.
+    """
+
+    accuracy: float
+    n_scored: int
+    n_other_phase: int
+    counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def evaluate(doc: str | None, task: int, title: str) -> None:
+    """Run the `local_evaluation.py` of task 1 or 2.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring, its help.
+    task
+        1 or 2.
+    title
+        Heading of the score page.
+    """
+    p = cli.parser(doc)
+    p.add_argument("--input_dir", type=Path, help="default data/test_input")
+    p.add_argument("--ref_data", help=f"the true answers (default {layout.VALID_TASK_1_2})")
+    p.add_argument("--submission_dir", type=Path, help="default data/test_output")
+    p.add_argument(
+        "--submit_data", help=f"CSV or zip (default {layout.local_submission_name(task)})"
+    )
+    p.add_argument(
+        "--output_dir", type=Path, default=layout.TEST_OUTPUT_DIR, help="default data/test_output"
+    )
+    p.add_argument(
+        "--phase",
+        choices=layout.PHASES,
+        help="score submissions/ against the released answers in data/test_data instead",
+    )
+    options = p.parse_args()
+    if options.phase:
+        input_dir, reference_name = layout.TEST_DIR, layout.test_answers_name(task, options.phase)
+        submission_dir, submission_name = layout.SUBMISSION_DIR, layout.submission_name(task)
+    else:
+        input_dir, reference_name = layout.TEST_INPUT_DIR, layout.VALID_TASK_1_2
+        submission_dir = layout.TEST_OUTPUT_DIR
+        submission_name = layout.local_submission_name(task)
+    reference_path = (options.input_dir or input_dir) / (options.ref_data or reference_name)
+    submission_path = (options.submission_dir or submission_dir) / (
+        options.submit_data or submission_name
+    )
+
+    started = time.perf_counter()
+    column = schema.PREDICTED_COLUMN[task]
+    score = score_pairs(submission_path, reference_path, task, column, phase=options.phase)
+    facts = [
+        ("Submission", cli.show(submission_path)),
+        ("True answers", cli.show(reference_path)),
+        ("Phase", options.phase or "local split"),
+        ("Pairs scored", f"{score.n_scored:,}"),
+    ]
+    if options.phase:
+        facts.append(("Rows of the other phase, ignored", f"{score.n_other_phase:,}"))
+    facts.append(("Time", f"{time.perf_counter() - started:.1f} s"))
+    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
+    paths = score_files.write_scores(
+        options.output_dir,
+        task,
+        score.accuracy,
+        title=title,
+        what="Accuracy: the share of pairs predicted rightly",
+        facts=facts,
+        simulated=layout.is_simulated(reference_path.parent.parent),
+        body=score_files.confusion_table(score.counts, labels),
+    )
+    print(f"score {score.accuracy:.4f} (accuracy on {score.n_scored:,} pairs)")
+    if options.phase:
+        print(f"{score.n_other_phase:,} rows of the other phase ignored")
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def score_pairs(
+    submission_path: Path,
+    reference_path: Path,
+    task: int,
+    column: Column,
+    *,
+    phase: str | None = None,
+) -> PairScore:
+    """Check a submission against the true answers and score it.
+
+    Parameters
+    ----------
+    submission_path
+        CSV, or a zip that holds it.
+    reference_path
+        CSV with UserId, QuestionId and the true values.
+    task
+        1 or 2.
+    column
+        The column predicted.
+    phase
+        ``public`` or ``private``: rows of the other phase, whose answers lie beside the
+        reference, are ignored. None: every row must be in the reference.
+
+    Raises
+    ------
+    InputError
+        If the submission is not complete and valid; there is no score then.
+    """
+    source = submission.submission_source(submission_path, layout.submission_name(task))
+    reference = submission.read_pair_values(io.file_source(reference_path), column)
+    predictions = submission.read_pair_values(source, column)
+    rows, extra = submission.find_pairs(predictions, reference)
+    n_other_phase = int(extra.sum())
+    if phase is None:
+        submission.require_no_extra(predictions, extra, str(reference_path))
+    elif n_other_phase:
+        (other_phase,) = (name for name in layout.PHASES if name != phase)
+        other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
+        other = submission.read_pair_values(io.file_source(other_path), column)
+        unknown = extra & ~np.isin(
+            pair_keys(predictions.student, predictions.question),
+            pair_keys(other.student, other.question),
+        )
+        submission.require_no_extra(predictions, unknown, f"{reference_path} or {other_path.name}")
+    predicted = predictions.value[rows]
+    categories = tuple(range(column.low, column.high + 1))
+    return PairScore(
+        accuracy=metrics.accuracy(reference.value, predicted),
+        n_scored=len(rows),
+        n_other_phase=n_other_phase,
+        counts=metrics.confusion_matrix(reference.value, predicted, categories),
+    )

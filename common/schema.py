@@ -1,0 +1,98 @@
+"""The columns of the challenge's files: name, type and range of each, in one place."""
+
+from dataclasses import dataclass
+
+# The types that a column may have, as in NumPy; "text" is read as it stands.
+INT8, INT32, FLOAT32, TEXT = "int8", "int32", "float32", "text"
+INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a CSV file and the values that it may hold.
+
+    Attributes
+    ----------
+    name
+        Name in the file's header.
+    dtype
+        NumPy type that the values are read into (``int8``, ``int32``, ``float32``) or ``text``.
+    low, high
+        Smallest and largest valid value, both inclusive.
+    may_be_empty
+        Whether an empty cell is valid; it is read as NaN, so the type must then be ``float32``
+        (or ``text``, read as an empty text).
+    whole
+        Whether only whole numbers are valid.
+    """
+
+    name: str
+    dtype: str = INT32
+    low: int = 0
+    high: int = INT32_MAX
+    may_be_empty: bool = False
+    whole: bool = True
+
+    @property
+    def expected(self) -> str:
+        """The valid values in words, for messages."""
+        if self.dtype == TEXT:
+            return "text"
+        kind = "a whole number" if self.whole else "a number"
+        text = (
+            f"{kind} from {self.low} to {self.high}"
+            if self.high < INT32_MAX
+            else f"{kind} of at least {self.low}"
+        )
+        return f"{text} or nothing" if self.may_be_empty else text
+
+
+# Answers: one row for one answer of one student to one question.
+# Question ids index arrays directly, so they are bounded; the largest official one is 27,612.
+QUESTION_ID = Column("QuestionId", high=9_999_999)
+USER_ID = Column("UserId")
+ANSWER_ID = Column("AnswerId")
+IS_CORRECT = Column("IsCorrect", INT8, 0, 1)
+CORRECT_ANSWER = Column("CorrectAnswer", INT8, 1, 4)
+ANSWER_VALUE = Column("AnswerValue", INT8, 1, 4)
+ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)
+
+OPTIONS = (1, 2, 3, 4)
+
+# What tasks 1 and 2 predict for each (student, question) pair.
+PREDICTED_COLUMN = {1: IS_CORRECT, 2: ANSWER_VALUE}
+
+# Task 3: a ranking of all questions, 1 is the best; experts judge pairs of questions.
+RANKING = Column("ranking", low=1)
+LEFT = Column("left")
+RIGHT = Column("right")
+EXPERT_NAMES = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
+
+
+def expert_judgement(name: str) -> Column:
+    """Column of an expert's judgements: 1 the left question is better, 2 the right, or nothing."""
+    return Column(name, FLOAT32, 1, 2, may_be_empty=True)
+
+
+# Task 4: target answers are 1; the files with ten masks number the columns from 0.
+IS_TARGET = "IsTarget"
+
+
+def is_target(name: str = IS_TARGET) -> Column:
+    """Column that marks the answers to be predicted, ``IsTarget`` or ``IsTarget_0`` and so on."""
+    return Column(name, INT8, 0, 1)
+
+
+# Metadata.
+SUBJECT_LIST = Column("SubjectId", TEXT)
+SUBJECT_ID = Column("SubjectId")
+SUBJECT_NAME = Column("Name", TEXT)
+PARENT_ID = Column("ParentId", TEXT)
+LEVEL = Column("Level", INT8, 0, 127)
+GENDER = Column("Gender", INT8, 0, 3)
+DATE_OF_BIRTH = Column("DateOfBirth", TEXT, may_be_empty=True)
+PREMIUM_PUPIL = Column("PremiumPupil", FLOAT32, 0, 1, may_be_empty=True)
+DATE_ANSWERED = Column("DateAnswered", TEXT, may_be_empty=True)
+CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=False)
+GROUP_ID = Column("GroupId", FLOAT32, may_be_empty=True)
+QUIZ_ID = Column("QuizId", FLOAT32, may_be_empty=True)

@@ -1,0 +1,160 @@
+"""Score files: `scores_task_N.txt` for programs, `scores_task_N.html` for people."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from common import io, metrics
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: 37 99 235; }
+@media (prefers-color-scheme: dark) { :root { --accent: 96 165 250; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2.5rem auto;
+       padding: 0 1rem; }
+h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 .6rem; }
+.score { font-size: 3.4rem; font-weight: 650; line-height: 1.2; margin: .3rem 0 0;
+         font-variant-numeric: tabular-nums; }
+.what { margin: 0 0 1.5rem; opacity: .75; }
+.note { border-left: 4px solid rgb(var(--accent)); background: var(--soft); margin: 1.2rem 0;
+        padding: .5rem .9rem; border-radius: 0 6px 6px 0; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
+         vertical-align: top; }
+th { font-weight: 600; } th[scope=row], .facts td, .facts th { text-align: left; }
+.facts td { overflow-wrap: anywhere; } .cell small { display: block; opacity: .75; }
+caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
+figure { margin: 0; } figure svg { max-width: 100%; height: auto; }
+"""
+
+
+def write_scores(
+    output_dir: Path,
+    task: int,
+    score: float,
+    *,
+    title: str,
+    what: str,
+    facts: Sequence[tuple[str, str]],
+    simulated: bool,
+    body: str = "",
+) -> list[Path]:
+    """Write the score of a task as text and as a page.
+
+    Parameters
+    ----------
+    output_dir
+        Folder for both files, made if missing.
+    task
+        Number of the task, for the file names.
+    score
+        The score, from 0 to 1.
+    title
+        Heading of the page.
+    what
+        One line below the score: what it measures.
+    facts
+        What was scored, as (name, value) pairs.
+    simulated
+        Whether the answers are simulated; the page then says so.
+    body
+        Further HTML, such as `confusion_table`.
+
+    Returns
+    -------
+    list of Path
+        The files written: text, page.
+    """
+    text_path = output_dir / f"scores_task_{task}.txt"
+    page_path = output_dir / f"scores_task_{task}.html"
+    note = (
+        '<p class="note">Scored on simulated answers. The figure says whether a model works, '
+        "not how well it does on real students.</p>"
+        if simulated
+        else ""
+    )
+    page = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{escape(title)}: {score:.4f}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+<p class="score">{score:.4f}</p>
+<p class="what">{escape(what)}</p>
+{note}
+{table([], facts, css_class="facts")}
+{body}
+</body>
+</html>
+"""
+    with io.atomic_write(text_path, page_path) as (text_file, page_file):
+        text_file.write(f"score:{score!r}\n".encode())
+        page_file.write(page.encode())
+    return [text_path, page_path]
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, css_class: str = "", caption: str = ""
+) -> str:
+    """Give a table as HTML; the first cell of every row names the row.
+
+    Parameters
+    ----------
+    header
+        Column names, possibly none.
+    rows
+        Texts of the cells, escaped here.
+    css_class
+        Class of the table.
+    caption
+        What the table shows.
+    """
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>\n"
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table class="{css_class}">'
+        + (f"<caption>{escape(caption)}</caption>" if caption else "")
+        + (f"<thead><tr>{head}</tr></thead>" if header else "")
+        + f"<tbody>\n{lines}</tbody></table></div>"
+    )
+
+
+def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
+    """Give a confusion matrix as HTML: counts, and shares of each row.
+
+    Parameters
+    ----------
+    counts
+        Truth in rows, prediction in columns, shape (categories, categories).
+    labels
+        Name of every category.
+    """
+    head = "".join(f'<th scope="col">predicted {escape(label)}</th>' for label in labels)
+    lines = []
+    for label, row, shares in zip(labels, counts, metrics.normalise_rows(counts), strict=True):
+        cells = "".join(
+            f'<td class="cell" style="background: rgb(var(--accent) / {0.65 * part:.3f})">'
+            f"{part:.1%}<small>{count:,}</small></td>"
+            for count, part in zip(row, shares, strict=True)
+        )
+        lines.append(f'<tr><th scope="row">truly {escape(label)}</th>{cells}</tr>')
+    return (
+        '<h2>Confusion matrix</h2><div class="wide"><table>'
+        "<caption>Of the answers that are truly so, the share predicted so (each row sums to "
+        f"100 %), with counts below.</caption><thead><tr><td></td>{head}</tr></thead><tbody>"
+        + "\n".join(lines)
+        + "</tbody></table></div>"
+    )

@@ -1,0 +1,162 @@
+"""Seeded splits that keep training and validation apart."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from common import io, layout, schema
+from common.answers import IntArray, read_answer_table
+from common.errors import InputError
+
+BoolArray = npt.NDArray[np.bool_]
+
+_PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
+
+
+def hold_out_answers(n_answers: int, share: float, seed: int) -> BoolArray:
+    """Choose answers at random for validation (tasks 1 and 2).
+
+    Parameters
+    ----------
+    n_answers
+        How many answers there are.
+    share
+        Share to hold out, from 0 to 1; rounded to whole answers.
+    seed
+        Same seed, same choice.
+
+    Returns
+    -------
+    array of bool, shape (n_answers,)
+        True for the answers to be held out.
+    """
+    held_out = np.zeros(n_answers, bool)
+    rng = np.random.default_rng(seed)
+    held_out[rng.permutation(n_answers)[: round(n_answers * share)]] = True
+    return held_out
+
+
+def hold_out_students(student: IntArray, share: float, seed: int) -> BoolArray:
+    """Choose students at random for validation, each with all answers (task 4).
+
+    Parameters
+    ----------
+    student
+        UserId of every answer.
+    share
+        Share of the students to hold out, from 0 to 1; rounded to whole students.
+    seed
+        Same seed, same choice.
+
+    Returns
+    -------
+    array of bool, shape (answers,)
+        True for the answers of the students held out.
+    """
+    students, place = np.unique(student, return_inverse=True)
+    return hold_out_answers(len(students), share, seed)[place]
+
+
+def choose_targets(student: IntArray, share: float, seed: int) -> BoolArray:
+    """Choose the same share of every student's answers as targets to be predicted (task 4).
+
+    Parameters
+    ----------
+    student
+        UserId of every answer.
+    share
+        Share of each student's answers, from 0 to 1; rounded to whole answers.
+    seed
+        Same seed, same choice.
+
+    Returns
+    -------
+    array of bool, shape (answers,)
+        True for the targets.
+    """
+    shuffled = np.random.default_rng(seed).permutation(len(student))
+    # Sorted by student, in random order within each: the first so many of each are the targets.
+    order = shuffled[np.argsort(student[shuffled], kind="stable")]
+    _, first, n_answers = np.unique(student[order], return_index=True, return_counts=True)
+    place = np.arange(len(student)) - np.repeat(first, n_answers)
+    is_target = np.zeros(len(student), bool)
+    is_target[order] = place < np.repeat(np.rint(n_answers * share), n_answers)
+    return is_target
+
+
+def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
+    """Split a training file of tasks 1 and 2 by answers into a local one and its validation.
+
+    Parameters
+    ----------
+    train
+        The training file.
+    output_dir
+        Folder for the three files: training, validation, and the template to fill in.
+    seed
+        Same seed, same split.
+    share
+        Share of the answers to hold out.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    table = read_answer_table(train)
+    held_out = hold_out_answers(table.num_rows, share, seed)
+    valid = table.filter(held_out)
+    template = valid.select([name for name in _PAIR_COLUMNS if name in table.column_names])
+    paths = [
+        output_dir / name
+        for name in (layout.TRAIN_TASK_1_2, layout.VALID_TASK_1_2, layout.LOCAL_TEMPLATE_TASK_1_2)
+    ]
+    _require_other_file(train, paths)
+    with io.atomic_write(*paths) as files:
+        for file, part in zip(files, (table.filter(~held_out), valid, template), strict=True):
+            io.write_csv_to(file, part)
+    return paths
+
+
+def split_students_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
+    """Split a training file of tasks 3 and 4 by students, and mark targets for the held out.
+
+    Parameters
+    ----------
+    train
+        The training file.
+    output_dir
+        Folder for the two files: training, and validation with the column IsTarget.
+    seed
+        Same seed, same split.
+    share
+        Share of the students to hold out, and of each one's answers to be targets.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    table = read_answer_table(train)
+    student = table["UserId"].to_numpy()
+    held_out = hold_out_students(student, share, seed)
+    # Another stream of random numbers than the one that chose the students.
+    targets = choose_targets(student[held_out], share, seed + 1)
+    valid = table.filter(held_out).append_column(
+        schema.IS_TARGET, pa.array(targets.astype(np.int8))
+    )
+    paths = [output_dir / name for name in (layout.TRAIN_TASK_4, layout.VALID_TASK_4)]
+    _require_other_file(train, paths)
+    with io.atomic_write(*paths) as files:
+        for file, part in zip(files, (table.filter(~held_out), valid), strict=True):
+            io.write_csv_to(file, part)
+    return paths
+
+
+def _require_other_file(train: Path, paths: list[Path]) -> None:
+    # The local training file has the official one's name: a split in place would destroy it.
+    for path in paths:
+        if path.resolve() == train.resolve():
+            raise InputError(f"{path}: is the file to be split, expected another --output_dir")

@@ -1,0 +1,324 @@
+"""Submissions: fill a template, write the CSV and the zip to upload, read and check either.
+
+Everything is checked on the user's machine as the challenge's scorer would, with the first rows
+that are wrong; an incomplete submission never passes.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from common import io, schema
+from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
+from common.errors import InputError
+from common.schema import Column
+
+
+@dataclass(frozen=True)
+class Template:
+    """A submission template of tasks 1 and 2: the pairs to predict, in its own row order.
+
+    Attributes
+    ----------
+    table
+        All columns of the file; further columns as text, to be passed through as they stand.
+    student, question
+        UserId and QuestionId of every row, int32.
+    """
+
+    table: pa.Table
+    student: IntArray
+    question: IntArray
+
+
+@dataclass(frozen=True)
+class PairValues:
+    """One value for each (student, question) pair, as read from a file.
+
+    Attributes
+    ----------
+    name
+        How messages call the file.
+    student, question
+        UserId and QuestionId of every row, int32; each pair stands once.
+    value
+        IsCorrect or AnswerValue, int8.
+    """
+
+    name: str
+    student: IntArray
+    question: IntArray
+    value: IntArray
+
+
+def read_template(path: Path) -> Template:
+    """Read a template of tasks 1 and 2.
+
+    Raises
+    ------
+    InputError
+        If it is missing, has no UserId or QuestionId, or names a pair twice.
+    """
+    source = io.file_source(path)
+    columns = (schema.USER_ID, schema.QUESTION_ID)
+    table = io.read_table(source, columns, keep_others=True)
+    student, question = io.to_arrays(table, columns).values()
+    require_distinct_pairs(source.name, student, question)
+    return Template(table, student, question)
+
+
+def read_ranking_template(path: Path) -> IntArray:
+    """Read the QuestionIds that a ranking of task 3 must hold, in the template's order, int32.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, has no QuestionId, or names a question twice.
+    """
+    question = io.read_columns(path, [schema.QUESTION_ID])["QuestionId"]
+    _require_distinct(str(path), schema.QUESTION_ID, question)
+    return question
+
+
+def write_predictions(
+    template: Template, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
+) -> None:
+    """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
+
+    Parameters
+    ----------
+    template
+        What to fill in; its row order and further columns are kept.
+    column
+        The column to fill in; it is appended where the template lacks it.
+    value
+        A prediction for every row of the template, shape (rows,).
+    path
+        Where the CSV goes; the zip goes beside it.
+    zip_member
+        Name of the CSV inside the zip.
+
+    Raises
+    ------
+    InputError
+        If there is not exactly one valid prediction for every row.
+    """
+    _write(template.table, column, value, path, zip_member)
+
+
+def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member: str) -> None:
+    """Write a submission of task 3 and its zip.
+
+    Parameters
+    ----------
+    question
+        QuestionIds, shape (questions,).
+    ranking
+        Rank of each, 1 the best, every rank once.
+    path, zip_member
+        As in `write_predictions`.
+
+    Raises
+    ------
+    InputError
+        If the ranks are not 1 to n, each once.
+    """
+    fault = _ranking_fault("the ranking", ranking)
+    if fault:
+        raise InputError(fault)
+    table = pa.table({"QuestionId": question})
+    _write(table, schema.RANKING, ranking, path, zip_member)
+
+
+def _write(
+    table: pa.Table, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
+) -> None:
+    if value.shape != (table.num_rows,):
+        raise InputError(
+            f"{path}: predictions have shape {value.shape}, expected ({table.num_rows},), one for "
+            f"each row of the template"
+        )
+    # NaN fails every comparison, so it counts as invalid here.
+    valid = (value >= column.low) & (value <= column.high) & (value == np.round(value))
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise InputError(
+            f"{path}: column '{column.name}' row {row + 2} would be {value[row]} "
+            f"({int((~valid).sum())} such rows), expected {column.expected}"
+        )
+    values = pa.array(value.astype(column.dtype))
+    if column.name in table.column_names:
+        table = table.set_column(table.column_names.index(column.name), column.name, values)
+    else:
+        table = table.append_column(column.name, values)
+    with io.atomic_write(path, path.with_suffix(".zip")) as (csv_file, zip_file):
+        io.write_csv_to(csv_file, table)
+        csv_file.flush()
+        io.write_zip_to(zip_file, zip_member, Path(csv_file.name))
+
+
+def submission_source(path: Path, zip_member: str) -> io.Source:
+    """Open a submission, a CSV or a zip that holds it under the name that the challenge wants.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or the zip is not as expected.
+    """
+    if path.suffix.lower() == ".zip":
+        return io.zip_source(path, zip_member)
+    return io.file_source(path)
+
+
+def read_pair_values(source: io.Source, column: Column) -> PairValues:
+    """Read predictions, or the answers to score them with.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a value is wrong, or a pair stands twice.
+    """
+    columns = (schema.USER_ID, schema.QUESTION_ID, column)
+    student, question, value = io.to_arrays(io.read_table(source, columns), columns).values()
+    require_distinct_pairs(source.name, student, question)
+    return PairValues(source.name, student, question, value)
+
+
+def find_pairs(
+    submission: PairValues, reference: PairValues
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Find every pair of the reference in a submission.
+
+    Returns
+    -------
+    rows : array of int64, shape (reference rows,)
+        Row of the submission that predicts each row of the reference.
+    extra : array of bool, shape (submission rows,)
+        Rows of the submission that are not in the reference.
+
+    Raises
+    ------
+    InputError
+        If a pair of the reference is missing.
+    """
+    keys = pair_keys(submission.student, submission.question)
+    wanted = pair_keys(reference.student, reference.question)
+    order = np.argsort(keys)
+    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+    rows = order[place]
+    missing = np.flatnonzero(keys[rows] != wanted)
+    if len(missing):
+        raise InputError(
+            f"{submission.name}: {len(missing)} of {len(wanted)} pairs are missing, first "
+            f"{_name_pairs(reference, missing)}, expected every pair of {reference.name}"
+        )
+    extra = np.ones(len(keys), bool)
+    extra[rows] = False
+    return rows, extra
+
+
+def require_no_extra(
+    submission: PairValues, extra: npt.NDArray[np.bool_], expected_in: str
+) -> None:
+    """Raise `InputError` if a submission holds rows that were not asked for.
+
+    Parameters
+    ----------
+    submission
+        What was read.
+    extra
+        True for the rows that were not asked for.
+    expected_in
+        Name of the file that lists the pairs asked for.
+    """
+    rows = np.flatnonzero(extra)
+    if len(rows):
+        raise InputError(
+            f"{submission.name}: {len(rows)} rows hold pairs that are not in {expected_in}, first "
+            f"row {rows[0] + 2} with {_name_pairs(submission, rows)}"
+        )
+
+
+def _name_pairs(pairs: PairValues, rows: npt.NDArray[np.int64]) -> str:
+    return "; ".join(
+        f"UserId {pairs.student[row]} and QuestionId {pairs.question[row]}"
+        for row in rows[: io.SHOWN]
+    )
+
+
+def read_ranking(source: io.Source, expected: IntArray) -> tuple[IntArray, IntArray]:
+    """Read a submission of task 3.
+
+    Parameters
+    ----------
+    source
+        What to read: QuestionId and ranking.
+    expected
+        The QuestionIds that must be ranked.
+
+    Returns
+    -------
+    question, ranking : arrays of int32
+        In the file's order; 1 is the best.
+
+    Raises
+    ------
+    InputError
+        If a question is missing, unknown or twice there, or the ranks are not 1 to n, each once.
+    """
+    columns = (schema.QUESTION_ID, schema.RANKING)
+    question, ranking = io.to_arrays(io.read_table(source, columns), columns).values()
+    _require_distinct(source.name, schema.QUESTION_ID, question)
+    missing = np.setdiff1d(expected, question)
+    if len(missing):
+        shown = ", ".join(map(str, missing[: io.SHOWN]))
+        raise InputError(
+            f"{source.name}: {len(missing)} of {len(expected)} questions are missing, first "
+            f"QuestionId {shown}"
+        )
+    unknown = np.flatnonzero(~np.isin(question, expected))
+    if len(unknown):
+        raise InputError(
+            f"{source.name}: column 'QuestionId': row {unknown[0] + 2} is {question[unknown[0]]}, "
+            f"which is not in the template ({len(unknown)} such rows)"
+        )
+    fault = _ranking_fault(source.name, ranking)
+    if fault:
+        raise InputError(fault)
+    return question, ranking
+
+
+def _require_distinct(name: str, column: Column, value: IntArray) -> None:
+    repeats = find_repeats(value.astype(np.int64))
+    if len(repeats):
+        row = int(repeats[0])
+        raise InputError(
+            f"{name}: column '{column.name}': row {row + 2} repeats {value[row]} "
+            f"({len(repeats)} such rows), expected each once"
+        )
+
+
+def _ranking_fault(name: str, ranking: npt.NDArray[Any]) -> str:
+    """Say what is wrong with ranks that must be 1 to n, each once; nothing if all is well."""
+    n = len(ranking)
+    outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)))
+    if len(outside):
+        row = int(outside[0])
+        return (
+            f"{name}: column 'ranking': row {row + 2} is {ranking[row]} ({len(outside)} such "
+            f"rows), expected every rank from 1 to {n} once"
+        )
+    repeats = find_repeats(ranking.astype(np.int64))
+    if len(repeats):
+        row = int(repeats[0])
+        unused = np.setdiff1d(np.arange(1, n + 1), ranking)
+        return (
+            f"{name}: column 'ranking': row {row + 2} repeats rank {ranking[row]} "
+            f"({len(repeats)} such rows) and rank {unused[0]} is missing, expected every rank from "
+            f"1 to {n} once"
+        )
+    return ""

@@ -1,0 +1,19 @@
+"""Task 1: score a submission, exactly as the challenge would.
+
+Run:     python task_1/local_evaluation.py                  the local split
+         python task_1/local_evaluation.py --phase public   the released answers of a phase
+Writes:  data/test_output/scores_task_1.txt and scores_task_1.html
+
+A submission that is incomplete or wrong gets a message, never a score.
+"""
+
+from common import cli, pair_evaluation
+
+
+def main() -> None:
+    """Score the submission that the flags name."""
+    pair_evaluation.evaluate(__doc__, task=1, title="Task 1: right or wrong")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,41 @@
+"""Task 1 baseline: predict for every question what most of its answers were, right or wrong.
+
+Run:     python task_1/sample_model_majority.py --local     predict the local split
+         python task_1/local_evaluation.py                  score that
+         python task_1/sample_model_majority.py             predict the official template
+Writes:  submission_task_1.csv and the zip to upload
+"""
+
+import numpy as np
+
+from common import cli, layout, schema, submission
+from common.answers import read_answers
+
+TASK = 1
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = cli.sample_model_parser(__doc__, TASK).parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    template = submission.read_template(paths.template)
+    answers = read_answers(paths.train, options=False)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
+    n_questions = max(answers.question.max(), template.question.max()) + 1
+    n_answers = np.bincount(answers.question, minlength=n_questions)
+    n_correct = np.bincount(answers.question[answers.is_correct == 1], minlength=n_questions)
+    mostly_correct = 2 * n_correct >= n_answers
+    mostly_correct[n_answers == 0] = 2 * n_correct.sum() >= n_answers.sum()
+    prediction = mostly_correct[template.question].astype(np.int8)
+    # ---- End of the model. --------------------------------------------------------------------
+
+    submission.write_predictions(
+        template, schema.IS_CORRECT, prediction, paths.output, layout.submission_name(TASK)
+    )
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

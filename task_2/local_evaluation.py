@@ -1,0 +1,19 @@
+"""Task 2: score a submission, exactly as the challenge would.
+
+Run:     python task_2/local_evaluation.py                  the local split
+         python task_2/local_evaluation.py --phase public   the released answers of a phase
+Writes:  data/test_output/scores_task_2.txt and scores_task_2.html
+
+A submission that is incomplete or wrong gets a message, never a score.
+"""
+
+from common import cli, pair_evaluation
+
+
+def main() -> None:
+    """Score the submission that the flags name."""
+    pair_evaluation.evaluate(__doc__, task=2, title="Task 2: the option chosen")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,43 @@
+"""Task 2 baseline: predict for every question the option that most students chose.
+
+Run:     python task_2/sample_model_majority.py --local     predict the local split
+         python task_2/local_evaluation.py                  score that
+         python task_2/sample_model_majority.py             predict the official template
+Writes:  submission_task_2.csv and the zip to upload
+"""
+
+import numpy as np
+
+from common import cli, layout, schema, submission
+from common.answers import read_answers
+
+TASK = 2
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = cli.sample_model_parser(__doc__, TASK).parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    template = submission.read_template(paths.template)
+    answers = read_answers(paths.train, options=True)
+    assert answers.option is not None
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    n_options = len(schema.OPTIONS)
+    n_questions = max(answers.question.max(), template.question.max()) + 1
+    cell = answers.question * n_options + answers.option - 1
+    n_chosen = np.bincount(cell, minlength=n_questions * n_options).reshape(-1, n_options)
+    # A question that nobody answered gets the option that is chosen most often over all.
+    n_chosen[n_chosen.sum(axis=1) == 0] = n_chosen.sum(axis=0)
+    prediction = schema.OPTIONS[0] + n_chosen.argmax(axis=1)[template.question]
+    # ---- End of the model. --------------------------------------------------------------------
+
+    submission.write_predictions(
+        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
+    )
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)
