@@ -110,7 +110,9 @@ class SampleModelPaths:
     output: Path
 
 
-def sample_model_parser(doc: str | None, task: int) -> argparse.ArgumentParser:
+def sample_model_parser(
+    doc: str | None, task: int, *, reads_answers: bool = True
+) -> argparse.ArgumentParser:
     """Make the parser of a sample model of task 1, 2 or 3; a model adds its own flags to it.
 
     Parameters
@@ -119,14 +121,16 @@ def sample_model_parser(doc: str | None, task: int) -> argparse.ArgumentParser:
         The script's docstring.
     task
         Number of the task.
+    reads_answers
+        Whether the model learns from the training answers.
     """
     train, template = _default_names(task)
     output = layout.submission_name(task)
     p = parser(doc)
-    p.add_argument("--input_dir", type=Path, help="default data/train_data")
-    p.add_argument("--train_data", default=train, help=f"default {train}")
-    p.add_argument("--submission_template_dir", type=Path, help="default submission_templates")
-    p.add_argument("--submission_template_file", help=f"default {template}")
+    if reads_answers:
+        p.add_argument("--input_dir", type=Path, help="default data/train_data")
+        p.add_argument("--train_data", default=train, help=f"default {train}")
+    add_template_flags(p, template)
     p.add_argument("--output_dir", type=Path, help="default submissions")
     p.add_argument("--output_file", help=f"default {output}; the zip lies beside it")
     if task in (1, 2):
@@ -140,6 +144,20 @@ def sample_model_parser(doc: str | None, task: int) -> argparse.ArgumentParser:
     return p
 
 
+def add_template_flags(p: argparse.ArgumentParser, name: str) -> None:
+    """Add the two flags that name a submission template."""
+    p.add_argument("--submission_template_dir", type=Path, help="default submission_templates")
+    p.add_argument("--submission_template_file", help=f"default {name}")
+
+
+def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
+    """Put together the path of the template from its flags and the defaults."""
+    path: Path = (options.submission_template_dir or folder) / (
+        options.submission_template_file or name
+    )
+    return path
+
+
 def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPaths:
     """Put together the paths from the flags of `sample_model_parser`."""
     if getattr(options, "local", False):
@@ -150,10 +168,10 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
         template = _default_names(task)[1]
         output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
+    train = getattr(options, "train_data", _default_names(task)[0])
     return SampleModelPaths(
-        train=(options.input_dir or input_dir) / options.train_data,
-        template=(options.submission_template_dir or template_dir)
-        / (options.submission_template_file or template),
+        train=(getattr(options, "input_dir", None) or input_dir) / train,
+        template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
     )
 

@@ -59,33 +59,6 @@ def hold_out_students(student: IntArray, share: float, seed: int) -> BoolArray:
     return hold_out_answers(len(students), share, seed)[place]
 
 
-def choose_targets(student: IntArray, share: float, seed: int) -> BoolArray:
-    """Choose the same share of every student's answers as targets to be predicted (task 4).
-
-    Parameters
-    ----------
-    student
-        UserId of every answer.
-    share
-        Share of each student's answers, from 0 to 1; rounded to whole answers.
-    seed
-        Same seed, same choice.
-
-    Returns
-    -------
-    array of bool, shape (answers,)
-        True for the targets.
-    """
-    shuffled = np.random.default_rng(seed).permutation(len(student))
-    # Sorted by student, in random order within each: the first so many of each are the targets.
-    order = shuffled[np.argsort(student[shuffled], kind="stable")]
-    _, first, n_answers = np.unique(student[order], return_index=True, return_counts=True)
-    place = np.arange(len(student)) - np.repeat(first, n_answers)
-    is_target = np.zeros(len(student), bool)
-    is_target[order] = place < np.repeat(np.rint(n_answers * share), n_answers)
-    return is_target
-
-
 def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
     """Split a training file of tasks 1 and 2 by answers into a local one and its validation.
 
@@ -132,7 +105,7 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     seed
         Same seed, same split.
     share
-        Share of the students to hold out, and of each one's answers to be targets.
+        Share of the students to hold out, and of their answers to be targets.
 
     Returns
     -------
@@ -142,11 +115,10 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     table = read_answer_table(train)
     student = table["UserId"].to_numpy()
     held_out = hold_out_students(student, share, seed)
+    valid = table.filter(held_out)
     # Another stream of random numbers than the one that chose the students.
-    targets = choose_targets(student[held_out], share, seed + 1)
-    valid = table.filter(held_out).append_column(
-        schema.IS_TARGET, pa.array(targets.astype(np.int8))
-    )
+    targets = hold_out_answers(valid.num_rows, share, seed + 1)
+    valid = valid.append_column(schema.IS_TARGET, pa.array(targets.astype(np.int8)))
     paths = [output_dir / name for name in (layout.TRAIN_TASK_4, layout.VALID_TASK_4)]
     _require_other_file(train, paths)
     with io.atomic_write(*paths) as files:

@@ -110,6 +110,28 @@ def write_predictions(
     _write(template.table, column, value, path, zip_member)
 
 
+def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
+    """Rank questions, the best first; equal quality by QuestionId, unknown quality (NaN) last.
+
+    Parameters
+    ----------
+    question
+        QuestionIds, shape (questions,).
+    quality
+        A number for each, the larger the better.
+
+    Returns
+    -------
+    array of int64, shape (questions,)
+        Rank of each question, 1 the best, every rank once.
+    """
+    # lexsort puts NaN after every number.
+    order = np.lexsort((question, -np.asarray(quality, np.float64)))
+    ranking = np.empty(len(order), np.int64)
+    ranking[order] = np.arange(1, len(order) + 1)
+    return ranking
+
+
 def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member: str) -> None:
     """Write a submission of task 3 and its zip.
 

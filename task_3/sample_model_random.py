@@ -1,0 +1,34 @@
+"""Task 3 floor: rank the questions at random.
+
+Run:     python task_3/sample_model_random.py [--seed 1]
+         python task_3/local_evaluation.py --phase public
+Writes:  submissions/submission_task_3.csv and the zip to upload
+"""
+
+import numpy as np
+
+from common import cli, layout, submission
+
+TASK = 3
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    parser = cli.sample_model_parser(__doc__, TASK, reads_answers=False)
+    parser.add_argument("--seed", type=cli.seed, default=0, help="another seed, another ranking")
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    question = submission.read_ranking_template(paths.template)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # Out: `quality`, a number for every row of `question`.
+    quality = np.random.default_rng(options.seed).random(len(question))
+    # ---- End of the model. --------------------------------------------------------------------
+
+    ranking = submission.rank_by_quality(question, quality)
+    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
+
+
+if __name__ == "__main__":
+    cli.run(main)
