@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from common import layout
+from common import io, layout
 from common.errors import InputError
 
 
@@ -90,13 +90,23 @@ def split_options(doc: str | None, train_name: str) -> SplitOptions:
     """
     p = parser(doc)
     p.add_argument(
-        "--input_dir", type=Path, default=layout.TRAIN_DIR, help="default data/train_data"
+        "--input_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TRAIN_DIR,
+        help="default data/train_data",
     )
-    p.add_argument("--train_data", default=train_name, help=f"default {train_name}")
+    p.add_argument("--train_data", metavar="FILE", default=train_name, help=f"default {train_name}")
     p.add_argument(
-        "--output_dir", type=Path, default=layout.TEST_INPUT_DIR, help="default data/test_input"
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_INPUT_DIR,
+        help="default data/test_input",
     )
-    p.add_argument("--seed", type=seed, default=0, help="another seed, another split (default 0)")
+    p.add_argument(
+        "--seed", type=seed, metavar="N", default=0, help="another seed, another split (default 0)"
+    )
     options = p.parse_args()
     return SplitOptions(options.input_dir / options.train_data, options.output_dir, options.seed)
 
@@ -128,11 +138,13 @@ def sample_model_parser(
     output = layout.submission_name(task)
     p = parser(doc)
     if reads_answers:
-        p.add_argument("--input_dir", type=Path, help="default data/train_data")
-        p.add_argument("--train_data", default=train, help=f"default {train}")
+        p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
+        p.add_argument("--train_data", metavar="FILE", default=train, help=f"default {train}")
     add_template_flags(p, template)
-    p.add_argument("--output_dir", type=Path, help="default submissions")
-    p.add_argument("--output_file", help=f"default {output}; the zip lies beside it")
+    p.add_argument("--output_dir", type=Path, metavar="DIR", help="default submissions")
+    p.add_argument(
+        "--output_file", metavar="FILE", help=f"default {output}; the zip lies beside it"
+    )
     if task in (1, 2):
         p.add_argument(
             "--local",
@@ -146,8 +158,10 @@ def sample_model_parser(
 
 def add_template_flags(p: argparse.ArgumentParser, name: str) -> None:
     """Add the two flags that name a submission template."""
-    p.add_argument("--submission_template_dir", type=Path, help="default submission_templates")
-    p.add_argument("--submission_template_file", help=f"default {name}")
+    p.add_argument(
+        "--submission_template_dir", type=Path, metavar="DIR", help="default submission_templates"
+    )
+    p.add_argument("--submission_template_file", metavar="FILE", help=f"default {name}")
 
 
 def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
@@ -159,7 +173,13 @@ def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
 
 
 def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPaths:
-    """Put together the paths from the flags of `sample_model_parser`."""
+    """Put together the paths from the flags of `sample_model_parser`.
+
+    Raises
+    ------
+    InputError
+        If a file to be read is missing: said at once, before any work starts.
+    """
     if getattr(options, "local", False):
         input_dir = template_dir = layout.TEST_INPUT_DIR
         template = layout.LOCAL_TEMPLATE_TASK_1_2
@@ -168,12 +188,17 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
         template = _default_names(task)[1]
         output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
-    train = getattr(options, "train_data", _default_names(task)[0])
-    return SampleModelPaths(
+    reads_answers = hasattr(options, "train_data")
+    train = options.train_data if reads_answers else _default_names(task)[0]
+    paths = SampleModelPaths(
         train=(getattr(options, "input_dir", None) or input_dir) / train,
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
     )
+    if reads_answers:
+        io.require_file(paths.train)
+    io.require_file(paths.template)
+    return paths
 
 
 def _default_names(task: int) -> tuple[str, str]:

@@ -62,7 +62,7 @@ def expert_judgements_name(phase: str) -> str:
 
 
 def is_simulated(data_dir: Path = DATA_DIR) -> bool:
-    """Tell whether the training files in a data folder are the simulated ones.
+    """Tell whether a data folder holds the simulated files.
 
     `data/generate_sample.py` leaves a marker with the sizes of the training files that it wrote;
     a file of another size, or without a marker, is not simulated.

@@ -46,14 +46,22 @@ def evaluate(doc: str | None, task: int, title: str) -> None:
         Heading of the score page.
     """
     p = cli.parser(doc)
-    p.add_argument("--input_dir", type=Path, help="default data/test_input")
-    p.add_argument("--ref_data", help=f"the true answers (default {layout.VALID_TASK_1_2})")
-    p.add_argument("--submission_dir", type=Path, help="default data/test_output")
+    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/test_input")
     p.add_argument(
-        "--submit_data", help=f"CSV or zip (default {layout.local_submission_name(task)})"
+        "--ref_data", metavar="FILE", help=f"the true answers (default {layout.VALID_TASK_1_2})"
+    )
+    p.add_argument("--submission_dir", type=Path, metavar="DIR", help="default data/test_output")
+    p.add_argument(
+        "--submit_data",
+        metavar="FILE",
+        help=f"CSV or zip (default {layout.local_submission_name(task)})",
     )
     p.add_argument(
-        "--output_dir", type=Path, default=layout.TEST_OUTPUT_DIR, help="default data/test_output"
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_OUTPUT_DIR,
+        help="default data/test_output",
     )
     p.add_argument(
         "--phase",

@@ -23,19 +23,34 @@ def main() -> None:
     p.add_argument(
         "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
     )
-    p.add_argument("--input_dir", type=Path, default=layout.TEST_DIR, help="default data/test_data")
-    p.add_argument("--ref_data", help="the judgements (default those of the phase)")
     p.add_argument(
-        "--submission_dir", type=Path, default=layout.SUBMISSION_DIR, help="default submissions"
+        "--input_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_DIR,
+        help="default data/test_data",
+    )
+    p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
+    p.add_argument(
+        "--submission_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.SUBMISSION_DIR,
+        help="default submissions",
     )
     p.add_argument(
         "--submit_data",
+        metavar="FILE",
         default=layout.submission_name(TASK),
         help=f"CSV or zip (default {layout.submission_name(TASK)})",
     )
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     p.add_argument(
-        "--output_dir", type=Path, default=layout.TEST_OUTPUT_DIR, help="default data/test_output"
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_OUTPUT_DIR,
+        help="default data/test_output",
     )
     options = p.parse_args()
     reference_path = options.input_dir / (

@@ -15,7 +15,9 @@ TASK = 3
 def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK, reads_answers=False)
-    parser.add_argument("--seed", type=cli.seed, default=0, help="another seed, another ranking")
+    parser.add_argument(
+        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another ranking"
+    )
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
