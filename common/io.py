@@ -7,6 +7,7 @@ spreadsheet shows them: the header is row 1, the first data row is row 2.
 import csv
 import difflib
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -279,7 +280,13 @@ def _read_with_care(
             )
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{source.name}: cannot be read as CSV: {reason}") from None
+        place = re.match(r"In CSV column #(\d+): Row #(\d+): .*UTF8", reason)
+        if place:
+            name = header[int(place[1])]
+            reason = f"column '{name}': row {place[2]} is not UTF-8 text"
+        else:
+            reason = f"cannot be read as CSV: {reason}"
+        raise InputError(f"{source.name}: {reason}") from None
     if crooked:
         number, found, text = crooked[0]
         raise InputError(

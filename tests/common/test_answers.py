@@ -1,0 +1,82 @@
+"""Answers: each pair once, right or wrong as the options say."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.answers import find_repeats, pair_keys, read_answer_table, read_answers
+from common.errors import InputError
+
+Write = Callable[[str, str], Path]
+HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
+
+
+def test_reads_columns_of_small_integers(write: Write) -> None:
+    answers = read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,9,101,0,1,4\n"))
+    assert len(answers) == 2
+    assert answers.student.tolist() == [9, 9]
+    assert answers.question.tolist() == [5, 6]
+    assert answers.option is not None
+    assert answers.option.tolist() == [2, 4]
+    assert answers.correct_option is not None
+    assert answers.correct_option.tolist() == [2, 1]
+    assert answers.is_correct.dtype == np.int8
+    assert answers.take(np.array([False, True])).question.tolist() == [6]
+
+
+def test_right_wrong_only(write: Write) -> None:
+    path = write("a.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n")
+    answers = read_answers(path)
+    assert answers.option is None
+    assert answers.take(np.array([0])).option is None
+    assert read_answer_table(path).column_names == ["QuestionId", "UserId", "IsCorrect"]
+    with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
+        read_answers(path, options=True)
+
+
+def test_half_the_options_is_a_fault(write: Write) -> None:
+    path = write("a.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n5,9,1,2\n")
+    with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
+        read_answers(path)
+
+
+def test_contradiction(write: Write) -> None:
+    path = write("a.csv", HEADER + "5,9,100,1,2,2\n6,9,101,1,1,4\n7,9,102,0,1,1\n")
+    with pytest.raises(InputError) as raised:
+        read_answers(path)
+    assert "row 3: column 'IsCorrect' is 1, but AnswerValue is 4 and CorrectAnswer is 1" in str(
+        raised.value
+    )
+    assert "(2 such rows)" in str(raised.value)
+    # Whoever predicts right or wrong does not even read the options.
+    assert len(read_answers(path, options=False)) == 3
+
+
+def test_repeated_pair(write: Write) -> None:
+    path = write("a.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
+    with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
+        read_answers(path)
+
+
+@given(st.lists(st.integers(0, 20), max_size=40))
+def test_repeats_are_the_later_rows(keys: list[int]) -> None:
+    seen: set[int] = set()
+    expected = []
+    for row, key in enumerate(keys):
+        if key in seen:
+            expected.append(row)
+        seen.add(key)
+    assert find_repeats(np.array(keys, np.int64)).tolist() == expected
+
+
+@given(
+    st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+    st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+)
+def test_different_pairs_have_different_keys(a: tuple[int, int], b: tuple[int, int]) -> None:
+    keys = pair_keys(np.array([a[0], b[0]], np.int32), np.array([a[1], b[1]], np.int32))
+    assert (keys[0] == keys[1]) == (a == b)

@@ -1,0 +1,78 @@
+"""Metrics: worked examples, and the same figures from another implementation."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score
+from sklearn.metrics import confusion_matrix as sklearn_confusion_matrix
+
+from common.metrics import (
+    accuracy,
+    confusion_matrix,
+    expert_agreement,
+    normalise_rows,
+    random_best_agreement,
+)
+
+OPTIONS = (1, 2, 3, 4)
+PAIRS_OF_OPTIONS = st.lists(
+    st.tuples(st.sampled_from(OPTIONS), st.sampled_from(OPTIONS)), min_size=1, max_size=60
+)
+
+
+@given(PAIRS_OF_OPTIONS)
+def test_accuracy_and_confusion_matrix_as_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    truth, prediction = np.array(pairs).T
+    assert accuracy(truth, prediction) == pytest.approx(accuracy_score(truth, prediction))
+    counts = confusion_matrix(truth, prediction, OPTIONS)
+    assert np.array_equal(counts, sklearn_confusion_matrix(truth, prediction, labels=OPTIONS))
+    present = np.isin(OPTIONS, truth)
+    shares = normalise_rows(counts)
+    expected = sklearn_confusion_matrix(truth, prediction, labels=OPTIONS, normalize="true")
+    assert shares == pytest.approx(expected)
+    assert shares.sum(axis=1) == pytest.approx(present.astype(float))
+
+
+def test_rows_are_divided_by_their_own_sums() -> None:
+    # Dividing columns by row sums, a known slip, would give [[0.75, 0.1], [0, 0.9]] or the like.
+    counts = np.array([[3, 1], [0, 10]])
+    assert normalise_rows(counts).tolist() == [[0.75, 0.25], [0, 1]]
+
+
+def test_accuracy_refuses_what_it_cannot_score() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        accuracy(np.ones(3), np.ones(2))
+    with pytest.raises(ValueError, match="no predictions"):
+        accuracy(np.ones(0), np.ones(0))
+
+
+def test_expert_agreement_of_the_guides_example() -> None:
+    # Five pairs; '>' says that the left question is better.
+    ranking = "><<>>"
+    experts = [">><>>", ">><<>", ">><<<"]
+    rank_left = np.array([1 if sign == ">" else 2 for sign in ranking])
+    judgements = np.array([[1.0 if sign == ">" else 2.0 for sign in line] for line in experts])
+    agreement, n_judged = expert_agreement(rank_left, 3 - rank_left, judgements)
+    assert agreement == pytest.approx([0.80, 0.60, 0.40])
+    assert n_judged.tolist() == [5, 5, 5]
+
+
+def test_an_empty_judgement_does_not_count() -> None:
+    judgements = np.array([[1, np.nan, 2], [np.nan, np.nan, np.nan]])
+    agreement, n_judged = expert_agreement(np.array([1, 1, 1]), np.array([2, 2, 2]), judgements)
+    assert agreement[0] == 0.5
+    assert np.isnan(agreement[1])
+    assert n_judged.tolist() == [2, 0]
+
+
+def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> None:
+    rng = np.random.default_rng(3)
+    left, right = rng.permutation(200)[:50].reshape(2, 25)
+    one_expert = rng.integers(1, 3, (1, 25)).astype(float)
+    assert random_best_agreement(left, right, one_expert).mean() == pytest.approx(0.5, abs=0.005)
+    five_experts = rng.integers(1, 3, (5, 25)).astype(float)
+    best = random_best_agreement(left, right, five_experts)
+    # Five independent coins of 25 throws: the mean of the best is 0.5 + 1.16 deviations of 0.1.
+    assert best.mean() == pytest.approx(0.5 + 1.163 * 0.1, abs=0.01)
+    assert np.array_equal(best, random_best_agreement(left, right, five_experts))

@@ -1,0 +1,99 @@
+"""What all tests share: running scripts as a user does, a kit with tiny data, the real answers."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def run_python(
+    arguments: Sequence[object], *, kit: Path = ROOT, cwd: Path | None = None, timeout: float = 120
+) -> "subprocess.CompletedProcess[str]":
+    """Run Python on a script of a kit, from another folder than the kit's, as a user might."""
+    first, *rest = (str(argument) for argument in arguments)
+    script = str(kit / first) if first.endswith(".py") else first
+    return subprocess.run(
+        [sys.executable, script, *rest],
+        cwd=cwd or kit.parent,
+        env={**os.environ, "PYTHONPATH": str(kit)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """Run a script of the kit: `run(["task_1/local_evaluation.py", "--phase", "public"])`."""
+    return run_python
+
+
+@pytest.fixture
+def fails() -> Callable[..., str]:
+    """Run a script that must fail with one line and exit code 2; give that line."""
+
+    def check(arguments: Sequence[object], **options: object) -> str:
+        done = run_python(arguments, **options)  # type: ignore[arg-type]
+        assert done.returncode == 2, done.stdout + done.stderr
+        lines = done.stderr.strip().splitlines()
+        assert len(lines) == 1, done.stderr
+        assert lines[0].startswith("error: ")
+        assert "score" not in done.stdout
+        return lines[0].removeprefix("error: ")
+
+    return check
+
+
+def copy_kit(destination: Path) -> Path:
+    """Copy the kit's own files, without data, caches and environments."""
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "train_data",
+        "metadata", "test_data", "test_input", "test_output", "images", "SIMULATED.json",
+        "submissions", "submission_*.csv", "model_task_4*", "*.zip",
+    )  # fmt: skip
+    shutil.copytree(ROOT, destination, ignore=ignored)
+    return destination
+
+
+@pytest.fixture(scope="session")
+def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a copy of the kit with tiny simulated data, shared by all tests: only read from it."""
+    kit = copy_kit(tmp_path_factory.mktemp("simulated") / "kit")
+    done = run_python(["data/generate_sample.py", "--size", "tiny"], kit=kit)
+    assert done.returncode == 0, done.stderr
+    return kit
+
+
+@pytest.fixture
+def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
+    """Give a copy of the kit with tiny simulated data that a test may change."""
+    return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Give the folder of real answers, or skip the test."""
+    folder = os.environ.get("KIT_REAL_DATA")
+    if not folder:
+        pytest.skip("KIT_REAL_DATA is not set: no real answers to test on")
+    return Path(folder)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a small file into the test's own folder."""
+
+    def write_file(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write_file
