@@ -62,10 +62,10 @@ def expert_judgements_name(phase: str) -> str:
 
 
 def is_simulated(data_dir: Path = DATA_DIR) -> bool:
-    """Tell whether a data folder holds the simulated files.
+    """Tell whether the files in a data folder are the simulated ones.
 
-    `data/generate_sample.py` leaves a marker with the sizes of the training files that it wrote;
-    a file of another size, or without a marker, is not simulated.
+    `data/generate_sample.py` leaves a marker with the sizes of the files that it wrote; if one of
+    them has another size, or there is no marker, the folder is not taken for simulated.
 
     Parameters
     ----------
@@ -77,9 +77,8 @@ def is_simulated(data_dir: Path = DATA_DIR) -> bool:
         sizes = marker["bytes"]
     except (OSError, ValueError, KeyError):
         return False
-    train_dir = data_dir / TRAIN_DIR.name
     return all(
-        not (train_dir / name).exists() or (train_dir / name).stat().st_size == size
+        not (data_dir / name).exists() or (data_dir / name).stat().st_size == size
         for name, size in sizes.items()
     )
 

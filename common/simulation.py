@@ -1,0 +1,652 @@
+"""A simulated school: who answers which question when, and which option they choose.
+
+Nothing in here is real. The model, in the order in which it is drawn (`data/README.md` tells it in
+words and compares it with the real files):
+
+1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
+2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
+   activity and of one school year, who are set the same quizzes in the same order. A student
+   skips some, leaves some early, and stops after their count. Who runs out of quizzes goes on
+   alone. No pair of student and question comes twice.
+3. Abilities along the subject tree: one general ability, plus deviations per area and per topic,
+   plus the form of the day in each quiz.
+4. Answers: a student knows the answer with a probability that is logistic in ability, or else is
+   drawn to one of the four options by its attraction. This is the multiple-choice model with a
+   "don't know" state of Samejima (1979, A new family of models for the multiple-choice item) and
+   Thissen & Steinberg (1984, Psychometrika 49, eq. 5), with its two states kept apart.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+QUIZ_LENGTH = 10
+N_OPTIONS = 4
+EMPTY = -1
+CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
+
+# Standard deviations of the abilities, in logits.
+GENERAL_SD, AREA_SD, TOPIC_SD, FORM_SD = 1.0, 0.45, 0.45, 0.4
+# Share of the variance of the general ability that lies between cohorts.
+COHORT_SHARE = 0.3
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Size and character of one simulated school.
+
+    Attributes
+    ----------
+    students, answers
+        Number of students and of answers in each part; parts differ in their activity.
+    n_questions, n_quizzes, n_cohorts
+        How many there are.
+    min_answers
+        Smallest number of answers of a student.
+    min_answers_per_question
+        Smallest number of answers to a question, over all parts.
+    activity
+        Quantiles, equally spaced in probability, of the answers per student; only their shape
+        counts, for they are scaled to the total.
+    popularity
+        Quantiles of the logarithm of a quiz's popularity.
+    level_width
+        How far around their own level cohorts are set quizzes; levels lie between 0 and 1.
+    easiness
+        Mean logit of knowing the answer.
+    easiness_sd
+        Standard deviation of that logit over questions.
+    key_shares
+        How often each option is the correct one.
+    n_days
+        School days (Monday to Friday) from the first answer to the last.
+    """
+
+    students: tuple[int, ...]
+    answers: tuple[int, ...]
+    n_questions: int
+    n_quizzes: int
+    n_cohorts: int
+    min_answers: int
+    min_answers_per_question: int
+    activity: tuple[tuple[float, ...], ...]
+    popularity: tuple[float, ...]
+    level_width: float
+    easiness: float
+    easiness_sd: float
+    key_shares: tuple[float, float, float, float]
+    n_days: int
+
+
+@dataclass(frozen=True)
+class Sittings:
+    """One row for each time that a student sat down to a quiz.
+
+    Attributes
+    ----------
+    student, quiz, cohort
+        Who, what, and in which class; int32 (n,).
+    minute
+        Minutes from the first day, midnight, to the start; int32 (n,).
+    alone
+        Whether the student went on alone, not in class; bool (n,).
+    """
+
+    student: Array
+    quiz: Array
+    cohort: Array
+    minute: Array
+    alone: Array
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """Who meets which question.
+
+    Attributes
+    ----------
+    sittings
+        The sittings.
+    sitting, question
+        For each answer the row of its sitting and the question; int32 (n,).
+    slot
+        Place of the answer in its sitting; int8 (n,).
+    """
+
+    sittings: Sittings
+    sitting: Array
+    question: Array
+    slot: Array
+
+    def __len__(self) -> int:
+        """Number of answers."""
+        return len(self.question)
+
+    @property
+    def student(self) -> Array:
+        """For each answer its student; int32 (n,)."""
+        return np.asarray(self.sittings.student[self.sitting])
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions and how they work.
+
+    Attributes
+    ----------
+    topic
+        Topic of each question; int32 (n,).
+    discrimination
+        Slope of the logit of knowing the answer against ability; float32 (n,).
+    easiness
+        That logit at ability 0; float32 (n,).
+    key
+        The correct option, 0 to 3; int8 (n,).
+    attraction
+        Logit of each option for those who do not know; float32 (n, 4).
+    attraction_slope
+        Change of that logit with ability; float32 (n, 4).
+    """
+
+    topic: Array
+    discrimination: Array
+    easiness: Array
+    key: Array
+    attraction: Array
+    attraction_slope: Array
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the students chose.
+
+    Attributes
+    ----------
+    option
+        The chosen option, 0 to 3; int8 (n,).
+    confidence
+        Confidence from 0 to 100, or -1 where it was not asked; int8 (n,).
+    limit_is_correct, limit_option
+        Expected accuracy of predicting right or wrong, and the option, from the true
+        probabilities: nobody can do better, save by luck.
+    """
+
+    option: Array
+    confidence: Array
+    limit_is_correct: float
+    limit_option: float
+
+
+def concatenated_ranges(lengths: Array) -> Array:
+    """Give 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, in one int64 array."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+
+
+def draw_counts(
+    rng: np.random.Generator,
+    n: int,
+    total: int,
+    quantiles: tuple[float, ...],
+    low: int,
+    high: int,
+) -> Array:
+    """Draw counts of a given shape that lie within bounds and have an exact sum.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    n, total
+        How many counts, and their sum; ``n * low <= total <= n * high``.
+    quantiles
+        Quantiles of the shape, equally spaced in probability from 0 to 1.
+    low, high
+        Bounds, both inclusive.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64 (n,).
+    """
+    if not n * low <= total <= n * high:
+        raise ValueError(f"{n} counts from {low} to {high} cannot sum to {total}")
+    shape = np.interp(rng.random(n), np.linspace(0, 1, len(quantiles)), quantiles) - quantiles[0]
+    # The cap makes the sum grow more slowly than the scale: find the scale by bisection.
+    least, most = 0.0, 1.0
+    while np.minimum(low + shape * most, high).sum() < total and most < 1e9:
+        most *= 2
+    for _ in range(50):
+        middle = (least + most) / 2
+        if np.minimum(low + shape * middle, high).sum() < total:
+            least = middle
+        else:
+            most = middle
+    counts = np.floor(np.minimum(low + shape * least, high)).astype(np.int64)
+    while missing := total - int(counts.sum()):
+        step = 1 if missing > 0 else -1
+        room = np.flatnonzero(counts < high if step > 0 else counts > low)
+        counts[rng.permutation(room)[: abs(missing)]] += step
+    return counts
+
+
+def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Array:
+    """Draw quizzes: in each round all questions, sorted by topic, are cut into blocks.
+
+    Returns
+    -------
+    numpy.ndarray
+        Questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH). No question comes twice in a quiz;
+        every question is in some quiz if ``n_quizzes * QUIZ_LENGTH >= len(topic)``.
+    """
+    rounds = []
+    n_blocks = -(-len(topic) // QUIZ_LENGTH)
+    for _ in range(-(-n_quizzes // n_blocks)):
+        order = np.lexsort((rng.random(len(topic)), topic))
+        rounds.append(np.resize(order, n_blocks * QUIZ_LENGTH).reshape(n_blocks, QUIZ_LENGTH))
+    return np.concatenate(rounds)[:n_quizzes].astype(np.int32)
+
+
+def draw_incidence(
+    rng: np.random.Generator, setting: Setting, targets: Array, quizzes: Array, level: Array
+) -> Incidence:
+    """Draw who meets which question, with exactly the given numbers of answers per student.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    setting
+        Size and character.
+    targets
+        Number of answers of each student; int64 (n_students,).
+    quizzes
+        Questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH).
+    level
+        Level of each quiz, from 0 to 1; float (n_quizzes,).
+    """
+    n_students = len(targets)
+    cohort = _draw_cohorts(rng, targets, setting.n_cohorts)
+    popularity = np.exp(
+        np.interp(
+            rng.random(len(quizzes)),
+            np.linspace(0, 1, len(setting.popularity)),
+            setting.popularity,
+        )
+    )
+    busiest = np.zeros(setting.n_cohorts, np.int64)
+    np.maximum.at(busiest, cohort, targets)
+    n_listed = np.minimum(np.ceil(busiest * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2, len(quizzes))
+    listed = _draw_lists(rng, popularity, level, n_listed, setting.level_width)
+    list_start = np.cumsum(n_listed) - n_listed
+
+    # The questions of each listed quiz that its cohort has not met in an earlier one.
+    list_cohort = np.repeat(np.arange(setting.n_cohorts), n_listed)
+    pair = np.repeat(list_cohort * setting.n_questions, QUIZ_LENGTH) + quizzes[listed].ravel()
+    first = np.zeros(len(pair), bool)
+    first[np.unique(pair, return_index=True)[1]] = True
+    block_size = first.reshape(-1, QUIZ_LENGTH).sum(axis=1)
+    block_questions = quizzes[listed].ravel()[first]
+    block_start = np.cumsum(block_size) - block_size
+
+    # Sittings in class: the cohort's list, with some quizzes left out.
+    n_tried = np.ceil(targets * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
+    student = np.repeat(np.arange(n_students), n_tried)
+    steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
+    walked = np.cumsum(steps)
+    place = walked - np.repeat(walked[np.cumsum(n_tried) - n_tried], n_tried)
+    kept = place < n_listed[cohort[student]]
+    student, place = student[kept], place[kept]
+    block = list_start[cohort[student]] + place
+    left_early = np.where(rng.random(len(block)) < 0.2, rng.integers(1, 6, len(block)), 0)
+    size = np.maximum(block_size[block] - left_early, 0)
+    before = np.cumsum(size) - size
+    first_of_student = np.searchsorted(student, np.arange(n_students))
+    before -= before[first_of_student[student]]
+    size = np.clip(targets[student] - before, 0, size)
+    kept = size > 0
+    student, place, block, size = student[kept], place[kept], block[kept], size[kept]
+
+    # Each cohort's quizzes lie evenly over its days, on school days between 8 and 16 o'clock; a
+    # student sits them with a delay that never changes their order.
+    gap = setting.n_days / np.maximum(n_listed, 1)
+    day = (place + rng.beta(1, 4, len(place))) * gap[cohort[student]]
+    sitting = np.repeat(np.arange(len(student)), size)
+    slot = concatenated_ranges(size)
+    incidence = Incidence(
+        sittings=Sittings(
+            student=student.astype(np.int32),
+            quiz=listed[block].astype(np.int32),
+            cohort=cohort[student].astype(np.int32),
+            minute=_school_minute(day),
+            alone=np.zeros(len(student), bool),
+        ),
+        sitting=sitting.astype(np.int32),
+        question=block_questions[np.repeat(block_start[block], size) + slot],
+        slot=slot.astype(np.int8),
+    )
+    incidence = _go_on_alone(rng, setting, incidence, targets, cohort, quizzes, popularity)
+    return _lift_rare_questions(rng, setting, incidence, cohort, quizzes)
+
+
+def _draw_cohorts(rng: np.random.Generator, targets: Array, n_cohorts: int) -> Array:
+    """Put students of about the same activity into cohorts of unequal size."""
+    order = np.argsort(np.log(targets) + rng.normal(0, 0.5, len(targets)))
+    weights = rng.gamma(4, size=n_cohorts)
+    edges = np.cumsum(weights) / weights.sum() * len(targets)
+    cohort = np.empty(len(targets), np.int64)
+    cohort[order] = np.searchsorted(edges[:-1], np.arange(len(targets)), side="right")
+    # Cohorts are numbered at random, not by activity.
+    return rng.permutation(n_cohorts)[cohort]
+
+
+def _draw_lists(
+    rng: np.random.Generator, popularity: Array, level: Array, n_listed: Array, width: float
+) -> Array:
+    """Draw each cohort's list of quizzes, without repetition, popular ones of its level first.
+
+    Drawing one after the other with probability proportional to weight is the same as sorting
+    exponential waiting times with these rates (Efraimidis & Spirakis 2006).
+    """
+    longest = int(n_listed.max())
+    cohort_level = rng.random(len(n_listed))
+    lists = []
+    step = max(1, 4 * CHUNK // len(popularity))
+    for start in range(0, len(n_listed), step):
+        near = (level - cohort_level[start : start + step, None]).astype(np.float32)
+        rate = popularity.astype(np.float32) * np.exp(-0.5 * (near / width) ** 2)
+        waiting = rng.standard_exponential(rate.shape, dtype=np.float32) / (rate + 1e-12)
+        if longest < waiting.shape[1]:
+            soonest = np.argpartition(waiting, longest - 1, axis=1)[:, :longest]
+        else:
+            soonest = np.broadcast_to(np.arange(waiting.shape[1]), waiting.shape)
+        order = np.argsort(np.take_along_axis(waiting, soonest, axis=1), axis=1, kind="stable")
+        ordered = np.take_along_axis(soonest, order, axis=1)
+        lists.append(ordered[np.arange(longest) < n_listed[start : start + step, None]])
+    return np.concatenate(lists)
+
+
+def _school_minute(day: Array) -> Array:
+    """Turn a time in school days into minutes from a Monday, in school hours, in the same order."""
+    whole = np.floor(day).astype(np.int64)
+    calendar = whole // 5 * 7 + whole % 5
+    return (calendar * 1440 + 8 * 60 + (day - whole) * 8 * 60).astype(np.int32)
+
+
+def _append(incidence: Incidence, new: Incidence) -> Incidence:
+    """Put two sets of sittings and their answers together."""
+    old = incidence.sittings
+    return Incidence(
+        sittings=Sittings(
+            *(
+                np.concatenate([getattr(old, name), getattr(new.sittings, name)])
+                for name in ("student", "quiz", "cohort", "minute", "alone")
+            )
+        ),
+        sitting=np.concatenate(
+            [incidence.sitting, (new.sitting + len(old.student)).astype(np.int32)]
+        ),
+        question=np.concatenate([incidence.question, new.question]),
+        slot=np.concatenate([incidence.slot, new.slot]),
+    )
+
+
+def _sit_alone(
+    rng: np.random.Generator,
+    setting: Setting,
+    cohort: Array,
+    student: Array,
+    quiz: Array,
+    question: Array,
+) -> Incidence:
+    """Make sittings of students on their own, one for each pair of student and quiz."""
+    n_quizzes = int(quiz.max()) + 1 if len(quiz) else 1
+    pair, sitting = np.unique(student * np.int64(n_quizzes) + quiz, return_inverse=True)
+    order = np.argsort(sitting, kind="stable")
+    sizes = np.bincount(sitting, minlength=len(pair))
+    who = pair // n_quizzes
+    return Incidence(
+        sittings=Sittings(
+            student=who.astype(np.int32),
+            quiz=(pair % n_quizzes).astype(np.int32),
+            cohort=cohort[who].astype(np.int32),
+            minute=_school_minute(rng.random(len(pair)) * setting.n_days),
+            alone=np.ones(len(pair), bool),
+        ),
+        sitting=sitting[order].astype(np.int32),
+        question=question[order].astype(np.int32),
+        slot=concatenated_ranges(sizes).astype(np.int8),
+    )
+
+
+def _go_on_alone(
+    rng: np.random.Generator,
+    setting: Setting,
+    incidence: Incidence,
+    targets: Array,
+    cohort: Array,
+    quizzes: Array,
+    popularity: Array,
+) -> Incidence:
+    """Give students who ran out of quizzes further ones, until each has their number of answers."""
+    n_questions = setting.n_questions
+    student, question, quiz = (np.zeros(0, np.int64) for _ in range(3))
+    seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
+    missing = targets - np.bincount(incidence.student, minlength=len(targets))
+    chance = np.cumsum(popularity) / popularity.sum()
+    for attempt in range(40):
+        short = np.flatnonzero(missing)
+        if not len(short):
+            break
+        # After some rounds, students who have met every popular quiz are offered any.
+        tried = np.repeat(short, -(-missing[short] // 5))
+        drawn = rng.random(len(tried))
+        offered = (
+            np.searchsorted(chance, drawn) if attempt < 20 else (drawn * len(quizzes)).astype(int)
+        )
+        pair = (tried[:, None] * n_questions + quizzes[offered]).ravel()
+        found = np.sort(np.unique(pair, return_index=True)[1])
+        at = np.minimum(np.searchsorted(seen, pair[found]), len(seen) - 1)
+        found = found[seen[at] != pair[found]]
+        who = tried[found // QUIZ_LENGTH]
+        rank = np.arange(len(who)) - np.searchsorted(who, who)
+        found = found[rank < missing[who]]
+        who = tried[found // QUIZ_LENGTH]
+        student = np.concatenate([student, who])
+        question = np.concatenate([question, pair[found] % n_questions])
+        quiz = np.concatenate([quiz, offered[found // QUIZ_LENGTH]])
+        seen = np.sort(np.concatenate([seen, pair[found]]))
+        missing -= np.bincount(who, minlength=len(targets))
+    for who in np.flatnonzero(missing):
+        met = seen[np.searchsorted(seen, who * n_questions) :][: targets[who]] - who * n_questions
+        free = np.setdiff1d(np.arange(n_questions), met)
+        more = rng.permutation(free)[: missing[who]]
+        student = np.concatenate([student, np.full(len(more), who)])
+        question = np.concatenate([question, more])
+        quiz = np.concatenate([quiz, _quiz_of(quizzes, n_questions)[more]])
+    return _append(incidence, _sit_alone(rng, setting, cohort, student, quiz, question))
+
+
+def _quiz_of(quizzes: Array, n_questions: int) -> Array:
+    """Give for each question one quiz that holds it."""
+    quiz_of = np.zeros(n_questions, np.int64)
+    quiz_of[quizzes.ravel()[::-1]] = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
+    return quiz_of
+
+
+def _lift_rare_questions(
+    rng: np.random.Generator,
+    setting: Setting,
+    incidence: Incidence,
+    cohort: Array,
+    quizzes: Array,
+) -> Incidence:
+    """Exchange answers to common questions for answers to questions that have too few."""
+    n_questions, least = setting.n_questions, setting.min_answers_per_question
+    quiz_of = _quiz_of(quizzes, n_questions)
+    while True:
+        counts = np.bincount(incidence.question, minlength=n_questions)
+        rare = np.flatnonzero(counts < least)
+        if not len(rare):
+            return incidence
+        # One exchange per student and round; the answer that goes must be to a common question.
+        row = rng.permutation(len(incidence))[: 4 * int((least - counts[rare]).sum()) + 1000]
+        row = row[counts[incidence.question[row]] > 1.5 * least + 10]
+        student = incidence.student[row].astype(np.int64)
+        once = np.sort(np.unique(student, return_index=True)[1])
+        row, student = row[once], student[once]
+        wanted = rng.permutation(np.repeat(rare, least - counts[rare]))[: len(row)]
+        row, student = row[: len(wanted)], student[: len(wanted)]
+        seen = incidence.student.astype(np.int64) * n_questions + incidence.question
+        new = ~np.isin(student * n_questions + wanted, seen)
+        row, student, wanted = row[new], student[new], wanted[new]
+        kept = np.ones(len(incidence), bool)
+        kept[row] = False
+        incidence = Incidence(
+            incidence.sittings,
+            incidence.sitting[kept],
+            incidence.question[kept],
+            incidence.slot[kept],
+        )
+        more = _sit_alone(rng, setting, cohort, student, quiz_of[wanted], wanted)
+        incidence = _append(incidence, more)
+
+
+def draw_questions(rng: np.random.Generator, setting: Setting, topic: Array) -> Questions:
+    """Draw how the questions work.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    setting
+        Size and character.
+    topic
+        Topic of each question; int32 (n_questions,).
+    """
+    n = len(topic)
+    key = rng.choice(N_OPTIONS, n, p=setting.key_shares).astype(np.int8)
+    attraction = rng.normal(0, 0.6, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
+    # Some distractors are hardly ever chosen.
+    idle = (rng.random((n, N_OPTIONS)) < 0.1) & (np.arange(N_OPTIONS) != key[:, None])
+    attraction -= 1.2 * idle
+    attraction[np.arange(n), key] -= 0.3
+    return Questions(
+        topic=topic,
+        discrimination=np.exp(rng.normal(0, 0.35, n)).astype(np.float32),
+        easiness=rng.normal(setting.easiness, setting.easiness_sd, n).astype(np.float32),
+        key=key,
+        attraction=attraction.astype(np.float32),
+        attraction_slope=rng.normal(0, 0.25, (n, N_OPTIONS)).astype(np.float32),
+    )
+
+
+def draw_abilities(
+    rng: np.random.Generator, cohort: Array, n_cohorts: int, area_of_topic: Array
+) -> Array:
+    """Draw abilities along the subject tree.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    cohort
+        Cohort of each student; int (n_students,).
+    n_cohorts
+        Number of cohorts.
+    area_of_topic
+        Area that each topic belongs to; int (n_topics,).
+
+    Returns
+    -------
+    numpy.ndarray
+        Ability of each student in each topic, in logits; float32 (n_students, n_topics).
+    """
+    n_students, n_topics = len(cohort), len(area_of_topic)
+    between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_SHARE)
+    within = rng.standard_normal(n_students, np.float32) * np.sqrt(1 - COHORT_SHARE)
+    general = GENERAL_SD * (between[cohort] + within)
+    area = AREA_SD * rng.standard_normal((n_students, int(area_of_topic.max()) + 1), np.float32)
+    ability = TOPIC_SD * rng.standard_normal((n_students, n_topics), np.float32)
+    ability += area[:, area_of_topic]
+    ability += general[:, None]
+    return ability.astype(np.float32)
+
+
+def option_probabilities(
+    questions: Questions, question: Array, ability: Array
+) -> npt.NDArray[np.float32]:
+    """Probability of each option for students of given ability.
+
+    Parameters
+    ----------
+    questions
+        How the questions work.
+    question
+        Question of each row; int (n,).
+    ability
+        Ability of each row's student in its topic, with the form of the day; float32 (n,).
+
+    Returns
+    -------
+    numpy.ndarray
+        float32 (n, 4); rows sum to 1.
+    """
+    logit = questions.discrimination[question] * ability + questions.easiness[question]
+    know = 1 / (1 + np.exp(-logit))
+    drawn = np.exp(
+        questions.attraction[question] + questions.attraction_slope[question] * ability[:, None]
+    )
+    drawn *= ((1 - know) / drawn.sum(axis=1))[:, None]
+    drawn[np.arange(len(question)), questions.key[question]] += know
+    return np.asarray(drawn, np.float32)
+
+
+def draw_choices(
+    rng: np.random.Generator, incidence: Incidence, questions: Questions, ability: Array
+) -> Choices:
+    """Draw the option that each student chose and, sometimes, how sure they were.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    incidence
+        Who meets which question.
+    questions
+        How the questions work.
+    ability
+        Ability of each student in each topic; float32 (n_students, n_topics).
+    """
+    n = len(incidence)
+    n_sittings = len(incidence.sittings.student)
+    form = FORM_SD * rng.standard_normal(n_sittings, np.float32)
+    asked = rng.random(n_sittings, np.float32) < 0.1
+    option = np.empty(n, np.int8)
+    confidence = np.full(n, EMPTY, np.int8)
+    right_sum = option_sum = 0.0
+    for start in range(0, n, CHUNK):
+        rows = slice(start, min(start + CHUNK, n))
+        question, sitting = incidence.question[rows], incidence.sitting[rows]
+        student = incidence.sittings.student[sitting]
+        level = ability[student, questions.topic[question]] + form[sitting]
+        probability = option_probabilities(questions, question, level)
+        right = probability[np.arange(len(question)), questions.key[question]]
+        right_sum += float(np.maximum(right, 1 - right).sum(dtype=np.float64))
+        option_sum += float(probability.max(axis=1).sum(dtype=np.float64))
+        drawn = rng.random(len(question), np.float32)[:, None]
+        chosen = (drawn > np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
+        option[rows] = chosen
+        # Confidence: how probable the chosen option was to the student, seen through noise.
+        told = np.flatnonzero(asked[sitting] & (rng.random(len(question), np.float32) < 0.65))
+        belief = probability[told, chosen[told]]
+        noisy = np.log(belief / (1 - belief + 1e-6)) + rng.normal(0, 1.2, len(told))
+        steps = np.searchsorted([-2.2, -1.8, -0.9, 0.35], noisy)
+        confidence[rows][told] = CONFIDENCE_LEVELS[steps]
+    return Choices(option, confidence, right_sum / n, option_sum / n)

@@ -1,0 +1,632 @@
+"""Simulate the complete tree of official files, and the CSV templates that go with it.
+
+    python data/generate_sample.py --size tiny     # a second: for tests
+    python data/generate_sample.py --size small    # some seconds: to see every model at work
+    python data/generate_sample.py --size full     # minutes: exactly the official counts
+
+Nothing in these files is real: `common/simulation.py` holds the model, `data/README.md` tells it in
+words. The files have the official names, columns and quirks, so that every script runs on either.
+The same size and seed give the same bytes. Real files are never overwritten.
+
+With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+from tqdm import tqdm
+
+from common import cli, layout, simulation
+from common.errors import InputError
+from common.schema import EXPERT_NAMES
+from common.simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
+from common.subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
+from common.templates import build_templates
+
+# Raised whenever the same seed gives other data than before.
+GENERATOR_VERSION = 1
+
+SIZES = ("tiny", "small", "full")
+N_MASKS = 10
+TARGET_SHARE = 0.2
+N_PAIRS = 50
+
+
+@dataclass(frozen=True)
+class Group:
+    """One of the two groups of tasks, which share nothing but the subjects.
+
+    Attributes
+    ----------
+    name
+        End of the file names.
+    setting
+        Size and character of the school.
+    first_day
+        Date of the first answer, a Monday.
+    n_topics
+        Number of topics that its questions come from.
+    birth_years
+        Years of birth of most of its students, first and last.
+    no_birth_date, no_premium
+        Shares of students whose date of birth is unknown, and of those with a date of birth,
+        whose entitlement to pupil premium is unknown.
+    """
+
+    name: str
+    setting: Setting
+    first_day: str
+    n_topics: int
+    birth_years: tuple[int, int]
+    no_birth_date: float
+    no_premium: float
+
+
+@dataclass(frozen=True)
+class School:
+    """A simulated group of tasks.
+
+    Attributes
+    ----------
+    group
+        What it was drawn from.
+    incidence, choices, questions
+        The answers and the questions, by internal numbers.
+    question_id, student_id
+        Public ids of internal numbers.
+    answer_id, key
+        For each answer its id, and the option counted as correct (0 to 3).
+    part_of_student
+        Part of the setting that each student belongs to.
+    birth_year
+        School year of each student, as a year of birth.
+    """
+
+    group: Group
+    incidence: Incidence
+    choices: Choices
+    questions: Questions
+    question_id: Array
+    student_id: Array
+    answer_id: Array
+    key: Array
+    part_of_student: Array
+    birth_year: Array
+
+
+def settings(size: str) -> tuple[Group, Group]:
+    """Give the two groups of tasks at a size: ``tiny``, ``small`` or ``full``."""
+    # Tasks 1/2: (students, answers, questions, quizzes, cohorts); official: 15,867,850 training
+    # answers are 80 % of all.
+    scale_1_2 = {
+        "tiny": (240, 16_000, 100, 60, 12),
+        "small": (4_000, 500_000, 1_000, 630, 160),
+        "full": (118_971, 19_834_813, 27_613, 17_274, 5_921),
+    }[size]
+    # Tasks 3/4: students and answers for training, public and private test; questions, quizzes,
+    # cohorts. Official test students have fewer answers than training students; the private
+    # count is what the highest answer ids leave.
+    scale_3_4 = {
+        "tiny": ((200, 25, 25), (12_000, 1_375, 1_350), 80, 16, 10),
+        "small": ((1_200, 150, 150), (120_000, 11_000, 9_500), 300, 60, 75),
+        "full": ((4_918, 615, 615), (1_382_727, 74_891, 51_299), 948, 119, 300),
+    }[size]
+    students, answers, n_questions, n_quizzes, n_cohorts = scale_1_2
+    tasks_1_2 = Group(
+        name="1_2",
+        setting=Setting(
+            students=(students,),
+            answers=(answers,),
+            n_questions=n_questions,
+            n_quizzes=n_quizzes,
+            n_cohorts=n_cohorts,
+            min_answers=50,
+            min_answers_per_question=50,
+            # A lognormal tail above the minimum.
+            activity=((0, 8, 15, 25, 37, 52, 68, 92, 130, 200, 340, 700, 2500),),
+            popularity=(-3.0, -1.6, -0.9, -0.3, 0.3, 1.0, 2.2),
+            level_width=0.15,
+            easiness=0.25,
+            easiness_sd=1.0,
+            key_shares=(0.25, 0.246, 0.263, 0.241),
+            n_days=440,
+        ),
+        first_day="2018-09-03",
+        n_topics=69,
+        birth_years=(2002, 2010),
+        no_birth_date=0.32,
+        no_premium=0.58,
+    )
+    parts, part_answers, n_questions, n_quizzes, n_cohorts = scale_3_4
+    tasks_3_4 = Group(
+        name="3_4",
+        setting=Setting(
+            students=parts,
+            answers=part_answers,
+            n_questions=n_questions,
+            n_quizzes=n_quizzes,
+            n_cohorts=n_cohorts,
+            min_answers=50,
+            min_answers_per_question=5,
+            activity=(
+                (50, 70, 100, 129, 170, 262, 360, 506, 530, 553, 598, 810),
+                (50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541),
+                (50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541),
+            ),
+            popularity=(-6.0, -3.5, -1.8, -0.2, 0.1, 0.3, 0.5, 0.9),
+            level_width=10.0,
+            easiness=-0.45,
+            easiness_sd=1.0,
+            key_shares=(0.263, 0.272, 0.278, 0.187),
+            n_days=58,
+        ),
+        first_day="2020-01-06",
+        n_topics=24,
+        birth_years=(2007, 2008),
+        no_birth_date=0.54,
+        no_premium=0.10,
+    )
+    return tasks_1_2, tasks_3_4
+
+
+def simulate(rng: np.random.Generator, group: Group, subjects: Subjects) -> tuple[School, Leaves]:
+    """Simulate one group of tasks.
+
+    Returns
+    -------
+    tuple
+        The school, and the subjects of each question.
+    """
+    setting = group.setting
+    leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, group.n_topics)
+    counts = np.concatenate(
+        [
+            simulation.draw_counts(
+                rng, n, total, shape, setting.min_answers, int(setting.n_questions * 0.9)
+            )
+            for n, total, shape in zip(
+                setting.students, setting.answers, setting.activity, strict=True
+            )
+        ]
+    )
+    quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
+    topic_level = rng.random(len(subjects.area_of_topic))
+    incidence = simulation.draw_incidence(
+        rng, setting, counts, quizzes, topic_level[topic[quizzes[:, 0]]]
+    )
+    cohort = np.zeros(len(counts), np.int64)
+    cohort[incidence.sittings.student] = incidence.sittings.cohort
+    questions = simulation.draw_questions(rng, setting, topic)
+    ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, subjects.area_of_topic)
+    choices = simulation.draw_choices(rng, incidence, questions, ability)
+    first, last = group.birth_years
+    school = School(
+        group=group,
+        incidence=incidence,
+        choices=choices,
+        questions=questions,
+        question_id=rng.permutation(setting.n_questions).astype(np.int32),
+        student_id=rng.permutation(len(counts)).astype(np.int32),
+        answer_id=rng.permutation(len(incidence)).astype(np.int32),
+        key=questions.key[incidence.question],
+        part_of_student=np.repeat(np.arange(len(setting.students)), setting.students),
+        birth_year=rng.integers(first, last + 1, setting.n_cohorts)[cohort],
+    )
+    return school, leaves
+
+
+def change_keys(rng: np.random.Generator, school: School, n_changed: int = 3) -> None:
+    """Count another option as correct in a third of the answers to some questions, in place.
+
+    The official files of tasks 3/4 hold three questions whose key was changed at some time.
+    """
+    incidence = school.incidence
+    counts = np.bincount(incidence.question, minlength=len(school.question_id))
+    common = np.flatnonzero(counts >= min(100, np.median(counts)))
+    for question in rng.choice(common, n_changed, replace=False):
+        rows = np.flatnonzero(incidence.question == question)
+        minute = incidence.sittings.minute[incidence.sitting[rows]]
+        early = rows[minute < np.quantile(minute, rng.uniform(0.2, 0.4))]
+        school.key[early] = (school.questions.key[question] + rng.integers(1, 4)) % 4
+
+
+def write_table(path: Path, header: str, tables: Iterator[pa.Table], quoting: str = "none") -> None:
+    """Write tables of the same columns under one header, one after the other."""
+    options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=1 << 14)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(header.encode() + b"\n")
+        for table in tables:
+            pa_csv.write_csv(table, file, options)
+
+
+def chunks(rows: Array, bar: "tqdm[Any]") -> Iterator[Array]:
+    """Cut rows into pieces that are converted to text one at a time; tell the progress bar."""
+    for start in range(0, len(rows), CHUNK):
+        piece = rows[start : start + CHUNK]
+        yield piece
+        bar.update(len(piece))
+
+
+def answer_columns(school: School, rows: Array) -> dict[str, Array]:
+    """Give the six official columns of some answers."""
+    option, key = school.choices.option[rows], school.key[rows]
+    return {
+        "QuestionId": school.question_id[school.incidence.question[rows]],
+        "UserId": school.student_id[
+            school.incidence.sittings.student[school.incidence.sitting[rows]]
+        ],
+        "AnswerId": school.answer_id[rows],
+        "IsCorrect": (option == key).astype(np.int8),
+        "CorrectAnswer": key + np.int8(1),
+        "AnswerValue": option + np.int8(1),
+    }
+
+
+def write_answers(
+    path: Path,
+    school: School,
+    rows: Array,
+    bar: "tqdm[Any]",
+    columns: Sequence[str] = (),
+    extra: dict[str, Array] | None = None,
+) -> None:
+    """Write answers with some, or by default all, official columns and further ones."""
+    extra = extra or {}
+    names = columns or (
+        "QuestionId", "UserId", "AnswerId", "IsCorrect", "CorrectAnswer", "AnswerValue"
+    )  # fmt: skip
+    done = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal done
+        for piece in chunks(rows, bar):
+            official = answer_columns(school, piece)
+            table = {name: official[name] for name in names}
+            table.update({name: values[done : done + len(piece)] for name, values in extra.items()})
+            done += len(piece)
+            yield pa.table(table)
+
+    write_table(path, ",".join([*names, *extra]), tables())
+
+
+def write_answer_metadata(
+    rng: np.random.Generator, path: Path, school: School, bar: "tqdm[Any]"
+) -> None:
+    """Write the circumstances of all answers, and some rows whose AnswerId is empty."""
+    incidence, group = school.incidence, school.group
+    sittings = incidence.sittings
+    n = len(incidence)
+    n_empty = max(2, n // 20_000)
+    rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
+    is_empty = np.zeros(len(rows), bool)
+    is_empty[n:] = True
+    moved = rng.choice(n, n_empty, replace=False)
+    rows[moved], rows[n:] = rows[n:].copy(), rows[moved].copy()
+    is_empty[moved], is_empty[n:] = True, False
+
+    # Long after the start of a school year classes get new ids; the scheme of work stays.
+    year_end = np.datetime64("2019-09-01") - np.datetime64(group.first_day)
+    n_cohorts = group.setting.n_cohorts
+    n_years = 2 if year_end.astype(int) > 0 else 1
+    group_id = rng.permutation(n_cohorts * n_years).reshape(n_years, n_cohorts).astype(np.int32)
+    quiz_id = rng.permutation(group.setting.n_quizzes).astype(np.int32)
+    scheme = rng.integers(1, 60_000, max(2, n_cohorts // 3))[
+        rng.integers(0, max(2, n_cohorts // 3), n_cohorts)
+    ].astype(np.int32)
+    has_scheme = rng.random(n_cohorts) < 0.8
+    start = np.datetime64(group.first_day, "ms").astype(np.int64)
+    done = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal done
+        for piece in chunks(rows, bar):
+            sitting = incidence.sitting[piece]
+            cohort = sittings.cohort[sitting]
+            minute = sittings.minute[sitting] + incidence.slot[piece]
+            year = (minute >= year_end.astype(int) * 1440).astype(int) if n_years == 2 else 0
+            confidence = school.choices.confidence[piece]
+            no_scheme = ~has_scheme[cohort] | sittings.alone[sitting]
+            yield pa.table(
+                {
+                    "AnswerId": float_text(
+                        school.answer_id[piece], is_empty[done : done + len(piece)]
+                    ),
+                    "DateAnswered": pa.array(
+                        start + minute.astype(np.int64) * 60_000, pa.timestamp("ms")
+                    ),
+                    "Confidence": float_text(confidence, confidence == EMPTY),
+                    "GroupId": group_id[year, cohort],
+                    "QuizId": quiz_id[sittings.quiz[sitting]],
+                    "SchemeOfWorkId": float_text(scheme[cohort], no_scheme),
+                }
+            )
+            done += len(piece)
+
+    header = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId"
+    write_table(path, header, tables())
+
+
+def float_text(values: Array, empty: Array) -> pa.Array:
+    """Write whole numbers as the official files do in columns with empty cells: ``75.0``."""
+    numbers = pa.array(values, mask=empty).cast(pa.string())
+    return pa.compute.binary_join_element_wise(numbers, ".0", "")
+
+
+def write_student_metadata(rng: np.random.Generator, path: Path, school: School) -> None:
+    """Write gender, date of birth and pupil premium, each often unknown, of all students."""
+    n = len(school.student_id)
+    has_birth = rng.random(n) >= school.group.no_birth_date
+    # Who gave no date of birth mostly gave no gender either; a few chose "other".
+    gender = rng.integers(1, 3, n)
+    gender[np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)] = 0
+    gender[rng.random(n) < 0.0005] = 3
+    # A school year runs from September to August; some dates of birth are nonsense.
+    month = rng.integers(0, 12, n) + 8
+    year = school.birth_year + month // 12 - 1
+    odd = rng.random(n) < 0.01
+    year[odd] = rng.integers(1900, 2030, int(odd.sum()))
+    births = np.char.add(
+        np.char.mod("%04d", year), np.char.mod("-%02d-01 00:00:00.000", month % 12 + 1)
+    )
+    premium = np.where(rng.random(n) < 0.27, "1.0", "0.0")
+    knows_premium = has_birth & (rng.random(n) >= school.group.no_premium)
+    order = rng.permutation(n)
+    table = pa.table(
+        {
+            "UserId": school.student_id[order],
+            "Gender": gender[order].astype(np.int8),
+            "DateOfBirth": pa.array(births[order], mask=~has_birth[order]),
+            "PremiumPupil": pa.array(premium[order], mask=~knows_premium[order]),
+        }
+    )
+    write_table(path, "UserId,Gender,DateOfBirth,PremiumPupil", iter([table]))
+
+
+def write_question_metadata(
+    rng: np.random.Generator, path: Path, school: School, subjects: Subjects, leaves: Leaves
+) -> None:
+    """Write the subjects of all questions, each list from the root down."""
+    order = rng.permutation(len(leaves))
+    table = pa.table(
+        {
+            "QuestionId": school.question_id[order],
+            "SubjectId": [str(subjects.path_to(leaves[question])) for question in order],
+        }
+    )
+    write_table(path, "QuestionId,SubjectId", iter([table]), quoting="needed")
+
+
+def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> None:
+    """Write what five simulated experts say about pairs of questions, half of them public."""
+    questions = school.questions
+    n = len(school.question_id)
+    # A good question tells students apart, is neither trivial nor hopeless, and its wrong options
+    # are all plausible; half of what experts see, the answers do not show.
+    wrong = np.exp(questions.attraction.astype(float))
+    wrong[np.arange(n), questions.key] = 0
+    wrong /= wrong.sum(axis=1, keepdims=True)
+    balance = -(wrong * np.log(wrong + 1e-12)).sum(axis=1)
+    middling = -np.abs(questions.easiness)
+    quality = sum(
+        weight * (feature - feature.mean()) / feature.std()
+        for weight, feature in (
+            (0.6, balance),
+            (0.6, middling),
+            (0.4, np.log(questions.discrimination)),
+            (0.7, rng.normal(size=n)),
+        )
+    )
+    left, right = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)]).T
+    advantage = quality[right] - quality[left]
+    noise = np.array([0.8, 1.6, 1.0, 1.4, 1.2]) * rng.normal(size=(N_PAIRS, 5))
+    says_right = advantage[:, None] + noise > 0
+    judged = np.where(says_right, "2", "1").astype(object)
+    # One expert left pairs out, so that his whole column is written with decimals.
+    judged[:, 3] = np.where(says_right[:, 3], "2.0", "1.0")
+    order = rng.permutation(N_PAIRS)
+    judged[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), 3] = None
+    for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
+        table = {
+            "index": rows,
+            "Unnamed: 0": rows,
+            "left": school.question_id[left[rows]],
+            "right": school.question_id[right[rows]],
+        }
+        table.update({name: pa.array(judged[rows, k]) for k, name in enumerate(EXPERT_NAMES)})
+        header = ",".join(["", "Unnamed: 0", "left", "right", *EXPERT_NAMES])
+        path = folder / layout.expert_judgements_name(phase)
+        write_table(path, header, iter([pa.table(table)]))
+
+
+def write_tree(folder: Path, size: str, seed: int) -> dict[str, dict[str, float]]:
+    """Simulate and write all official files.
+
+    Returns
+    -------
+    dict
+        For each group of tasks the best accuracies that any prediction can expect.
+    """
+    streams = iter(np.random.default_rng(seed).spawn(16))
+    train = folder / layout.TRAIN_DIR.name
+    metadata = folder / layout.METADATA_DIR.name
+    test = folder / layout.TEST_DIR.name
+    subjects = make_subjects()
+    groups = settings(size)
+    write_subjects(metadata / "subject_metadata.csv", subjects)
+    totals = [sum(group.setting.answers) for group in groups]
+    # Each answer of tasks 1/2 is simulated, written once or twice and described once.
+    n_rows = (
+        sum(3 * total for total in totals) + totals[0] // 5 + sum(groups[1].setting.answers[2:])
+    )
+    limits = {}
+    with tqdm(total=n_rows, unit="row", unit_scale=True, disable=None, desc="simulate") as bar:
+        for group in groups:
+            school, leaves = simulate(next(streams), group, subjects)
+            bar.update(len(school.incidence))
+            limits[group.name] = {
+                "right_or_wrong": round(school.choices.limit_is_correct, 4),
+                "option": round(school.choices.limit_option, 4),
+            }
+            rng = next(streams)
+            if group.name == "1_2":
+                _write_tasks_1_2(rng, train, test, school, bar)
+            else:
+                change_keys(rng, school)
+                _write_tasks_3_4(rng, train, test, school, bar)
+                write_judgements(next(streams), test, school)
+            rng = next(streams)
+            end = f"task_{group.name}.csv"
+            write_question_metadata(
+                rng, metadata / f"question_metadata_{end}", school, subjects, leaves
+            )
+            write_student_metadata(rng, metadata / f"student_metadata_{end}", school)
+            write_answer_metadata(rng, metadata / f"answer_metadata_{end}", school, bar)
+            del school
+    return limits
+
+
+def write_subjects(path: Path, subjects: Subjects) -> None:
+    """Write the subject tree, with the byte order mark and the NULL of the official file."""
+    rows = [
+        f"{subject},{f'{chr(34)}{name}{chr(34)}' if ',' in name else name},"
+        f"{'NULL' if parent is None else parent},{level}"
+        for subject, name, parent, level in subjects.rows()
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(["SubjectId,Name,ParentId,Level", *rows]) + "\n"
+    path.write_bytes(text.encode("utf-8-sig"))
+
+
+def _write_tasks_1_2(
+    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
+) -> None:
+    """Split the answers at random, 80/10/10."""
+    order = rng.permutation(len(school.incidence)).astype(np.int32)
+    n_train = len(order) * 4 // 5
+    middle = n_train + (len(order) - n_train) // 2
+    write_answers(train / layout.TRAIN_TASK_1_2, school, order[:n_train], bar)
+    for phase, rows in zip(layout.PHASES, (order[n_train:middle], order[middle:]), strict=True):
+        for task, column in ((1, "IsCorrect"), (2, "AnswerValue")):
+            write_answers(
+                test / layout.test_answers_name(task, phase),
+                school,
+                rows,
+                bar,
+                columns=("QuestionId", "UserId", "AnswerId", column),
+            )
+
+
+def _write_tasks_3_4(
+    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
+) -> None:
+    """Split the students into training, public and private."""
+    order = rng.permutation(len(school.incidence)).astype(np.int32)
+    part = school.part_of_student[school.incidence.student[order]]
+    write_answers(train / layout.TRAIN_TASK_3_4, school, order[part == 0], bar)
+    for k, phase in enumerate(layout.PHASES, 1):
+        rows = order[part == k]
+        masks = {
+            f"IsTarget_{mask}": (rng.random(len(rows)) < TARGET_SHARE).astype(np.int8)
+            for mask in range(N_MASKS)
+        }
+        write_answers(test / layout.test_masks_name(phase), school, rows, bar, extra=masks)
+    mask = {"IsTarget": (rng.random(len(rows)) < TARGET_SHARE).astype(np.int8)}
+    write_answers(test / "test_private_task_4.csv", school, rows, bar, extra=mask)
+
+
+def refuse_to_overwrite(output_dir: Path) -> None:
+    """Raise `InputError` if a folder holds files that the simulation would replace but not own."""
+    folders = (layout.TRAIN_DIR.name, layout.METADATA_DIR.name, layout.TEST_DIR.name)
+    present = [path for name in folders for path in sorted((output_dir / name).glob("*.csv"))]
+    if present and not (
+        (output_dir / layout.SIMULATED_MARKER_NAME).exists() and layout.is_simulated(output_dir)
+    ):
+        raise InputError(
+            f"{present[0]}: is not a simulated file and would be overwritten; "
+            "expected an empty data folder, or give another one with --output_dir"
+        )
+
+
+def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None:
+    """Write the simulated tree and its templates; all files appear at the end, or none.
+
+    Parameters
+    ----------
+    output_dir
+        Folder laid out like `data/`; made if missing.
+    template_dir
+        Folder for the templates.
+    size
+        ``tiny``, ``small`` or ``full``.
+    seed
+        Seed of all randomness.
+
+    Raises
+    ------
+    InputError
+        If the folder holds real files.
+    """
+    refuse_to_overwrite(output_dir)
+    partial = output_dir / ".simulation.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        limits = write_tree(partial, size, seed)
+        files = sorted(path for path in partial.rglob("*.csv"))
+        marker = {
+            "simulated": True,
+            "size": size,
+            "seed": seed,
+            "generator_version": GENERATOR_VERSION,
+            "bytes": {path.relative_to(partial).as_posix(): path.stat().st_size for path in files},
+            "best_expected_accuracy": limits,
+        }
+        # The marker first: should the run be killed now, what it moved counts as simulated.
+        marker_path = output_dir / layout.SIMULATED_MARKER_NAME
+        _remove_simulated(output_dir)
+        marker_path.write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
+        for path in files:
+            target = output_dir / path.relative_to(partial)
+            target.parent.mkdir(exist_ok=True)
+            path.replace(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    build_templates(output_dir, template_dir)
+
+
+def _remove_simulated(output_dir: Path) -> None:
+    """Remove the files that an earlier run recorded."""
+    marker_path = output_dir / layout.SIMULATED_MARKER_NAME
+    if marker_path.exists():
+        for name in json.loads(marker_path.read_text(encoding="utf-8"))["bytes"]:
+            (output_dir / name).unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Read the command line and write the files."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("--size", choices=SIZES, default="small", help="default: small")
+    parser.add_argument("--seed", type=cli.seed, default=0, help="default: 0")
+    parser.add_argument(
+        "--output_dir", type=Path, default=layout.DATA_DIR, help="default: the kit's folder data/"
+    )
+    options = parser.parse_args()
+    is_default = options.output_dir.resolve() == layout.DATA_DIR
+    templates = layout.TEMPLATE_DIR if is_default else options.output_dir / layout.TEMPLATE_DIR.name
+    generate(options.output_dir, templates, options.size, options.seed)
+    print(
+        f"simulated data ({options.size}) in {cli.show(options.output_dir)}, "
+        f"templates in {cli.show(templates)}"
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)
