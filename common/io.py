@@ -31,6 +31,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 # How many offending rows an error message shows.
 SHOWN = 3
+_LONGEST_HEADER = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,12 @@ class Source:
     name
         How messages call it.
     open
-        Opens it for reading bytes.
+        Opens it for reading bytes. Always one of pyarrow's own files: its threads read ahead, and
+        one that calls into Python while the interpreter ends would abort the process.
     """
 
     name: str
-    open: Callable[[], BinaryIO]
+    open: Callable[[], pa.NativeFile]
 
 
 def require_file(path: Path) -> None:
@@ -73,7 +75,7 @@ def file_source(path: Path) -> Source:
         If there is no such file.
     """
     require_file(path)
-    return Source(str(path), lambda: path.open("rb"))
+    return Source(str(path), lambda: pa.OSFile(str(path), "rb"))
 
 
 def zip_source(path: Path, member: str) -> Source:
@@ -115,11 +117,9 @@ def zip_source(path: Path, member: str) -> Source:
     raise InputError(f"{path}: {fault}, expected only {member} at the top level")
 
 
-def _open_zip_member(path: Path, member: str) -> BinaryIO:
-    # ZipExtFile reads from a file of its own once the archive is closed only if the archive was
-    # opened from a path; reading it whole is simpler, and submissions fit in memory.
+def _open_zip_member(path: Path, member: str) -> pa.NativeFile:
     with zipfile.ZipFile(path) as archive:
-        return io.BytesIO(archive.read(member))
+        return pa.BufferReader(archive.read(member))
 
 
 def read_header(source: Source) -> list[str]:
@@ -131,7 +131,7 @@ def read_header(source: Source) -> list[str]:
         If the file is empty, not UTF-8 text, or names a column twice.
     """
     with source.open() as file:
-        line = file.readline()
+        line = file.read(_LONGEST_HEADER).split(b"\n", 1)[0]
     if not line.strip():
         raise InputError(f"{source.name}: is empty, expected a header with column names in row 1")
     try:
