@@ -27,8 +27,8 @@ def main() -> None:
     n_answers = np.bincount(answers.question, minlength=n_questions)
     n_correct = np.bincount(answers.question[answers.is_correct == 1], minlength=n_questions)
     mostly_correct = 2 * n_correct > n_answers
-    # A question that nobody answered gets what most of all answers were.
-    mostly_correct[n_answers == 0] = 2 * n_correct.sum() > n_answers.sum()
+    # A question that nobody answered, or that is tied, gets what most of all answers were.
+    mostly_correct[2 * n_correct == n_answers] = 2 * n_correct.sum() > n_answers.sum()
     prediction = mostly_correct[template.question].astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
