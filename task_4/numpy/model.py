@@ -69,7 +69,8 @@ class Model:
         array of int64, shape (students,)
         """
         num_answers = fit_width(self.num_answers, can_query.shape[1], 0)
-        return np.argmax(np.where(can_query == 1, num_answers, -1), axis=1)
+        chosen: IntArray = np.where(can_query == 1, num_answers, -1).argmax(axis=1)
+        return chosen
 
     def predict(self, shape: tuple[int, int]) -> IntArray:
         """Predict the usual outcome of every question, in the shape (students, questions)."""
