@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from common import adaptive_testing, cli, io, layout, schema, score_files
+from common.adaptive_report import Curves, describe_games
 from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
 from common.entry_process import EntryProcess, Limits
 from common.errors import InputError
@@ -17,8 +18,6 @@ from common.errors import InputError
 LOCAL = "local"
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
-# Of how many students the page shows the questions chosen.
-_N_SHOWN = 3
 OUTPUT_NAME = "entry_output_task_4.txt"
 
 
@@ -75,14 +74,6 @@ class Result:
         return np.array([game.accuracy for game in self.games.values()])
 
 
-@dataclass(frozen=True)
-class Curves:
-    """Accuracy after 0 to N_ROUNDS questions, shape (masks, N_ROUNDS + 1), by who chose them."""
-
-    entry: FloatArray
-    random: FloatArray
-
-
 def evaluate(doc: str | None, package: Path) -> None:
     """Run the `local_evaluation.py` of a package of task 4.
 
@@ -121,7 +112,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         what=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
         facts=[*facts, *(("Note", note) for note in notes)],
         simulated=layout.is_simulated(setting.reference.parent.parent),
-        body=_body(setting, reference, result, curves),
+        body=describe_games(reference, result.games, curves, setting.metadata_dir),
     )
     deviation = f" ± {_deviation(result.accuracies):.4f}" if len(result.games) > 1 else ""
     print(f"score {score:.4f}{deviation} ({_masks(result)}, {_rules(setting.rules)})")
@@ -326,7 +317,7 @@ def measure_curves(setting: Setting, reference: Reference, result: Result) -> Cu
                     )
                     progress.update()
     except EntryError as fault:
-        return f"in a replay without {'select_questions'}: {fault}"
+        return f"replaying the games without select_questions, {fault}"
     return Curves(np.array(entry_scores), np.array(random_scores))
 
 
@@ -371,8 +362,3 @@ def _masks(result: Result) -> str:
 
 def _deviation(values: FloatArray) -> float:
     return float(values.std(ddof=1))
-
-
-def _body(setting: Setting, reference: Reference, result: Result, curves: Curves | str) -> str:
-    parts: list[str] = []
-    return "\n".join(parts)

@@ -132,15 +132,18 @@ class Game:
     ----------
     chosen
         QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
-    prediction
-        1 right, 0 wrong for every target, int8, -1 elsewhere; shape (students, questions).
-    accuracy
-        Share of the targets that are predicted rightly.
+    truth, prediction
+        1 right, 0 wrong for every target, int8, shape (targets,).
     """
 
     chosen: IntArray
+    truth: IntArray
     prediction: IntArray
-    accuracy: float
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the targets that are predicted rightly."""
+        return metrics.accuracy(self.truth, self.prediction)
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
@@ -238,6 +241,8 @@ class Board:
         Which questions may be asked now, bool, shape (students, questions).
     chosen
         QuestionIds asked so far, one array of shape (students,) for each round.
+    truth
+        1 right, 0 wrong for every target, int8, shape (targets,).
 
     Raises
     ------
@@ -247,10 +252,12 @@ class Board:
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
         self.reference = reference
-        self.targets = reference.targets[mask]
+        targets = reference.targets[mask]
+        self._targets = np.flatnonzero(targets)
+        self.truth = reference.is_correct.ravel()[self._targets]
         self.can_query = reference.is_correct >= 0
         if not rules.targets_queryable:
-            self.can_query &= ~self.targets
+            self.can_query &= ~targets
         n_askable = self.can_query.sum(axis=1)
         if (n_askable < N_ROUNDS).any():
             row = int((n_askable < N_ROUNDS).argmax())
@@ -321,7 +328,7 @@ class Board:
         return questions
 
     def check_prediction(self, prediction: npt.NDArray[Any] | None) -> IntArray:
-        """Check what an entry predicts.
+        """Check what an entry predicts, and give what counts of it.
 
         Parameters
         ----------
@@ -330,34 +337,31 @@ class Board:
 
         Returns
         -------
-        array of int8
-            Same shape, 0 or 1 for the targets and -1 elsewhere.
+        array of int8, shape (targets,)
+            0 or 1 for each target, in the order of `truth`.
 
         Raises
         ------
         EntryError
             If the shape is wrong, or the value for a target is neither 0 nor 1.
         """
+        shape = self.reference.is_correct.shape
         if prediction is None:
-            raise EntryError(f"returned nothing, expected an array of shape {self.targets.shape}")
-        if prediction.shape != self.targets.shape:
+            raise EntryError(f"returned nothing, expected an array of shape {shape}")
+        if prediction.shape != shape:
             raise EntryError(
-                f"returned shape {prediction.shape}, expected {self.targets.shape}: "
+                f"returned shape {prediction.shape}, expected {shape}: "
                 "one row for each student, one column for each question"
             )
-        wrong = self.targets & (prediction != 0) & (prediction != 1)
+        values = prediction.ravel()[self._targets]
+        wrong = (values != 0) & (values != 1)
         if wrong.any():
-            row, question = np.argwhere(wrong)[0]
+            row, question = divmod(int(self._targets[wrong.argmax()]), shape[1])
             raise EntryError(
-                f"{self._name(int(row))}: predicted {prediction[row, question]} for QuestionId "
-                f"{question} ({int(wrong.sum())} such targets), expected 0 or 1"
+                f"{self._name(row)}: predicted {values[wrong.argmax()]} for QuestionId {question} "
+                f"({int(wrong.sum())} such targets), expected 0 or 1"
             )
-        return np.where(self.targets, prediction == 1, -1).astype(np.int8)
-
-    def score(self, prediction: IntArray) -> float:
-        """Give the share of the targets that a checked prediction has right."""
-        truth = self.reference.is_correct[self.targets]
-        return metrics.accuracy(truth, prediction[self.targets])
+        return values.astype(np.int8)
 
     def _name(self, row: int) -> str:
         return f"student {row} (UserId {self.reference.student[row]})"
@@ -412,7 +416,7 @@ def play(
         prediction = board.check_prediction(entry.call("predict", board.visible()[:2]))
     except EntryError as fault:
         raise EntryError(f"after round {N_ROUNDS}, predict: {fault}") from None
-    return Game(np.stack(board.chosen, axis=1), prediction, board.score(prediction))
+    return Game(np.stack(board.chosen, axis=1), board.truth, prediction)
 
 
 def replay(
@@ -459,7 +463,7 @@ def replay(
             prediction = board.check_prediction(entry.call(method, board.visible()[:2]))
         except EntryError as fault:
             raise EntryError(f"after round {number}, {method}: {fault}") from None
-        scores.append(board.score(prediction))
+        scores.append(metrics.accuracy(board.truth, prediction))
     return np.array(scores)
 
 

@@ -59,7 +59,7 @@ class Limits:
     """
 
     seconds: float = 600.0
-    memory: int = 16 << 30
+    memory: int = 8 << 30
 
 
 class EntryProcess:
