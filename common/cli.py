@@ -205,3 +205,44 @@ def _default_names(task: int) -> tuple[str, str]:
     if task == 3:
         return layout.TRAIN_TASK_3_4, layout.TEMPLATE_TASK_3
     return layout.TRAIN_TASK_1_2, layout.TEMPLATE_TASK_1_2
+
+
+@dataclass(frozen=True)
+class TrainingPaths:
+    """What a `train_model.py` of task 4 reads; the metadata may be missing."""
+
+    train: Path
+    metadata_dir: Path
+
+
+def training_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a `train_model.py` of task 4; a model adds its own flags to it.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring.
+    """
+    p = parser(doc)
+    p.add_argument("--input_dir", type=Path, help="default data/train_data")
+    p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
+    p.add_argument(
+        "--local",
+        action="store_true",
+        help=f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}",
+    )
+    return p
+
+
+def training_paths(options: argparse.Namespace) -> TrainingPaths:
+    """Put together the paths from the flags of `training_parser`."""
+    input_dir, train = (
+        (layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4)
+        if options.local
+        else (layout.TRAIN_DIR, layout.TRAIN_TASK_3_4)
+    )
+    input_dir = options.input_dir or input_dir
+    return TrainingPaths(
+        train=input_dir / (options.train_data or train),
+        metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
+    )

@@ -23,6 +23,12 @@ SIMULATED_MARKER_NAME = "SIMULATED.json"
 TRAIN_TASK_1_2 = "train_task_1_2.csv"
 TRAIN_TASK_3_4 = "train_task_3_4.csv"
 
+# Names of the official metadata that tasks 3 and 4 use.
+QUESTION_METADATA_TASK_3_4 = "question_metadata_task_3_4.csv"
+STUDENT_METADATA_TASK_3_4 = "student_metadata_task_3_4.csv"
+ANSWER_METADATA_TASK_3_4 = "answer_metadata_task_3_4.csv"
+SUBJECT_METADATA = "subject_metadata.csv"
+
 # Names of the files that the local splits write to TEST_INPUT_DIR.
 VALID_TASK_1_2 = "valid_task_1_2.csv"
 LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"

@@ -1,0 +1,364 @@
+"""Score an entry of task 4: everything that its `local_evaluation.py` does."""
+
+import argparse
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from common import adaptive_testing, cli, io, layout, schema, score_files
+from common.adaptive_report import Curves, describe_games
+from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
+from common.entry_process import EntryProcess, Limits
+from common.errors import InputError
+
+LOCAL = "local"
+# Name that the training file has in the entry's folder, as in the challenge.
+GIVEN_TRAIN = layout.TRAIN_TASK_3_4
+OUTPUT_NAME = "entry_output_task_4.txt"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an entry is scored on and how; paths that need not exist are None where they do not.
+
+    Attributes
+    ----------
+    submission
+        Folder or zip.
+    reference
+        CSV with the students, their answers and the masks.
+    train
+        Training file that the entry is given.
+    metadata_dir
+        Folder of the metadata that the entry is given.
+    rules, limits
+        How the rules are read, and what the entry may use.
+    """
+
+    submission: Path
+    reference: Path
+    train: Path | None
+    metadata_dir: Path
+    rules: Rules
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an entry did.
+
+    Attributes
+    ----------
+    games
+        One for each mask.
+    output
+        The end of what it printed.
+    changed
+        For each method, which of its arguments it changed.
+    memory_limited
+        Whether the system limited its memory.
+    """
+
+    games: dict[str, Game]
+    output: str
+    changed: Mapping[str, set[str]]
+    memory_limited: bool
+
+    @property
+    def accuracies(self) -> FloatArray:
+        """Accuracy with each mask."""
+        return np.array([game.accuracy for game in self.games.values()])
+
+
+def evaluate(doc: str | None, package: Path) -> None:
+    """Run the `local_evaluation.py` of a package of task 4.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring, its help.
+    package
+        Folder of the package, the default submission.
+    """
+    options = _parse(doc, package)
+    setting = _setting(options)
+    started = time.perf_counter()
+    reference = read_students(setting)
+    output_path = options.output_dir / OUTPUT_NAME
+    output_path.unlink(missing_ok=True)
+    result = play_all(setting, reference, output_path)
+    seconds = time.perf_counter() - started
+    curves: Curves | str = "not asked for"
+    if not options.skip_curve:
+        curves = measure_curves(setting, reference, result)
+    if result.output:
+        io.write_text(output_path, result.output)
+
+    score = float(result.accuracies.mean())
+    notes = [
+        f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
+        for method, names in result.changed.items()
+    ]
+    facts = _facts(options, setting, reference, result, seconds)
+    paths = score_files.write_scores(
+        options.output_dir,
+        4,
+        score,
+        title="Task 4: ten questions for each student",
+        what=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
+        facts=[*facts, *(("Note", note) for note in notes)],
+        simulated=layout.is_simulated(setting.reference.parent.parent),
+        body=describe_games(reference, result.games, curves, setting.metadata_dir),
+    )
+    deviation = f" ± {_deviation(result.accuracies):.4f}" if len(result.games) > 1 else ""
+    print(f"score {score:.4f}{deviation} ({_masks(result)}, {_rules(setting.rules)})")
+    for note in notes:
+        print(f"note: {note}")
+    if isinstance(curves, Curves):
+        print(f"with questions chosen at random {curves.random[:, -1].mean():.4f}")
+    elif not options.skip_curve:
+        print(f"no curve: {curves}")
+    if result.output:
+        paths.append(output_path)
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def _parse(doc: str | None, package: Path) -> argparse.Namespace:
+    p = cli.parser(doc)
+    p.add_argument("--input_dir", type=Path, help="default data/test_input")
+    p.add_argument("--ref_data", help=f"students and masks (default {layout.VALID_TASK_4})")
+    p.add_argument(
+        "--output_dir", type=Path, default=layout.TEST_OUTPUT_DIR, help="default data/test_output"
+    )
+    p.add_argument(
+        "--submission", type=Path, default=package, help="folder or zip (default: this folder)"
+    )
+    p.add_argument(
+        "--phase",
+        choices=(LOCAL, *layout.PHASES),
+        default=LOCAL,
+        help="public, private: the released students in data/test_data (default local)",
+    )
+    p.add_argument(
+        "--targets_queryable",
+        action="store_true",
+        help="targets may be asked, as in the published scorer (the guide forbids it)",
+    )
+    p.add_argument(
+        "--unobserved",
+        type=int,
+        choices=(0, -1),
+        default=-1,
+        help="stands for an answer not revealed: -1 as documented (default), "
+        "0 as in the published evaluator",
+    )
+    limits = Limits()
+    p.add_argument(
+        "--time_limit",
+        type=_positive,
+        default=limits.seconds,
+        help=f"seconds for one mask (default {limits.seconds:g})",
+    )
+    p.add_argument(
+        "--memory_limit",
+        type=_positive,
+        default=limits.memory / 2**30,
+        help=f"GiB of address space (default {limits.memory / 2**30:g}; only Linux limits it)",
+    )
+    p.add_argument(
+        "--skip_curve",
+        action="store_true",
+        help="do not measure the accuracy after each question, which takes further predictions",
+    )
+    return p.parse_args()
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _setting(options: argparse.Namespace) -> Setting:
+    if options.phase == LOCAL:
+        input_dir = options.input_dir or layout.TEST_INPUT_DIR
+        reference_name = layout.VALID_TASK_4
+        # Never the full training file: it holds the hidden answers of the local split.
+        train = input_dir / layout.TRAIN_TASK_4
+    else:
+        input_dir = options.input_dir or layout.TEST_DIR
+        reference_name = layout.test_masks_name(options.phase)
+        train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
+    return Setting(
+        submission=options.submission,
+        reference=input_dir / (options.ref_data or reference_name),
+        train=train if train.is_file() else None,
+        metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
+        rules=Rules(options.targets_queryable, options.unobserved),
+        limits=Limits(options.time_limit, int(options.memory_limit * 2**30)),
+    )
+
+
+def read_students(setting: Setting) -> Reference:
+    """Read the students to be examined, and check that the entry is not trained on them.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong, or the training file given to the entry holds one of its students.
+    """
+    n_questions = adaptive_testing.count_questions(setting.train, setting.metadata_dir)
+    reference = adaptive_testing.read_reference(setting.reference, n_questions)
+    if setting.train is not None:
+        trained = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
+        known = np.intersect1d(reference.student, trained)
+        if len(known):
+            raise InputError(
+                f"{setting.train}: holds UserId {known[0]} of {setting.reference} "
+                f"({len(known)} such students), expected other students: are both of one split?"
+            )
+    return reference
+
+
+def given_files(setting: Setting) -> dict[str, Path]:
+    """Give the files that an entry finds in its folder as in the challenge, by name there."""
+    files = {
+        name: setting.metadata_dir / name
+        for name in (
+            layout.QUESTION_METADATA_TASK_3_4,
+            layout.STUDENT_METADATA_TASK_3_4,
+            layout.ANSWER_METADATA_TASK_3_4,
+            layout.SUBJECT_METADATA,
+        )
+        if (setting.metadata_dir / name).is_file()
+    }
+    return files if setting.train is None else {GIVEN_TRAIN: setting.train, **files}
+
+
+def _start(setting: Setting) -> EntryProcess:
+    return EntryProcess(
+        setting.submission, given_files(setting), setting.limits, setting.reference.parent
+    )
+
+
+def play_all(setting: Setting, reference: Reference, output_path: Path | None = None) -> Result:
+    """Play the ten rounds with every mask, a fresh process for each.
+
+    Parameters
+    ----------
+    setting
+        The entry and what it is given.
+    reference
+        The students.
+    output_path
+        Where to write what the entry printed, if it fails.
+
+    Raises
+    ------
+    InputError
+        If the entry fails or breaks a rule; there is no score then.
+    """
+    games: dict[str, Game] = {}
+    outputs: list[str] = []
+    changed: dict[str, set[str]] = {}
+    memory_limited = False
+    n_rounds = N_ROUNDS * len(reference.targets)
+    with tqdm(total=n_rounds, desc="Rounds", unit="round", disable=None) as progress:
+        for mask in reference.targets:
+            process = _start(setting)
+            try:
+                with process as entry:
+                    games[mask] = adaptive_testing.play(
+                        entry, reference, mask, setting.rules, progress.update
+                    )
+            except EntryError as fault:
+                message = f"{setting.submission}: {mask}, {fault}"
+                if process.output and output_path is not None:
+                    io.write_text(output_path, process.output)
+                    message += f"; what it printed stands in {cli.show(output_path)}"
+                raise InputError(message) from None
+            outputs.append(process.output)
+            memory_limited = process.memory_limited
+            for method, names in process.changed.items():
+                changed.setdefault(method, set()).update(names)
+    return Result(games, "".join(outputs), changed, memory_limited)
+
+
+def measure_curves(setting: Setting, reference: Reference, result: Result) -> Curves | str:
+    """Score the entry's predictions after every question, of its own choice and of random choice.
+
+    This replays the games apart from the scored ones, so that the further calls of `predict` cannot
+    touch the score.
+
+    Returns
+    -------
+    Curves, or str
+        The reason why there are none: an entry may rely on `select_questions` being called.
+    """
+    entry_scores: list[FloatArray] = []
+    random_scores: list[FloatArray] = []
+    n_replays = 2 * len(result.games)
+    try:
+        with (
+            _start(setting) as entry,
+            tqdm(total=n_replays, desc="Curve", unit="game", disable=None) as progress,
+        ):
+            for seed, (mask, game) in enumerate(result.games.items()):
+                at_random = adaptive_testing.choose_at_random(reference, mask, setting.rules, seed)
+                for chosen, scores in ((game.chosen, entry_scores), (at_random, random_scores)):
+                    entry.restart()
+                    scores.append(
+                        adaptive_testing.replay(entry, reference, mask, chosen, setting.rules)
+                    )
+                    progress.update()
+    except EntryError as fault:
+        return f"replaying the games without select_questions, {fault}"
+    return Curves(np.array(entry_scores), np.array(random_scores))
+
+
+def _facts(
+    options: argparse.Namespace,
+    setting: Setting,
+    reference: Reference,
+    result: Result,
+    seconds: float,
+) -> list[tuple[str, str]]:
+    n_targets = sum(int(targets.sum()) for targets in reference.targets.values())
+    limits = setting.limits
+    memory = f"{limits.memory / 2**30:g} GiB of memory"
+    if not result.memory_limited:
+        memory += " (not enforced: this system cannot)"
+    facts = [
+        ("Submission", cli.show(setting.submission)),
+        ("Students and masks", cli.show(setting.reference)),
+        ("Phase", options.phase if options.phase != LOCAL else "local split"),
+        ("Training file given", cli.show(setting.train) if setting.train else "none"),
+        ("Students", f"{len(reference.student):,}"),
+        ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
+        ("Targets scored", f"{n_targets:,}"),
+        ("Rules", _rules(setting.rules)),
+        ("Limits", f"{limits.seconds:g} s for one mask, {memory}"),
+        ("Time", f"{seconds:.1f} s"),
+    ]
+    if len(result.games) > 1:
+        facts.append(("Deviation over masks", f"{_deviation(result.accuracies):.4f}"))
+    return facts
+
+
+def _rules(rules: Rules) -> str:
+    asked = "targets may be asked" if rules.targets_queryable else "targets may not be asked"
+    return f"{asked}, unobserved = {rules.unobserved}"
+
+
+def _masks(result: Result) -> str:
+    n = len(result.games)
+    return f"mean of {n} masks" if n > 1 else "one mask"
+
+
+def _deviation(values: FloatArray) -> float:
+    return float(values.std(ddof=1))

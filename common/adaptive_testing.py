@@ -1,0 +1,495 @@
+"""The game of task 4: ask each student ten questions one after the other, then predict.
+
+An entry never sees a hidden answer: in every call it gets fresh copies of what has been revealed so
+far. The rules are the challenge's; where its published material is ambiguous, `Rules` names both
+readings.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from common import entry_runner, io, layout, metrics, schema
+from common.answers import IntArray, as_answers, read_answer_table
+from common.errors import InputError
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+N_ROUNDS = 10
+
+# Students times questions; at most some 20 matrices of one byte each exist at a time.
+_MAX_CELLS = 100_000_000
+
+
+class EntryError(InputError):
+    """An entry broke a rule, or its process failed; the message names the call and the fault."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the challenge's rules are read.
+
+    Attributes
+    ----------
+    targets_queryable
+        Whether a question whose answer is to be predicted may be asked. The guide forbids it; the
+        scorer with ten masks that was published allowed it.
+    unobserved
+        Stands in the arrays for an answer that is not revealed: -1 as documented, or 0 as the
+        published evaluator had it (in the right/wrong array 0 then means wrong or unobserved).
+    """
+
+    targets_queryable: bool = False
+    unobserved: int = -1
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The students to be examined, with all their answers.
+
+    Attributes
+    ----------
+    name
+        The file, for messages.
+    student
+        UserId of every row, in increasing order, shape (students,).
+    first_row
+        Row of the file in which each student stands first (the header is row 1).
+    is_correct
+        1 right, 0 wrong, -1 not answered, int8, shape (students, questions); column j is
+        QuestionId j.
+    option
+        The option chosen, 1 to 4, -1 not answered or not known, int8, same shape.
+    targets
+        For each mask of the file, by its column's name, which answers are to be predicted; same
+        shape.
+    """
+
+    name: str
+    student: IntArray
+    first_row: IntArray
+    is_correct: IntArray
+    option: IntArray
+    targets: dict[str, BoolArray]
+
+
+class Entry(Protocol):
+    """An entry as the game sees it, in this process or in one of its own."""
+
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
+        """Call a method of the entry with its own int64 copies of the arrays.
+
+        Parameters
+        ----------
+        method
+            ``select_questions``, ``update_model`` or ``predict``.
+        arrays
+            Arguments of the method, int8.
+
+        Returns
+        -------
+        array of numbers, or None for `update_model`
+
+        Raises
+        ------
+        EntryError
+            If the entry cannot be called, or returns something else.
+        """
+
+
+class LocalEntry:
+    """An entry in this process, for cross-validation and tests of an entry that is trusted.
+
+    Parameters
+    ----------
+    submission
+        An object with the methods of `Submission` in
+        `submission_templates/submission_model_task_4.py`.
+    """
+
+    def __init__(self, submission: Any) -> None:
+        self.submission = submission
+
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
+        """Call a method, as in `Entry`; what the method raises passes through."""
+        try:
+            return entry_runner.call(self.submission, method, arrays)[0]
+        except entry_runner.UnfitError as error:
+            raise EntryError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class Game:
+    """What an entry did with one mask.
+
+    Attributes
+    ----------
+    chosen
+        QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
+    truth, prediction
+        1 right, 0 wrong for every target, int8, shape (targets,).
+    """
+
+    chosen: IntArray
+    truth: IntArray
+    prediction: IntArray
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the targets that are predicted rightly."""
+        return metrics.accuracy(self.truth, self.prediction)
+
+
+def read_reference(path: Path, n_questions: int = 0) -> Reference:
+    """Read the students to be examined.
+
+    Parameters
+    ----------
+    path
+        CSV with UserId, QuestionId, IsCorrect, possibly CorrectAnswer and AnswerValue, and the
+        masks: IsTarget, or IsTarget_0, IsTarget_1 and so on.
+    n_questions
+        Least number of columns; there are more if the file holds larger QuestionIds.
+
+    Raises
+    ------
+    InputError
+        If a value is wrong, there is no mask, or a mask marks no answer.
+    """
+    table = read_answer_table(path, ids=False)
+    source = io.file_source(path)
+    header = io.read_header(source)
+    names = [name for name in header if re.fullmatch(schema.IS_TARGET + r"(_\d+)?", name)]
+    if not names:
+        raise InputError(
+            f"{path}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
+            f"'{schema.IS_TARGET}_0' and so on), found: {', '.join(header)}"
+        )
+    masks = io.read_columns(path, [schema.is_target(name) for name in names])
+    answers = as_answers(table)
+    student, first, row = np.unique(answers.student, return_index=True, return_inverse=True)
+    width = max(n_questions, int(answers.question.max()) + 1)
+    if len(student) * width > _MAX_CELLS:
+        raise InputError(
+            f"{path}: {len(student):,} students and QuestionIds up to {width - 1:,}, "
+            f"expected at most {_MAX_CELLS:,} pairs: is this a file of task 4?"
+        )
+
+    def matrix(values: IntArray, elsewhere: int) -> IntArray:
+        cells = np.full((len(student), width), elsewhere, np.int8)
+        cells[row, answers.question] = values
+        return cells
+
+    for name, values in masks.items():
+        if not values.any():
+            raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
+    is_correct = matrix(answers.is_correct, -1)
+    return Reference(
+        name=str(path),
+        student=student,
+        first_row=first + 2,
+        is_correct=is_correct,
+        option=(
+            np.full_like(is_correct, -1) if answers.option is None else matrix(answers.option, -1)
+        ),
+        targets={name: matrix(values, 0).astype(bool) for name, values in masks.items()},
+    )
+
+
+def count_questions(train: Path | None, metadata_dir: Path) -> int:
+    """Count the columns of task 4's arrays: the largest QuestionId known, plus one.
+
+    Parameters
+    ----------
+    train
+        Training file, or None.
+    metadata_dir
+        Folder that may hold the question metadata.
+
+    Returns
+    -------
+    int
+        948 with the official files; 0 if there is neither file.
+    """
+    paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
+    known = [path for path in paths if path is not None and path.is_file()]
+    ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
+    return max((int(column.max()) + 1 for column in ids), default=0)
+
+
+class Board:
+    """What is revealed, and what may be asked, in a game.
+
+    Parameters
+    ----------
+    reference
+        The students and their answers.
+    mask
+        Name of the mask.
+    rules
+        How the rules are read.
+
+    Attributes
+    ----------
+    can_query
+        Which questions may be asked now, bool, shape (students, questions).
+    chosen
+        QuestionIds asked so far, one array of shape (students,) for each round.
+    truth
+        1 right, 0 wrong for every target, int8, shape (targets,).
+
+    Raises
+    ------
+    InputError
+        If a student cannot be asked as many questions as there are rounds.
+    """
+
+    def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
+        self.reference = reference
+        targets = reference.targets[mask]
+        self._targets = np.flatnonzero(targets)
+        self.truth = reference.is_correct.ravel()[self._targets]
+        self.can_query = reference.is_correct >= 0
+        if not rules.targets_queryable:
+            self.can_query &= ~targets
+        n_askable = self.can_query.sum(axis=1)
+        if (n_askable < N_ROUNDS).any():
+            row = int((n_askable < N_ROUNDS).argmax())
+            raise InputError(
+                f"{reference.name}: UserId {reference.student[row]} (row "
+                f"{reference.first_row[row]}) has {n_askable[row]} answers that may be asked with "
+                f"mask '{mask}', expected at least {N_ROUNDS}"
+            )
+        self.chosen: list[IntArray] = []
+        self._option = np.full_like(reference.option, rules.unobserved)
+        self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
+
+    def visible(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Give masked_data, masked_binary_data and can_query as int8 copies."""
+        return self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
+
+    def reveal(self, questions: IntArray) -> None:
+        """Reveal the answer of every student to the question chosen, which must be askable."""
+        rows = np.arange(len(questions))
+        self.chosen.append(questions)
+        self.can_query[rows, questions] = False
+        self._is_correct[rows, questions] = self.reference.is_correct[rows, questions]
+        option = self.reference.option[rows, questions]
+        known = option > 0
+        self._option[rows[known], questions[known]] = option[known]
+
+    def check_selection(self, selection: npt.NDArray[Any] | None) -> IntArray:
+        """Check what an entry chose to ask.
+
+        Parameters
+        ----------
+        selection
+            What it returned: shape (students,) or (students, 1).
+
+        Returns
+        -------
+        array of int64, shape (students,)
+
+        Raises
+        ------
+        EntryError
+            If the type or shape is wrong, or a question may not be asked.
+        """
+        n_students, n_questions = self.can_query.shape
+        expected = f"one column index for each of the {n_students} students"
+        if selection is None:
+            raise EntryError(f"returned nothing, expected {expected}")
+        if selection.shape not in ((n_students,), (n_students, 1)):
+            raise EntryError(f"returned shape {selection.shape}, expected {expected}")
+        if selection.dtype.kind not in "iu":
+            raise EntryError(f"returned {selection.dtype} values, expected whole numbers")
+        outside = (selection < 0) | (selection >= n_questions)
+        if outside.any():
+            row = int(outside.ravel().argmax())
+            raise EntryError(
+                f"{self._name(row)}: chose column {selection.ravel()[row]}, "
+                f"expected 0 to {n_questions - 1}"
+            )
+        questions = selection.ravel().astype(np.int64)
+        forbidden = ~self.can_query[np.arange(n_students), questions]
+        if forbidden.any():
+            row = int(forbidden.argmax())
+            raise EntryError(
+                f"{self._name(row)}: chose QuestionId {questions[row]}, which "
+                f"{self._why_not(row, int(questions[row]))} ({int(forbidden.sum())} such students);"
+                " expected a column where can_query is 1"
+            )
+        return questions
+
+    def check_prediction(self, prediction: npt.NDArray[Any] | None) -> IntArray:
+        """Check what an entry predicts, and give what counts of it.
+
+        Parameters
+        ----------
+        prediction
+            What it returned: shape (students, questions).
+
+        Returns
+        -------
+        array of int8, shape (targets,)
+            0 or 1 for each target, in the order of `truth`.
+
+        Raises
+        ------
+        EntryError
+            If the shape is wrong, or the value for a target is neither 0 nor 1.
+        """
+        shape = self.reference.is_correct.shape
+        if prediction is None:
+            raise EntryError(f"returned nothing, expected an array of shape {shape}")
+        if prediction.shape != shape:
+            raise EntryError(
+                f"returned shape {prediction.shape}, expected {shape}: "
+                "one row for each student, one column for each question"
+            )
+        values = prediction.ravel()[self._targets]
+        wrong = (values != 0) & (values != 1)
+        if wrong.any():
+            row, question = divmod(int(self._targets[wrong.argmax()]), shape[1])
+            raise EntryError(
+                f"{self._name(row)}: predicted {values[wrong.argmax()]} for QuestionId {question} "
+                f"({int(wrong.sum())} such targets), expected 0 or 1"
+            )
+        return values.astype(np.int8)
+
+    def _name(self, row: int) -> str:
+        return f"student {row} (UserId {self.reference.student[row]})"
+
+    def _why_not(self, row: int, question: int) -> str:
+        for number, asked in enumerate(self.chosen, start=1):
+            if asked[row] == question:
+                return f"was asked in round {number} already"
+        if self.reference.is_correct[row, question] < 0:
+            return "the student has not answered"
+        return "is a target"
+
+
+def play(
+    entry: Entry,
+    reference: Reference,
+    mask: str,
+    rules: Rules = Rules(),
+    on_round: Callable[[], object] = lambda: None,
+) -> Game:
+    """Play the ten rounds and score the predictions, exactly as the challenge does.
+
+    Parameters
+    ----------
+    entry
+        A fresh entry.
+    reference
+        The students.
+    mask
+        Name of the mask.
+    rules
+        How the rules are read.
+    on_round
+        Called after every round, for a progress bar.
+
+    Raises
+    ------
+    EntryError
+        If the entry fails or breaks a rule.
+    """
+    board = Board(reference, mask, rules)
+    for number in range(1, N_ROUNDS + 1):
+        method = "select_questions"
+        try:
+            board.reveal(board.check_selection(entry.call(method, board.visible())))
+            method = "update_model"
+            entry.call(method, board.visible())
+        except EntryError as fault:
+            raise EntryError(f"round {number}, {method}: {fault}") from None
+        on_round()
+    try:
+        prediction = board.check_prediction(entry.call("predict", board.visible()[:2]))
+    except EntryError as fault:
+        raise EntryError(f"after round {N_ROUNDS}, predict: {fault}") from None
+    return Game(np.stack(board.chosen, axis=1), board.truth, prediction)
+
+
+def replay(
+    entry: Entry,
+    reference: Reference,
+    mask: str,
+    chosen: IntArray,
+    rules: Rules = Rules(),
+) -> FloatArray:
+    """Reveal given questions instead of the entry's own choices, and score it after every round.
+
+    Parameters
+    ----------
+    entry
+        A fresh entry.
+    reference
+        The students.
+    mask
+        Name of the mask.
+    chosen
+        QuestionIds in the order asked, shape (students, N_ROUNDS).
+    rules
+        How the rules are read.
+
+    Returns
+    -------
+    array of float64, shape (N_ROUNDS + 1,)
+        Accuracy on the targets after 0, 1, … questions.
+
+    Raises
+    ------
+    EntryError
+        If the entry fails or breaks a rule.
+    """
+    board = Board(reference, mask, rules)
+    scores = []
+    for number in range(N_ROUNDS + 1):
+        method = "update_model"
+        try:
+            if number:
+                board.reveal(chosen[:, number - 1])
+                entry.call(method, board.visible())
+            method = "predict"
+            prediction = board.check_prediction(entry.call(method, board.visible()[:2]))
+        except EntryError as fault:
+            raise EntryError(f"after round {number}, {method}: {fault}") from None
+        scores.append(metrics.accuracy(board.truth, prediction))
+    return np.array(scores)
+
+
+def choose_at_random(
+    reference: Reference,
+    mask: str,
+    rules: Rules = Rules(),
+    seed: int = 0,
+) -> IntArray:
+    """Choose ten questions for each student at random among those that may be asked.
+
+    Parameters
+    ----------
+    reference
+        The students.
+    mask
+        Name of the mask.
+    rules
+        How the rules are read.
+    seed
+        Same seed, same choice.
+
+    Returns
+    -------
+    array of int64, shape (students, N_ROUNDS)
+    """
+    can_query = Board(reference, mask, rules).can_query
+    keys = np.where(can_query, np.random.default_rng(seed).random(can_query.shape), np.inf)
+    return np.argsort(keys, axis=1)[:, :N_ROUNDS]

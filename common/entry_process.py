@@ -1,0 +1,324 @@
+"""An entry of task 4 in a process of its own, in a temporary folder, with limits.
+
+This keeps accidents apart from the answers: the process that holds them runs none of the entry's
+code, and hands over only what has been revealed. It is no wall against a program that means harm
+and runs as the same user.
+"""
+
+import contextlib
+import io
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common import entry_runner
+from common.adaptive_testing import EntryError
+from common.answers import IntArray
+from common.errors import InputError
+from common.io import require_file
+
+ENTRY_FILE = f"{entry_runner.MODULE}.py"
+
+# An entry that writes more than this to stdout and stderr during one mask is stopped.
+MAX_OUTPUT = 5_000_000
+# How much of the end of what it writes is kept.
+_KEPT_OUTPUT = 100_000
+# No array that an entry returns may be larger.
+_MAX_REPLY = 1 << 30
+_MAX_LINE = 1 << 16
+# A zip may not unpack to more than this.
+_MAX_UNPACKED = 8 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an entry may use.
+
+    Attributes
+    ----------
+    seconds
+        Wall time for one game: start, ten rounds and predictions together.
+    memory
+        Bytes of address space, on systems that can limit it (Linux).
+    """
+
+    seconds: float = 600.0
+    memory: int = 8 << 30
+
+
+class EntryProcess:
+    """A fresh process for an entry, in a fresh copy of its files; use it in a `with` block.
+
+    Parameters
+    ----------
+    submission
+        The entry's folder, or a zip of it.
+    files
+        Further files of the working folder by the names that they get there: what the challenge
+        gives to every entry. They replace files of the entry that have the same name.
+    limits
+        Time and memory.
+    hidden
+        Folder that holds the answers: it is taken out of the environment variables.
+
+    Attributes
+    ----------
+    output
+        The end of what the entry has written to stdout and stderr.
+    memory_limited
+        Whether the system limits its memory.
+    changed
+        For each method, which of its arguments the entry changed; these were copies.
+
+    Raises
+    ------
+    InputError
+        If there is no entry in the folder or zip.
+    """
+
+    def __init__(
+        self, submission: Path, files: Mapping[str, Path], limits: Limits, hidden: Path
+    ) -> None:
+        self.memory_limited = False
+        self.changed: dict[str, set[str]] = {}
+        self._limits = limits
+        self._deadline = time.monotonic() + limits.seconds
+        self._tail = bytearray()
+        self._n_output = 0
+        self._replies: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._temporary = tempfile.TemporaryDirectory(
+            prefix="task_4_entry_", ignore_cleanup_errors=True
+        )
+        try:
+            base = Path(self._temporary.name)
+            folder = base / "entry"
+            unpack(submission, folder)
+            for name, path in files.items():
+                shutil.copyfile(path, folder / name)
+            runner = shutil.copy(entry_runner.__file__, base / "runner.py")
+            (base / "tmp").mkdir()
+            self._process = subprocess.Popen(
+                [sys.executable, "-X", "faulthandler", runner, str(limits.memory)],
+                cwd=folder,
+                env=_environment(hidden, base / "tmp"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # A group of its own, so that what the entry starts ends with it.
+                start_new_session=True,
+            )
+        except BaseException:
+            self._temporary.cleanup()
+            raise
+        self._threads = [
+            threading.Thread(target=self._read_replies, daemon=True),
+            threading.Thread(target=self._read_output, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> "EntryProcess":
+        """Wait for the process, and make the entry; `EntryError` if that fails."""
+        try:
+            self.memory_limited = bool(self._receive()["memory_limited"])
+            self.restart()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self.close()
+
+    @property
+    def output(self) -> str:
+        """The end of what the entry has written."""
+        return self._tail.decode("utf-8", "replace")
+
+    def restart(self) -> None:
+        """Make a new `Submission` in the same process, and start its time anew."""
+        self._deadline = time.monotonic() + self._limits.seconds
+        try:
+            self.call("__init__", ())
+        except EntryError as fault:
+            raise EntryError(f"starting {entry_runner.CLASS}: {fault}") from None
+
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
+        """Call a method of the entry, as `common.adaptive_testing.Entry`."""
+        data = []
+        for array in arrays:
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
+            data.append(buffer.getvalue())
+        line = json.dumps({"method": method, "sizes": [len(part) for part in data]}).encode()
+        # A process that hangs would not read, and block the one that writes.
+        threading.Thread(target=self._send, args=(line + b"\n", *data), daemon=True).start()
+        reply = self._receive()
+        if "fault" in reply:
+            fault = str(reply["fault"])
+            if fault.startswith("ran out of memory"):
+                fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
+            raise EntryError(fault)
+        if reply["changed"]:
+            self.changed.setdefault(method, set()).update(reply["changed"])
+        array = reply["array"]
+        assert array is None or isinstance(array, np.ndarray)
+        return array
+
+    def close(self) -> None:
+        """End the process and whatever it started, and remove its folder."""
+        self._kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join(timeout=1)
+        self._temporary.cleanup()
+
+    def _kill(self) -> None:
+        if hasattr(os, "killpg"):
+            # The group outlives its leader while members run; it is ours by start_new_session.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        elif self._process.poll() is None:
+            self._process.kill()
+
+    def _send(self, *parts: bytes) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            for part in parts:
+                pipe.write(part)
+            pipe.flush()
+        except (OSError, ValueError):
+            pass  # The process is gone; the missing reply tells.
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            reply = self._replies.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except queue.Empty:
+            self._kill()
+            raise EntryError(
+                f"has not finished; expected a whole game within {self._limits.seconds:g} s"
+            ) from None
+        if reply is not None:
+            return reply
+        if self._n_output > MAX_OUTPUT:
+            raise EntryError(
+                f"printed more than {MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
+            )
+        try:
+            code = self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            raise EntryError("closed or garbled the channel to the evaluator") from None
+        if code < 0:
+            raise EntryError(f"its process was ended by {signal.Signals(-code).name}")
+        raise EntryError(f"its process ended with exit code {code}")
+
+    def _read_replies(self) -> None:
+        pipe = self._process.stdout
+        assert pipe is not None
+        try:
+            while line := pipe.readline(_MAX_LINE):
+                self._replies.put(_read_reply(line, pipe))
+        except (OSError, ValueError, KeyError, TypeError, EOFError):
+            pass  # No reply of the runner's: the entry found the channel and wrote to it.
+        self._replies.put(None)
+
+    def _read_output(self) -> None:
+        pipe = self._process.stderr
+        assert pipe is not None
+        while block := os.read(pipe.fileno(), 1 << 16):
+            self._n_output += len(block)
+            self._tail += block
+            del self._tail[:-_KEPT_OUTPUT]
+            if self._n_output > MAX_OUTPUT:
+                self._kill()
+                return
+
+
+def unpack(submission: Path, folder: Path) -> None:
+    """Copy an entry's folder, or unpack its zip, to a new folder.
+
+    Parameters
+    ----------
+    submission
+        Folder or zip.
+    folder
+        Is made.
+
+    Raises
+    ------
+    InputError
+        If there is no such entry, or the zip is damaged or not as the challenge wants it.
+    """
+    if submission.is_dir():
+        require_file(submission / ENTRY_FILE)
+        shutil.copytree(
+            submission, folder, ignore=shutil.ignore_patterns("__pycache__", ".*", "*.partial")
+        )
+        return
+    require_file(submission)
+    if not zipfile.is_zipfile(submission):
+        raise InputError(f"{submission}: is not a zip file, or is cut off; nor is it a folder")
+    with zipfile.ZipFile(submission) as archive:
+        names = archive.namelist()
+        if ENTRY_FILE not in names:
+            inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
+            fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
+            raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
+        size = sum(member.file_size for member in archive.infolist())
+        if size > _MAX_UNPACKED:
+            raise InputError(
+                f"{submission}: unpacks to {size:,} bytes, expected at most {_MAX_UNPACKED:,}"
+            )
+        try:
+            archive.extractall(folder)
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+            raise InputError(f"{submission}: is damaged: {error}") from None
+
+
+def _environment(hidden: Path, temporary: Path) -> dict[str, str]:
+    """Copy this process's environment, without the folder of the answers."""
+    secrets = {str(hidden), str(hidden.resolve())}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PWD", "OLDPWD", "_") and not any(secret in value for secret in secrets)
+    }
+    return environment | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+
+
+def _read_reply(line: bytes, pipe: IO[bytes]) -> dict[str, Any]:
+    reply = json.loads(line)
+    size = int(reply["size"])
+    if size > _MAX_REPLY:
+        return {"fault": f"returned an array of {size:,} bytes, expected at most {_MAX_REPLY:,}"}
+    array = None
+    if size:
+        data = pipe.read(size)
+        if len(data) < size:
+            raise EOFError
+        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    return {**reply, "array": array}

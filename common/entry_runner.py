@@ -1,0 +1,253 @@
+"""Run an entry of task 4 in a process of its own; the other end is `common/entry_process.py`.
+
+This file stands alone: a copy of it runs beside the entry's folder, with NumPy and without the kit.
+Requests come through stdin and replies go through stdout: one line of JSON, followed by arrays in
+the .npy format. Both streams are moved to private descriptors first, so that whatever the entry
+prints goes to stderr and cannot garble a reply. Nothing is pickled.
+"""
+
+import contextlib
+import importlib
+import importlib.machinery
+import io
+import json
+import os
+import re
+import site
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+MODULE = "submission_model_task_4"
+CLASS = "Submission"
+
+# Names of every method that an entry needs, and of its arguments; published entries name the first
+# method `select_feature`.
+METHODS = {
+    "select_questions": ("select_questions", "select_feature"),
+    "update_model": ("update_model",),
+    "predict": ("predict",),
+}
+ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
+
+
+class UnfitError(Exception):
+    """An entry lacks a method, or a method returned something that is no array of numbers."""
+
+
+def call(
+    entry: Any, method: str, arrays: tuple[Any, ...]
+) -> tuple[np.ndarray[Any, Any] | None, list[str]]:
+    """Call a method of an entry.
+
+    Parameters
+    ----------
+    entry
+        The `Submission` object.
+    method
+        ``select_questions``, ``update_model`` or ``predict``.
+    arrays
+        Its arguments; the method gets int64 copies.
+
+    Returns
+    -------
+    result : array, or None
+        What the method returned; nothing counts for `update_model`.
+    changed : list of str
+        Arguments that the method changed; it only changed its copies.
+
+    Raises
+    ------
+    UnfitError
+        If the entry lacks the method, or it returned no array of numbers.
+    """
+    function = next(
+        (getattr(entry, name) for name in METHODS[method] if hasattr(entry, name)), None
+    )
+    if function is None:
+        raise UnfitError(f"class {CLASS} has no method {' or '.join(METHODS[method])}")
+    copies = [array.astype(np.int64) for array in arrays]
+    result = function(*copies)
+    changed = [
+        name
+        for name, copy, array in zip(ARGUMENTS, copies, arrays, strict=False)
+        if not np.array_equal(copy, array)
+    ]
+    if method == "update_model" or result is None:
+        return None, changed
+    if hasattr(result, "detach"):
+        # A torch tensor that still carries its gradient cannot be turned into an array.
+        result = result.detach()
+    try:
+        values = np.asarray(result)
+    except (TypeError, ValueError) as error:
+        raise UnfitError(f"returned a {type(result).__name__} that is no array: {error}") from None
+    if values.dtype.kind not in "biuf":
+        raise UnfitError(
+            f"returned a {type(result).__name__} of {values.dtype} values, expected numbers"
+        )
+    return values, changed
+
+
+def create() -> Any:
+    """Import the entry from the working directory and make one."""
+    module = importlib.import_module(MODULE)
+    submission = getattr(module, CLASS, None)
+    if submission is None:
+        raise UnfitError(f"{MODULE}.py has no class {CLASS}")
+    entry = submission()
+    for names in METHODS.values():
+        if not any(hasattr(entry, name) for name in names):
+            raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
+    return entry
+
+
+def limit_memory(n_bytes: int) -> bool:
+    """Limit the address space of this process, and say whether the system can."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+    except (ImportError, ValueError, OSError):
+        return False
+    # macOS takes the limit and ignores it.
+    return sys.platform != "darwin"
+
+
+def guard_files(folder: Path) -> None:
+    """Let this process open only files in a folder, Python's own and the system's.
+
+    This catches an entry that reads data from where they lie on one machine, such as the full
+    training file, which holds the hidden answers of the local split. It is no wall against a
+    program that means harm.
+
+    Parameters
+    ----------
+    folder
+        The folder that is the entry's.
+    """
+    python = [sys.prefix, sys.base_prefix, site.getusersitepackages(), *site.getsitepackages()]
+    system = ["/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/System", "/usr", "/var/lib"]
+    windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
+    roots = tuple(
+        os.path.normcase(os.path.realpath(root))
+        for root in [str(folder), *python, *system, *windows]
+    )
+    home = os.path.normcase(os.path.realpath(Path.home()))
+    code = tuple(importlib.machinery.all_suffixes())
+    another_process = re.compile(rf"/proc/(?!{os.getpid()}/)\d+/")
+
+    def is_allowed(path: str) -> bool:
+        if another_process.match(path):
+            return False
+        if path.endswith(code) or not os.path.isfile(path):  # noqa: PTH113 (hot)
+            return True
+        # Settings and caches of libraries lie in hidden folders at home.
+        return any(path == root or path.startswith(root + os.sep) for root in roots) or (
+            path.startswith(os.path.join(home, "."))  # noqa: PTH118 (hot)
+        )
+
+    def check(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str | bytes):
+            return
+        path = os.path.normcase(os.path.realpath(os.fsdecode(arguments[0])))
+        if not is_allowed(path):
+            raise PermissionError(
+                f"opened {path}, which lies outside the entry's folder; "
+                "expected only files that are in the zip or given by the challenge"
+            )
+
+    sys.addaudithook(check)
+
+
+def place_of(error: BaseException, folder: Path) -> str:
+    """Say in which line of the entry's own files an exception arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+
+
+def describe(error: BaseException, folder: Path) -> str:
+    """Describe in one line what an entry raised."""
+    if isinstance(error, UnfitError):
+        return str(error)
+    place = place_of(error, folder)
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return f"ran out of memory{place}"
+    if isinstance(error, SystemExit):
+        return f"ended the program with exit code {error.code}{place}"
+    if isinstance(error, PermissionError) and str(error).startswith("opened "):
+        return f"{error}{place}"
+    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == "common":
+        return (
+            f"imports {error.name}{place}, the kit's shared code, which is not there in the "
+            "challenge; expected only the package's own files, numpy, pandas, scikit-learn, torch"
+        )
+    text = " ".join(str(error).split())[:300]
+    return f"raised {type(error).__name__}{': ' if text else ''}{text}{place}"
+
+
+def answer(request: dict[str, Any], arrays: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    """Do what a request says; `state` holds the entry."""
+    if request["method"] == "__init__":
+        state["entry"] = create()
+        return None, []
+    return call(state["entry"], request["method"], arrays)
+
+
+def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
+    """Answer requests until there are no more."""
+    state: dict[str, Any] = {}
+    while line := requests.readline():
+        request = json.loads(line)
+        arrays = tuple(
+            np.lib.format.read_array(io.BytesIO(requests.read(size)), allow_pickle=False)
+            for size in request["sizes"]
+        )
+        reply: dict[str, Any]
+        data = b""
+        try:
+            result, changed = answer(request, arrays, state)
+            reply = {"changed": changed}
+            if result is not None:
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, result, allow_pickle=False)
+                data = buffer.getvalue()
+        except BaseException as error:
+            reply = {"fault": describe(error, folder)}
+            if not isinstance(error, UnfitError):
+                with contextlib.suppress(MemoryError):
+                    traceback.print_exc()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        replies.write(json.dumps({**reply, "size": len(data)}).encode() + b"\n")
+        replies.write(data)
+        replies.flush()
+
+
+def main() -> None:
+    """Set up the process as the command line says: the memory limit in bytes; then serve."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+
+    folder = Path.cwd()
+    sys.path[0] = str(folder)
+    if not (folder / "common").exists() and not (folder / "common.py").exists():
+        sys.modules["common"] = None  # type: ignore[assignment]
+    limited = limit_memory(int(sys.argv[1]))
+    guard_files(folder.parent)
+    replies.write(json.dumps({"memory_limited": limited, "size": 0}).encode() + b"\n")
+    replies.flush()
+    serve(requests, replies, folder)
+
+
+if __name__ == "__main__":
+    main()

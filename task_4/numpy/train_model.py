@@ -1,0 +1,35 @@
+"""Task 4 baseline: train the most popular model, which counts the answers to each question.
+
+Run:     python task_4/numpy/train_model.py --local     learn from the local split
+         python task_4/numpy/local_evaluation.py        score that
+         python task_4/numpy/train_model.py             learn from all training students
+         python task_4/package.py task_4/numpy          write the zip to upload
+Writes:  task_4/numpy/model_task_4_most_popular.npy and model_task_4_num_answers.npy
+Scores:  0.6365 with the official training file, mean of the ten public masks
+"""
+
+from pathlib import Path
+
+from common import adaptive_testing, cli
+from common.answers import read_answers
+
+from model import Model
+
+
+def main() -> None:
+    """Load, train, write."""
+    paths = cli.training_paths(cli.training_parser(__doc__).parse_args())
+    answers = read_answers(paths.train, options=False)
+    n_questions = adaptive_testing.count_questions(paths.train, paths.metadata_dir)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    model = Model()
+    model.fit(answers.question, answers.is_correct, n_questions)
+    model.save(Path(__file__).parent)
+    # ---- End of the model. --------------------------------------------------------------------
+
+    print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
+
+
+if __name__ == "__main__":
+    cli.run(main)
