@@ -30,7 +30,7 @@ EMPTY = -1
 CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
 
 # Standard deviations of the abilities, in logits.
-GENERAL_SD, AREA_SD, TOPIC_SD, FORM_SD = 1.0, 0.45, 0.45, 0.4
+GENERAL_SD, AREA_SD, TOPIC_SD, FORM_SD = 1.6, 0.9, 0.4, 0.3
 # Share of the variance of the general ability that lies between cohorts.
 COHORT_SHARE = 0.3
 
@@ -186,7 +186,8 @@ class Choices:
 def concatenated_ranges(lengths: Array) -> Array:
     """Give 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, in one int64 array."""
     ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    n = int(ends[-1]) if len(ends) else 0
+    return np.asarray(np.arange(n) - np.repeat(ends - lengths, lengths))
 
 
 def draw_counts(
@@ -452,8 +453,7 @@ def _go_on_alone(
         )
         pair = (tried[:, None] * n_questions + quizzes[offered]).ravel()
         found = np.sort(np.unique(pair, return_index=True)[1])
-        at = np.minimum(np.searchsorted(seen, pair[found]), len(seen) - 1)
-        found = found[seen[at] != pair[found]]
+        found = found[~_contains(seen, pair[found])]
         who = tried[found // QUIZ_LENGTH]
         rank = np.arange(len(who)) - np.searchsorted(who, who)
         found = found[rank < missing[who]]
@@ -471,6 +471,13 @@ def _go_on_alone(
         question = np.concatenate([question, more])
         quiz = np.concatenate([quiz, _quiz_of(quizzes, n_questions)[more]])
     return _append(incidence, _sit_alone(rng, setting, cohort, student, quiz, question))
+
+
+def _contains(ordered: Array, values: Array) -> Array:
+    """Tell for each value whether it stands in a sorted array that is not empty."""
+    # np.isin builds a hash table of everything, which takes ten times as long.
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[place] == values)
 
 
 def _quiz_of(quizzes: Array, n_questions: int) -> Array:
@@ -503,8 +510,8 @@ def _lift_rare_questions(
         row, student = row[once], student[once]
         wanted = rng.permutation(np.repeat(rare, least - counts[rare]))[: len(row)]
         row, student = row[: len(wanted)], student[: len(wanted)]
-        seen = incidence.student.astype(np.int64) * n_questions + incidence.question
-        new = ~np.isin(student * n_questions + wanted, seen)
+        seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
+        new = ~_contains(seen, student * n_questions + wanted)
         row, student, wanted = row[new], student[new], wanted[new]
         kept = np.ones(len(incidence), bool)
         kept[row] = False
@@ -518,7 +525,9 @@ def _lift_rare_questions(
         incidence = _append(incidence, more)
 
 
-def draw_questions(rng: np.random.Generator, setting: Setting, topic: Array) -> Questions:
+def draw_questions(
+    rng: np.random.Generator, setting: Setting, topic: Array, counts: Array
+) -> Questions:
     """Draw how the questions work.
 
     Parameters
@@ -529,18 +538,25 @@ def draw_questions(rng: np.random.Generator, setting: Setting, topic: Array) -> 
         Size and character.
     topic
         Topic of each question; int32 (n_questions,).
+    counts
+        Number of answers to each question; int (n_questions,).
     """
     n = len(topic)
+    # Questions that are set often are a little easier.
+    often = np.log(counts)
+    often = (often - often.mean()) / often.std()
     key = rng.choice(N_OPTIONS, n, p=setting.key_shares).astype(np.int8)
-    attraction = rng.normal(0, 0.6, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
+    attraction = rng.normal(0, 0.5, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
     # Some distractors are hardly ever chosen.
-    idle = (rng.random((n, N_OPTIONS)) < 0.1) & (np.arange(N_OPTIONS) != key[:, None])
+    idle = (rng.random((n, N_OPTIONS)) < 0.06) & (np.arange(N_OPTIONS) != key[:, None])
     attraction -= 1.2 * idle
-    attraction[np.arange(n), key] -= 0.3
+    attraction[np.arange(n), key] -= 0.2
     return Questions(
         topic=topic,
-        discrimination=np.exp(rng.normal(0, 0.35, n)).astype(np.float32),
-        easiness=rng.normal(setting.easiness, setting.easiness_sd, n).astype(np.float32),
+        discrimination=np.exp(rng.normal(0, 0.45, n)).astype(np.float32),
+        easiness=(rng.normal(setting.easiness, setting.easiness_sd, n) + 0.35 * often).astype(
+            np.float32
+        ),
         key=key,
         attraction=attraction.astype(np.float32),
         attraction_slope=rng.normal(0, 0.25, (n, N_OPTIONS)).astype(np.float32),
@@ -646,7 +662,7 @@ def draw_choices(
         # Confidence: how probable the chosen option was to the student, seen through noise.
         told = np.flatnonzero(asked[sitting] & (rng.random(len(question), np.float32) < 0.65))
         belief = probability[told, chosen[told]]
-        noisy = np.log(belief / (1 - belief + 1e-6)) + rng.normal(0, 1.2, len(told))
-        steps = np.searchsorted([-2.2, -1.8, -0.9, 0.35], noisy)
+        noisy = 0.35 * np.log(belief / (1 - belief + 1e-6)) + rng.standard_normal(len(told))
+        steps = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy)
         confidence[rows][told] = CONFIDENCE_LEVELS[steps]
     return Choices(option, confidence, right_sum / n, option_sum / n)
