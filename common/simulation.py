@@ -190,6 +190,14 @@ def concatenated_ranges(lengths: Array) -> Array:
     return np.asarray(np.arange(n) - np.repeat(ends - lengths, lengths))
 
 
+def rank_among_equals(values: Array) -> Array:
+    """Tell for each value how many equal ones stand before it; int64 (n,)."""
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(len(values), np.int64)
+    rank[order] = concatenated_ranges(np.unique(values, return_counts=True)[1])
+    return rank
+
+
 def draw_counts(
     rng: np.random.Generator,
     n: int,
@@ -440,7 +448,8 @@ def _go_on_alone(
     student, question, quiz = (np.zeros(0, np.int64) for _ in range(3))
     seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
     missing = targets - np.bincount(incidence.student, minlength=len(targets))
-    chance = np.cumsum(popularity) / popularity.sum()
+    chance = np.cumsum(popularity)
+    chance /= chance[-1]
     for attempt in range(40):
         short = np.flatnonzero(missing)
         if not len(short):
@@ -463,11 +472,11 @@ def _go_on_alone(
         quiz = np.concatenate([quiz, offered[found // QUIZ_LENGTH]])
         seen = np.sort(np.concatenate([seen, pair[found]]))
         missing -= np.bincount(who, minlength=len(targets))
-    for who in np.flatnonzero(missing):
-        met = seen[np.searchsorted(seen, who * n_questions) :][: targets[who]] - who * n_questions
-        free = np.setdiff1d(np.arange(n_questions), met)
-        more = rng.permutation(free)[: missing[who]]
-        student = np.concatenate([student, np.full(len(more), who)])
+    for last in np.flatnonzero(missing).tolist():
+        met = seen[np.searchsorted(seen, last * n_questions) :][: targets[last]]
+        free = np.setdiff1d(np.arange(n_questions), met - last * n_questions)
+        more = rng.permutation(free)[: missing[last]]
+        student = np.concatenate([student, np.full(len(more), last)])
         question = np.concatenate([question, more])
         quiz = np.concatenate([quiz, _quiz_of(quizzes, n_questions)[more]])
     return _append(incidence, _sit_alone(rng, setting, cohort, student, quiz, question))
@@ -496,18 +505,21 @@ def _lift_rare_questions(
 ) -> Incidence:
     """Exchange answers to common questions for answers to questions that have too few."""
     n_questions, least = setting.n_questions, setting.min_answers_per_question
+    if len(incidence) < n_questions * least or len(cohort) < least:
+        raise ValueError(f"too few answers or students for {least} answers to each question")
     quiz_of = _quiz_of(quizzes, n_questions)
     while True:
         counts = np.bincount(incidence.question, minlength=n_questions)
         rare = np.flatnonzero(counts < least)
         if not len(rare):
             return incidence
-        # One exchange per student and round; the answer that goes must be to a common question.
+        # One exchange per student and round, and no question gives away more than it can spare.
         row = rng.permutation(len(incidence))[: 4 * int((least - counts[rare]).sum()) + 1000]
-        row = row[counts[incidence.question[row]] > 1.5 * least + 10]
+        row = row[
+            rank_among_equals(incidence.question[row]) < counts[incidence.question[row]] - least
+        ]
+        row = row[rank_among_equals(incidence.student[row]) == 0]
         student = incidence.student[row].astype(np.int64)
-        once = np.sort(np.unique(student, return_index=True)[1])
-        row, student = row[once], student[once]
         wanted = rng.permutation(np.repeat(rare, least - counts[rare]))[: len(row)]
         row, student = row[: len(wanted)], student[: len(wanted)]
         seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)

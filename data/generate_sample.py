@@ -25,7 +25,8 @@ from tqdm import tqdm
 
 from common import cli, layout, simulation
 from common.errors import InputError
-from common.schema import EXPERT_NAMES
+from common.io import write_text
+from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
 from common.simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
 from common.subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from common.templates import build_templates
@@ -281,9 +282,7 @@ def write_answers(
 ) -> None:
     """Write answers with some, or by default all, official columns and further ones."""
     extra = extra or {}
-    names = columns or (
-        "QuestionId", "UserId", "AnswerId", "IsCorrect", "CorrectAnswer", "AnswerValue"
-    )  # fmt: skip
+    names = columns or [column.name for column in ANSWER_COLUMNS]
     done = 0
 
     def tables() -> Iterator[pa.Table]:
@@ -546,9 +545,7 @@ def refuse_to_overwrite(output_dir: Path) -> None:
     """Raise `InputError` if a folder holds files that the simulation would replace but not own."""
     folders = (layout.TRAIN_DIR.name, layout.METADATA_DIR.name, layout.TEST_DIR.name)
     present = [path for name in folders for path in sorted((output_dir / name).glob("*.csv"))]
-    if present and not (
-        (output_dir / layout.SIMULATED_MARKER_NAME).exists() and layout.is_simulated(output_dir)
-    ):
+    if present and not layout.is_simulated(output_dir):
         raise InputError(
             f"{present[0]}: is not a simulated file and would be overwritten; "
             "expected an empty data folder, or give another one with --output_dir"
@@ -590,9 +587,9 @@ def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None
             "best_expected_accuracy": limits,
         }
         # The marker first: should the run be killed now, what it moved counts as simulated.
-        marker_path = output_dir / layout.SIMULATED_MARKER_NAME
         _remove_simulated(output_dir)
-        marker_path.write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
+        marker_path = output_dir / layout.SIMULATED_MARKER_NAME
+        write_text(marker_path, json.dumps(marker, indent=2) + "\n")
         for path in files:
             target = output_dir / path.relative_to(partial)
             target.parent.mkdir(exist_ok=True)
@@ -604,9 +601,9 @@ def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None
 
 def _remove_simulated(output_dir: Path) -> None:
     """Remove the files that an earlier run recorded."""
-    marker_path = output_dir / layout.SIMULATED_MARKER_NAME
-    if marker_path.exists():
-        for name in json.loads(marker_path.read_text(encoding="utf-8"))["bytes"]:
+    if layout.is_simulated(output_dir):
+        marker = json.loads((output_dir / layout.SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
+        for name in marker["bytes"]:
             (output_dir / name).unlink(missing_ok=True)
 
 
