@@ -401,27 +401,25 @@ def write_csv_to(file: BinaryIO, columns: Mapping[str, Any] | pa.Table) -> None:
     pa_csv.write_csv(columns, file, options)
 
 
-def write_zip_to(file: BinaryIO, member: str, content: Path) -> None:
-    """Write a flat zip that holds one file under a given name; the same input, the same bytes.
+def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
+    """Write a flat zip; the same input, the same bytes.
 
     Parameters
     ----------
     file
         Open binary file to write to.
-    member
-        Name inside the zip.
-    content
-        File whose bytes go into it.
+    members
+        For each name inside the zip the file whose bytes go into it.
     """
-    # A fixed date, so that the same submission always gives the same zip.
-    info = zipfile.ZipInfo(member, date_time=(1980, 1, 1, 0, 0, 0))
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16
     # Level 1: a third of the time of the default for a file that is a tenth larger.
-    with (
-        zipfile.ZipFile(file, "w", compresslevel=1) as archive,
-        content.open("rb") as source,
-        archive.open(info, "w") as target,
-    ):
-        while block := source.read(1 << 20):
-            target.write(block)
+    with zipfile.ZipFile(file, "w", compresslevel=1) as archive:
+        for name, content in members.items():
+            # A fixed date, so that the same submission always gives the same zip.
+            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            # Weights may exceed what a zip without its extension for large files can hold.
+            large = content.stat().st_size >= 1 << 31
+            with content.open("rb") as source, archive.open(info, "w", force_zip64=large) as target:
+                while block := source.read(1 << 20):
+                    target.write(block)

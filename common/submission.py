@@ -180,7 +180,7 @@ def _write(
     with io.atomic_write(path, path.with_suffix(".zip")) as (csv_file, zip_file):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
-        io.write_zip_to(zip_file, zip_member, Path(csv_file.name))
+        io.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
 
 
 def submission_source(path: Path, zip_member: str) -> io.Source:
