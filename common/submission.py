@@ -1,5 +1,7 @@
 """Submissions: fill a template, write the CSV and the zip to upload, read and check either.
 
+Beside both lies a small .json that says which command made them; it is not uploaded.
+
 Everything is checked on the user's machine as the challenge's scorer would, with the first rows
 that are wrong; an incomplete submission never passes. The same checks serve the evaluations, which
 stop at the first fault, and `common.check_submission`, which collects all: each takes `report`, the
@@ -14,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, schema
+from common import io, results, schema
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
@@ -183,10 +185,12 @@ def _write(
         table = table.set_column(table.column_names.index(column.name), column.name, values)
     else:
         table = table.append_column(column.name, values)
-    with io.atomic_write(path, path.with_suffix(".zip")) as (csv_file, zip_file):
+    paths = [path, path.with_suffix(".zip"), path.with_suffix(".json")]
+    with io.atomic_write(*paths) as (csv_file, zip_file, origin_file):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         io.write_zip_to(zip_file, zip_member, Path(csv_file.name))
+        origin_file.write(results.origin_of(Path(csv_file.name)))
 
 
 def submission_source(path: Path, zip_member: str, report: Report = stop) -> io.Source:
