@@ -221,6 +221,10 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
         faulty = (student == io.UNREADABLE) | (question == io.UNREADABLE)
         student, question = (np.where(faulty, io.UNREADABLE, ids) for ids in (student, question))
     require_distinct_pairs(source.name, student, question, report)
+    if report is not stop:
+        # That they repeat has been said; they are not to count as rows too many as well.
+        repeats = find_repeats(pair_keys(student, question))
+        student[repeats] = question[repeats] = io.UNREADABLE
     return PairValues(source.name, student, question, value)
 
 
