@@ -103,6 +103,14 @@ def main() -> None:
             ("Read it with care", comparison),
         ],
         simulated=layout.is_simulated(reference_path.parent.parent),
+        submission=submission_path,
+        reference=reference_path,
+        phase=options.phase,
+        parts={
+            **dict(zip(schema.EXPERT_NAMES, agreement, strict=True)),
+            "random rankings, mean": floor_mean,
+            "random rankings, 95th percentile": floor_high,
+        },
         body="<h2>Agreement with each expert</h2>"
         + score_files.table(["expert", "agreement", "pairs judged"], rows),
     )
