@@ -76,29 +76,47 @@ def write_scores(
         if simulated
         else ""
     )
-    page = f"""<!doctype html>
+    heading = f'<p class="score">{score:.4f}</p>\n<p class="what">{escape(what)}</p>\n{note}'
+    content = page(
+        title,
+        f"{heading}\n{table([], facts, css_class='facts')}\n{body}",
+        tab=f"{title}: {score:.4f}",
+    )
+    with io.atomic_write(text_path, page_path) as (text_file, page_file):
+        text_file.write(f"score:{score!r}\n".encode())
+        page_file.write(content.encode())
+    return [text_path, page_path]
+
+
+def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
+    """Give a complete page in the kit's style, for light and dark screens.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    body
+        HTML below the heading.
+    tab
+        Title of the browser's tab, if not the heading.
+    style
+        Further CSS that only this page needs.
+    """
+    return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>{escape(title)}: {score:.4f}</title>
-<style>{_STYLE}</style>
+<title>{escape(tab or title)}</title>
+<style>{_STYLE}{style}</style>
 </head>
 <body>
 <h1>{escape(title)}</h1>
-<p class="score">{score:.4f}</p>
-<p class="what">{escape(what)}</p>
-{note}
-{table([], facts, css_class="facts")}
 {body}
 </body>
 </html>
 """
-    with io.atomic_write(text_path, page_path) as (text_file, page_file):
-        text_file.write(f"score:{score!r}\n".encode())
-        page_file.write(page.encode())
-    return [text_path, page_path]
 
 
 def table(
