@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from common import io, schema
 from common.errors import InputError
@@ -31,7 +32,7 @@ class Circumstances:
     quiz: IntArray
 
 
-def read_circumstances(path: Path, answer_id: IntArray) -> Circumstances:
+def read_circumstances(path: Path, answers: pa.Table) -> Circumstances:
     """Read the answer metadata that belong to given answers.
 
     Rows without an AnswerId are skipped, as the official files have some; of several rows with the
@@ -41,14 +42,18 @@ def read_circumstances(path: Path, answer_id: IntArray) -> Circumstances:
     ----------
     path
         An `answer_metadata_task_….csv`.
-    answer_id
-        AnswerId of every answer, shape (answers,).
+    answers
+        Table with the column AnswerId, from `common.answers.read_answer_table`.
 
     Raises
     ------
     InputError
-        If the file is not as expected, or describes none of the answers.
+        If the file is not as expected or describes none of the answers, or if the answers have no
+        AnswerId.
     """
+    if "AnswerId" not in answers.column_names:
+        raise InputError(f"{path}: needs the column 'AnswerId' in the training answers too")
+    answer_id = answers["AnswerId"].to_numpy()
     data = io.read_columns(
         path, [schema.ANSWER_ID_OR_EMPTY, schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID]
     )

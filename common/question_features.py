@@ -7,14 +7,17 @@ be better; `shrink` draws values that rest on few answers towards the mean. Opti
 number: nothing here depends on there being four.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from common.answers import Answers
+from common import layout, metadata
+from common.answers import Answers, as_answers, read_answer_table, require_distinct_pairs
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -113,6 +116,45 @@ def number_answers(answers: Answers, question_id: IntArray) -> QuestionAnswers:
         key=np.where(key.any(axis=1), key.argmax(axis=1), -1),
         n_options=n_options,
     )
+
+
+def read_for_features(
+    names: Sequence[str], train: Sequence[Path], question_id: IntArray, metadata_dir: Path
+) -> QuestionAnswers:
+    """Read training answers, and exactly the metadata that some features need.
+
+    Parameters
+    ----------
+    names
+        Names of the features to be computed, as in `FEATURES`.
+    train
+        Files of answers with AnswerValue and CorrectAnswer; several are put together.
+    question_id
+        Questions to have a row even if nobody answered them.
+    metadata_dir
+        Folder with the official metadata of tasks 3 and 4.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or not as expected.
+    """
+    needs = {FEATURES[name].needs for name in names}
+    with_metadata = bool(needs & {"confidence", "group", "quiz"})
+    tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
+    table = pa.concat_tables(tables)
+    answers = as_answers(table)
+    if len(tables) > 1:
+        together = " and ".join(map(str, train))
+        require_distinct_pairs(together, answers.student, answers.question)
+    data = number_answers(answers, question_id)
+    if with_metadata:
+        path = metadata_dir / layout.ANSWER_METADATA_TASK_3_4
+        data = replace(data, **vars(metadata.read_circumstances(path, table)))
+    if "n_subjects" in needs:
+        path = metadata_dir / layout.QUESTION_METADATA_TASK_3_4
+        data = replace(data, n_subjects=metadata.count_subjects(path, data.question_id))
+    return data
 
 
 # ---- How the answers spread -------------------------------------------------------------------
@@ -300,15 +342,6 @@ FEATURES = {
 }
 
 
-def available_features(data: QuestionAnswers) -> list[str]:
-    """Name the features for which the data hold what they need."""
-    return [
-        name
-        for name, feature in FEATURES.items()
-        if not feature.needs or getattr(data, feature.needs) is not None
-    ]
-
-
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """Compute a feature, drawing values that rest on few answers towards the mean of all.
 
@@ -360,6 +393,19 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
     weight[known] = between / (between + 1 / precision)
     mean = np.average(x, weights=1 / (between + 1 / precision))
     return mean + weight * (value - mean), weight
+
+
+def average_ranks(quality: FloatArray) -> FloatArray:
+    """Rank questions, 1 the best; equal quality shares the mean of its ranks, NaN the last ones.
+
+    Parameters
+    ----------
+    quality
+        The larger the better, shape (questions,).
+    """
+    _, place, n_equal = np.unique(-quality, return_inverse=True, return_counts=True)
+    last = np.cumsum(n_equal)
+    return np.asarray((last - (n_equal - 1) / 2)[place])
 
 
 # ---- Building blocks --------------------------------------------------------------------------
