@@ -24,7 +24,8 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
          vertical-align: top; }
-th { font-weight: 600; } th[scope=row], .facts td, .facts th { text-align: left; }
+th { font-weight: 600; }
+th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
 .facts td { overflow-wrap: anywhere; } .cell small { display: block; opacity: .75; }
 caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
 figure { margin: 0; } figure svg { max-width: 100%; height: auto; }
@@ -41,6 +42,7 @@ def write_scores(
     facts: Sequence[tuple[str, str]],
     simulated: bool,
     body: str = "",
+    style: str = "",
 ) -> list[Path]:
     """Write the score of a task as text and as a page.
 
@@ -62,6 +64,8 @@ def write_scores(
         Whether the answers are simulated; the page then says so.
     body
         Further HTML, such as `confusion_table`.
+    style
+        CSS that only this page needs.
 
     Returns
     -------
@@ -81,6 +85,7 @@ def write_scores(
         title,
         f"{heading}\n{table([], facts, css_class='facts')}\n{body}",
         tab=f"{title}: {score:.4f}",
+        style=style,
     )
     with io.atomic_write(text_path, page_path) as (text_file, page_file):
         text_file.write(f"score:{score!r}\n".encode())
