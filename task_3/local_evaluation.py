@@ -4,14 +4,17 @@ Run:     python task_3/local_evaluation.py --phase public
 Writes:  data/test_output/scores_task_3.txt and scores_task_3.html
 
 The score is the best expert's share of pairs on which the ranking agrees. With few pairs, a
-random ranking has a good best expert too: what it reaches is printed beside the score.
+random ranking has a good best expert too: what it reaches is printed beside the score, as are the
+95 % interval of every figure and how far the experts agree with each other. The page also lists
+the pairs on which ranking and experts disagree.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, metrics, schema, score_files, submission
+from common import charts, cli, io, layout, metrics, schema, score_files, submission
 from common.errors import InputError
 
 TASK = 3
@@ -71,20 +74,12 @@ def main() -> None:
             f"{template_path}: the two belong to different data"
         )
 
-    agreement, n_judged = metrics.expert_agreement(
-        np.array([rank[q] for q in left.tolist()]),
-        np.array([rank[q] for q in right.tolist()]),
-        judgements,
-    )
-    best = float(np.nanmax(agreement))
+    rank_left = np.array([rank[q] for q in left.tolist()])
+    rank_right = np.array([rank[q] for q in right.tolist()])
+    figures = compare_with_experts(rank_left, rank_right, judgements)
     floor = metrics.random_best_agreement(left, right, judgements)
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
 
-    rows = [
-        (name, f"{share:.2f}" if judged else "none", f"{judged}")
-        for name, share, judged in zip(schema.EXPERT_NAMES, agreement, n_judged, strict=True)
-    ]
-    rows.append(("mean of the experts", f"{np.nanmean(agreement):.2f}", ""))
     comparison = (
         f"random rankings reach {floor_mean:.2f} on average as the best of "
         f"{len(schema.EXPERT_NAMES)}, 1 in 20 reaches {floor_high:.2f}"
@@ -92,7 +87,7 @@ def main() -> None:
     paths = score_files.write_scores(
         options.output_dir,
         TASK,
-        best,
+        figures.best.share,
         title="Task 3: question quality",
         what="Share of pairs on which the ranking agrees with its best expert",
         facts=[
@@ -103,13 +98,211 @@ def main() -> None:
             ("Read it with care", comparison),
         ],
         simulated=layout.is_simulated(reference_path.parent.parent),
-        body="<h2>Agreement with each expert</h2>"
-        + score_files.table(["expert", "agreement", "pairs judged"], rows),
+        body=agreement_section(figures, (floor_mean, floor_high))
+        + concordance_section(judgements)
+        + disagreement_section(left, right, rank_left, rank_right, judgements),
+        style=charts.STYLE + STYLE,
     )
-    for name, share, judged in rows:
-        print(f"{name:20} {share}" + (f" of {judged} pairs" if judged else ""))
-    print(f"score {best:.4f} (best expert); {comparison}")
+    for row in (*figures.experts, figures.mean, figures.best):
+        pairs = "" if row.n_judged is None else f" of {row.n_judged} pairs"
+        known = f"{row.share:.2f} ({row.low:.2f} to {row.high:.2f}){pairs}"
+        others = "" if row.others is None else f"; experts among themselves {row.others:.2f}"
+        print(f"{row.name:8} {'no judgement' if row.n_judged == 0 else known + others}")
+    print(f"score {figures.best.share:.4f} (best expert); {comparison}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Share of pairs on which a ranking agrees with an expert, or with several.
+
+    Attributes
+    ----------
+    name
+        Who judged.
+    share, low, high
+        The share and the ends of its 95 % interval.
+    n_judged
+        Number of pairs; 0 for an expert without a judgement, None for a sum of several experts.
+    others
+        Mean share on which the other experts agree with this one; for the mean, on which any two
+        agree; None for the best.
+    """
+
+    name: str
+    share: float
+    low: float
+    high: float
+    n_judged: int | None = None
+    others: float | None = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How far a ranking and the experts agree, one by one and summed up.
+
+    Attributes
+    ----------
+    experts
+        One for each expert.
+    mean, best
+        Of the experts.
+    """
+
+    experts: list[Agreement]
+    mean: Agreement
+    best: Agreement
+
+
+def compare_with_experts(
+    rank_left: io.IntArray, rank_right: io.IntArray, judgements: metrics.FloatArray
+) -> Figures:
+    """Work out all figures of a ranking.
+
+    The intervals of the experts are exact binomial ones; those of their mean and their best come
+    from drawing the pairs 10,000 times. Among several, the best of a draw is more often a lucky one
+    than an unlucky one: the interval of the best lies too high, if anything.
+
+    Parameters
+    ----------
+    rank_left, rank_right, judgements
+        As in `metrics.expert_agreement`.
+    """
+    agrees = metrics.pair_agreement(rank_left, rank_right, judgements)
+    share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements)
+    concordance, _ = metrics.expert_concordance(judgements)
+    experts = []
+    for name, row, n, others in zip(
+        schema.EXPERT_NAMES, agrees, n_judged.tolist(), concordance, strict=True
+    ):
+        low, high = metrics.binomial_interval(int(np.nansum(row)), n) if n else (np.nan, np.nan)
+        experts.append(
+            Agreement(name, np.nansum(row) / max(n, 1), low, high, n, mean_if_any(others))
+        )
+    drawn = metrics.bootstrap_agreement(agrees[n_judged > 0])
+    low, high = np.nanpercentile(np.nanmean(drawn, axis=1), (2.5, 97.5))
+    mean = Agreement(
+        "mean", float(np.nanmean(share)), low, high, others=mean_if_any(concordance.ravel())
+    )
+    low, high = np.nanpercentile(np.nanmax(drawn, axis=1), (2.5, 97.5))
+    return Figures(experts, mean, Agreement("best", float(np.nanmax(share)), low, high))
+
+
+def mean_if_any(shares: metrics.FloatArray) -> float | None:
+    """Give the mean of the shares that are not NaN; None if all are."""
+    known = shares[~np.isnan(shares)]
+    return float(known.mean()) if len(known) else None
+
+
+# ---- The page -----------------------------------------------------------------------------------
+
+STYLE = """
+.key { font-size: .875rem; opacity: .8; margin: .4rem 0 1.4rem; }
+.pairs small { opacity: .7; font-weight: 400; padding-left: .3rem; }
+.pairs td, .pairs th { text-align: left; white-space: nowrap; padding-inline: .6rem; }
+.pairs .mark { text-align: center; } .pairs .yes { color: rgb(var(--accent)); }
+.pairs .no { opacity: .75; }
+"""
+
+
+def agreement_section(figures: Figures, random_range: tuple[float, float]) -> str:
+    """Give the chart and the table of agreements as HTML.
+
+    Parameters
+    ----------
+    figures
+        Of the ranking.
+    random_range
+        What random rankings reach as the best of the experts: mean and 95th percentile.
+    """
+    judging = [row for row in (*figures.experts, figures.mean, figures.best) if row.n_judged != 0]
+    chart = charts.interval_chart(
+        [
+            charts.Interval(
+                row.name,
+                row.share,
+                row.low,
+                row.high,
+                mark=row.others,
+                band=random_range if row is figures.best else None,
+            )
+            for row in judging
+        ],
+        label="Agreement of the ranking with each expert, with 95 % intervals",
+    )
+    texts = [
+        (
+            row.name,
+            f"{row.share:.2f}",
+            f"{row.low:.2f} to {row.high:.2f}",
+            "" if row.n_judged is None else f"{row.n_judged}",
+            "" if row.others is None else f"{row.others:.2f}",
+        )
+        for row in judging
+    ]
+    header = ["expert", "agreement", "95 % interval", "pairs judged", "with the other experts"]
+    return (
+        f"<h2>Agreement with each expert</h2><figure>{chart}"
+        '<figcaption class="key">Dot: share of pairs on which the ranking agrees, with its 95 % '
+        "interval. Diamond: how far the other experts agree with this one, on average. Dashed "
+        "line: chance. Grey: what random rankings reach with their best expert, from the average "
+        f"to the luckiest 1 in 20.</figcaption></figure>{score_files.table(header, texts)}"
+    )
+
+
+def concordance_section(judgements: metrics.FloatArray) -> str:
+    """Give the table of how far the experts agree with each other as HTML."""
+    concordance, _ = metrics.expert_concordance(judgements)
+    rows = [
+        (name, *("" if np.isnan(share) else f"{share:.2f}" for share in shares))
+        for name, shares in zip(schema.EXPERT_NAMES, concordance, strict=True)
+    ]
+    return (
+        "<h2>Agreement among the experts</h2>"
+        "<p>A ranking can hardly agree with the experts better than they agree with each other.</p>"
+        + score_files.table(["", *schema.EXPERT_NAMES], rows)
+    )
+
+
+def disagreement_section(
+    left: io.IntArray,
+    right: io.IntArray,
+    rank_left: io.IntArray,
+    rank_right: io.IntArray,
+    judgements: metrics.FloatArray,
+) -> str:
+    """Give the list of pairs on which any expert contradicts the ranking, as HTML."""
+    agrees = metrics.pair_agreement(rank_left, rank_right, judgements)
+    n_against = (agrees == 0).sum(axis=0)
+    contested = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
+    lines = []
+    for pair in contested:
+        sides = [(left[pair], rank_left[pair]), (right[pair], rank_right[pair])]
+        better, worse = sorted(sides, key=lambda side: int(side[1]))
+        cells = "".join(
+            '<td class="mark" title="no judgement">–</td>'
+            if np.isnan(value)
+            else '<td class="mark yes" title="agrees">✓</td>'
+            if value
+            else '<td class="mark no" title="contradicts">✗</td>'
+            for value in agrees[:, pair]
+        )
+        lines.append(
+            f'<tr><th scope="row">{better[0]} <small>rank {better[1]}</small></th>'
+            f"<td>{worse[0]} <small>rank {worse[1]}</small></td>{cells}</tr>"
+        )
+    n_pairs = len(left)
+    head = "".join(f'<th scope="col" class="mark">{name}</th>' for name in schema.EXPERT_NAMES)
+    return (
+        "<h2>Pairs on which ranking and experts disagree</h2>"
+        f"<p>{len(contested)} of {n_pairs} pairs, the most contested first; no expert contradicts "
+        f"the ranking on the other {n_pairs - len(contested)}. ✓ agrees with the ranking, "
+        '✗ contradicts it.</p><div class="wide"><table class="pairs"><thead><tr>'
+        '<th scope="col">ranked better</th>'
+        f'<th scope="col">worse</th>{head}</tr></thead><tbody>'
+        + "\n".join(lines)
+        + "</tbody></table></div>"
+    )
 
 
 def read_judgements(path: Path) -> tuple[io.IntArray, io.IntArray, metrics.FloatArray]:
