@@ -6,13 +6,15 @@ from html import escape
 
 # What a page with charts adds to its style; `--accent` comes from the page.
 STYLE = """
-.chart { display: block; width: 100%; height: auto; font-size: 14px; fill: currentColor; }
+.chart { display: block; width: 100%; min-width: 30rem; height: auto; font-size: 14px;
+         fill: currentColor; }
 .chart .grid { stroke: var(--line); } .chart .soft { opacity: .7; font-size: 12.5px; }
 .chart .band { fill: currentColor; opacity: .09; } .chart .end { text-anchor: end; }
 .chart .interval { stroke: rgb(var(--accent)); stroke-width: 2.5; stroke-linecap: round; }
 .chart .dot, .chart .good { fill: rgb(var(--accent)); } .chart .mid { text-anchor: middle; }
 .chart .mark { fill: none; stroke: currentColor; stroke-width: 1.5; opacity: .8; }
-.chart .other { fill: currentColor; opacity: .38; } .chart .bold { font-weight: 600; }
+.chart .other { fill: color-mix(in srgb, currentColor 38%, Canvas); }
+.chart .bold { font-weight: 600; } figure:has(.chart) { overflow-x: auto; }
 .chart .chance { stroke: currentColor; stroke-dasharray: 3 4; opacity: .55; }
 """
 
@@ -132,7 +134,7 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str)
     str
         An SVG element, 640 units wide.
     """
-    left, right, top, height, gap = 44, 636, 34, 170, 22
+    left, right, top, height, gap = 48, 636, 34, 170, 22
     width = (right - left - gap * (len(panels) - 1)) / len(panels)
     # A whole number of fifths, so that the grid lines fall on round shares.
     highest = max((share for panel in panels for share in panel.shares), default=0.0)
@@ -143,7 +145,7 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str)
 
     parts = [
         f'<line class="grid" x1="{left}" x2="{right}" y1="{y(n / 5):.1f}" y2="{y(n / 5):.1f}"/>'
-        f'<text class="soft end" x="{left - 8}" y="{y(n / 5) + 4:.1f}">{n * 20} %</text>'
+        f'<text class="soft end" x="{left - 8}" y="{y(n / 5) + 4:.1f}">{n * 20}%</text>'
         for n in range(fifths + 1)
     ]
     for place, panel in enumerate(panels):

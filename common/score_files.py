@@ -74,16 +74,16 @@ def write_scores(
     """
     text_path = output_dir / f"scores_task_{task}.txt"
     page_path = output_dir / f"scores_task_{task}.html"
-    note = (
-        '<p class="note">Scored on simulated answers. The figure says whether a model works, '
-        "not how well it does on real students.</p>"
-        if simulated
-        else ""
-    )
-    heading = f'<p class="score">{score:.4f}</p>\n<p class="what">{escape(what)}</p>\n{note}'
+    parts = [
+        f'<p class="score">{score:.4f}</p>',
+        f'<p class="what">{escape(what)}</p>',
+        simulated_note(simulated),
+        table([], facts, css_class="facts"),
+        body,
+    ]
     content = page(
         title,
-        f"{heading}\n{table([], facts, css_class='facts')}\n{body}",
+        "\n".join(parts),
         tab=f"{title}: {score:.4f}",
         style=style,
     )
@@ -91,6 +91,16 @@ def write_scores(
         text_file.write(f"score:{score!r}\n".encode())
         page_file.write(content.encode())
     return [text_path, page_path]
+
+
+def simulated_note(simulated: bool) -> str:
+    """Give the note that simulated answers are no real ones as HTML; nothing for real answers."""
+    if not simulated:
+        return ""
+    return (
+        '<p class="note">From simulated answers. The figures say whether a model works, not how '
+        "well it does on real students.</p>"
+    )
 
 
 def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
