@@ -139,8 +139,8 @@ def read_for_features(
     InputError
         If a file is missing or not as expected.
     """
-    needs = {FEATURES[name].needs for name in names}
-    with_metadata = bool(needs & {"confidence", "group", "quiz"})
+    files = {_METADATA_FILE.get(FEATURES[name].needs) for name in names}
+    with_metadata = layout.ANSWER_METADATA_TASK_3_4 in files
     tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
     table = pa.concat_tables(tables)
     answers = as_answers(table)
@@ -151,7 +151,7 @@ def read_for_features(
     if with_metadata:
         path = metadata_dir / layout.ANSWER_METADATA_TASK_3_4
         data = replace(data, **vars(metadata.read_circumstances(path, table)))
-    if "n_subjects" in needs:
+    if layout.QUESTION_METADATA_TASK_3_4 in files:
         path = metadata_dir / layout.QUESTION_METADATA_TASK_3_4
         data = replace(data, n_subjects=metadata.count_subjects(path, data.question_id))
     return data
@@ -340,6 +340,25 @@ FEATURES = {
         number_of_subjects, -1, "tests one skill", "n_subjects", is_sampled=False
     ),
 }
+
+
+# The metadata file that holds what a feature needs beside the answers.
+_METADATA_FILE = {
+    "confidence": layout.ANSWER_METADATA_TASK_3_4,
+    "group": layout.ANSWER_METADATA_TASK_3_4,
+    "quiz": layout.ANSWER_METADATA_TASK_3_4,
+    "n_subjects": layout.QUESTION_METADATA_TASK_3_4,
+}
+
+
+def available_features(metadata_dir: Path) -> list[str]:
+    """Name the features that can be computed with the metadata files of a folder."""
+    return [
+        name
+        for name, feature in FEATURES.items()
+        if feature.needs not in _METADATA_FILE
+        or (metadata_dir / _METADATA_FILE[feature.needs]).exists()
+    ]
 
 
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[FloatArray, FloatArray]:

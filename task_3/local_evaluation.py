@@ -179,7 +179,9 @@ def compare_with_experts(
         experts.append(
             Agreement(name, np.nansum(row) / max(n, 1), low, high, n, mean_if_any(others))
         )
-    drawn = metrics.bootstrap_agreement(agrees[n_judged > 0])
+    # Without experts and pairs that have no judgement at all, every draw holds some.
+    judged = ~np.isnan(agrees)
+    drawn = metrics.bootstrap_agreement(agrees[judged.any(axis=1)][:, judged.any(axis=0)])
     low, high = np.nanpercentile(np.nanmean(drawn, axis=1), (2.5, 97.5))
     mean = Agreement(
         "mean", float(np.nanmean(share)), low, high, others=mean_if_any(concordance.ravel())
