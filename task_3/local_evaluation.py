@@ -9,13 +9,18 @@ random ranking has a good best expert too: what it reaches is printed beside the
 the pairs on which ranking and experts disagree.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from common import charts, cli, io, layout, metrics, schema, score_files, submission
-from common.errors import InputError
+from common.expert_judgements import (
+    Comparison,
+    Judgements,
+    compare_with_experts,
+    rank_pairs,
+    read_judgements,
+)
 
 TASK = 3
 
@@ -63,21 +68,12 @@ def main() -> None:
     template_path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
     source = submission.submission_source(submission_path, layout.submission_name(TASK))
-    left, right, judgements = read_judgements(reference_path)
+    judgements = read_judgements(reference_path)
     expected = submission.read_ranking_template(template_path)
     question, ranking = submission.read_ranking(source, expected)
-    rank = dict(zip(question.tolist(), ranking.tolist(), strict=True))
-    unranked = sorted({*left.tolist(), *right.tolist()} - rank.keys())
-    if unranked:
-        raise InputError(
-            f"{reference_path}: QuestionId {unranked[0]} is judged, but it is not in "
-            f"{template_path}: the two belong to different data"
-        )
-
-    rank_left = np.array([rank[q] for q in left.tolist()])
-    rank_right = np.array([rank[q] for q in right.tolist()])
-    figures = compare_with_experts(rank_left, rank_right, judgements)
-    floor = metrics.random_best_agreement(left, right, judgements)
+    rank_left, rank_right = rank_pairs(judgements, question, ranking)
+    figures = compare_with_experts(judgements, rank_left, rank_right)
+    floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
 
     comparison = (
@@ -94,13 +90,13 @@ def main() -> None:
             ("Submission", cli.show(submission_path)),
             ("Expert judgements", cli.show(reference_path)),
             ("Phase", options.phase),
-            ("Pairs", f"{len(left)}"),
+            ("Pairs", f"{len(judgements.left)}"),
             ("Read it with care", comparison),
         ],
         simulated=layout.is_simulated(reference_path.parent.parent),
         body=agreement_section(figures, (floor_mean, floor_high))
         + concordance_section(judgements)
-        + disagreement_section(left, right, rank_left, rank_right, judgements),
+        + disagreement_section(judgements, rank_left, rank_right),
         style=charts.STYLE + STYLE,
     )
     for row in (*figures.experts, figures.mean, figures.best):
@@ -110,90 +106,6 @@ def main() -> None:
         print(f"{row.name:8} {'no judgement' if row.n_judged == 0 else known + others}")
     print(f"score {figures.best.share:.4f} (best expert); {comparison}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Share of pairs on which a ranking agrees with an expert, or with several.
-
-    Attributes
-    ----------
-    name
-        Who judged.
-    share, low, high
-        The share and the ends of its 95 % interval.
-    n_judged
-        Number of pairs; 0 for an expert without a judgement, None for a sum of several experts.
-    others
-        Mean share on which the other experts agree with this one; for the mean, on which any two
-        agree; None for the best.
-    """
-
-    name: str
-    share: float
-    low: float
-    high: float
-    n_judged: int | None = None
-    others: float | None = None
-
-
-@dataclass(frozen=True)
-class Figures:
-    """How far a ranking and the experts agree, one by one and summed up.
-
-    Attributes
-    ----------
-    experts
-        One for each expert.
-    mean, best
-        Of the experts.
-    """
-
-    experts: list[Agreement]
-    mean: Agreement
-    best: Agreement
-
-
-def compare_with_experts(
-    rank_left: io.IntArray, rank_right: io.IntArray, judgements: metrics.FloatArray
-) -> Figures:
-    """Work out all figures of a ranking.
-
-    The intervals of the experts are exact binomial ones; those of their mean and their best come
-    from drawing the pairs 10,000 times. Among several, the best of a draw is more often a lucky one
-    than an unlucky one: the interval of the best lies too high, if anything.
-
-    Parameters
-    ----------
-    rank_left, rank_right, judgements
-        As in `metrics.expert_agreement`.
-    """
-    agrees = metrics.pair_agreement(rank_left, rank_right, judgements)
-    share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements)
-    concordance, _ = metrics.expert_concordance(judgements)
-    experts = []
-    for name, row, n, others in zip(
-        schema.EXPERT_NAMES, agrees, n_judged.tolist(), concordance, strict=True
-    ):
-        low, high = metrics.binomial_interval(int(np.nansum(row)), n) if n else (np.nan, np.nan)
-        experts.append(
-            Agreement(name, np.nansum(row) / max(n, 1), low, high, n, mean_if_any(others))
-        )
-    # Without experts and pairs that have no judgement at all, every draw holds some.
-    judged = ~np.isnan(agrees)
-    drawn = metrics.bootstrap_agreement(agrees[judged.any(axis=1)][:, judged.any(axis=0)])
-    low, high = np.nanpercentile(np.nanmean(drawn, axis=1), (2.5, 97.5))
-    mean = Agreement(
-        "mean", float(np.nanmean(share)), low, high, others=mean_if_any(concordance.ravel())
-    )
-    low, high = np.nanpercentile(np.nanmax(drawn, axis=1), (2.5, 97.5))
-    return Figures(experts, mean, Agreement("best", float(np.nanmax(share)), low, high))
-
-
-def mean_if_any(shares: metrics.FloatArray) -> float | None:
-    """Give the mean of the shares that are not NaN; None if all are."""
-    known = shares[~np.isnan(shares)]
-    return float(known.mean()) if len(known) else None
 
 
 # ---- The page -----------------------------------------------------------------------------------
@@ -207,7 +119,7 @@ STYLE = """
 """
 
 
-def agreement_section(figures: Figures, random_range: tuple[float, float]) -> str:
+def agreement_section(figures: Comparison, random_range: tuple[float, float]) -> str:
     """Give the chart and the table of agreements as HTML.
 
     Parameters
@@ -252,9 +164,9 @@ def agreement_section(figures: Figures, random_range: tuple[float, float]) -> st
     )
 
 
-def concordance_section(judgements: metrics.FloatArray) -> str:
+def concordance_section(judgements: Judgements) -> str:
     """Give the table of how far the experts agree with each other as HTML."""
-    concordance, _ = metrics.expert_concordance(judgements)
+    concordance, _ = metrics.expert_concordance(judgements.better)
     rows = [
         (name, *("" if np.isnan(share) else f"{share:.2f}" for share in shares))
         for name, shares in zip(schema.EXPERT_NAMES, concordance, strict=True)
@@ -267,14 +179,11 @@ def concordance_section(judgements: metrics.FloatArray) -> str:
 
 
 def disagreement_section(
-    left: io.IntArray,
-    right: io.IntArray,
-    rank_left: io.IntArray,
-    rank_right: io.IntArray,
-    judgements: metrics.FloatArray,
+    judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
 ) -> str:
     """Give the list of pairs on which any expert contradicts the ranking, as HTML."""
-    agrees = metrics.pair_agreement(rank_left, rank_right, judgements)
+    left, right = judgements.left, judgements.right
+    agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
     n_against = (agrees == 0).sum(axis=0)
     contested = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
     lines = []
@@ -305,34 +214,6 @@ def disagreement_section(
         + "\n".join(lines)
         + "</tbody></table></div>"
     )
-
-
-def read_judgements(path: Path) -> tuple[io.IntArray, io.IntArray, metrics.FloatArray]:
-    """Read expert judgements.
-
-    Parameters
-    ----------
-    path
-        CSV with left, right, and a column for each expert.
-
-    Returns
-    -------
-    left, right : arrays of int32, shape (pairs,)
-        QuestionIds.
-    judgements : array of float, shape (experts, pairs)
-        1 left is better, 2 right is better, NaN no judgement.
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected or holds no judgement at all.
-    """
-    experts = [schema.expert_judgement(name) for name in schema.EXPERT_NAMES]
-    data = io.read_columns(path, [schema.LEFT, schema.RIGHT, *experts])
-    judgements = np.stack([data[expert.name] for expert in experts]).astype(np.float64)
-    if np.isnan(judgements).all():
-        raise InputError(f"{path}: holds no judgement in {', '.join(schema.EXPERT_NAMES)}")
-    return data["left"], data["right"], judgements
 
 
 if __name__ == "__main__":
