@@ -75,8 +75,8 @@ def rank_pairs(
     unranked = sorted({*judgements.left.tolist(), *judgements.right.tolist()} - rank.keys())
     if unranked:
         raise InputError(
-            f"{judgements.name}: QuestionId {unranked[0]} is judged, but it is not among the "
-            f"{len(rank)} questions ranked: the two belong to different data"
+            f"{judgements.name}: QuestionId {unranked[0]} is judged, but it is not in the "
+            f"ranking of {len(rank)} questions: the two belong to different data"
         )
     left, right = (
         np.array([rank[q] for q in side.tolist()]) for side in (judgements.left, judgements.right)

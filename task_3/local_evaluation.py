@@ -103,7 +103,7 @@ def main() -> None:
         pairs = "" if row.n_judged is None else f" of {row.n_judged} pairs"
         known = f"{row.share:.2f} ({row.low:.2f} to {row.high:.2f}){pairs}"
         others = "" if row.others is None else f"; experts among themselves {row.others:.2f}"
-        print(f"{row.name:8} {'no judgement' if row.n_judged == 0 else known + others}")
+        print(f"{row.name:20} {'none' if row.n_judged == 0 else known + others}")
     print(f"score {figures.best.share:.4f} (best expert); {comparison}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
