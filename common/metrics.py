@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -95,11 +96,108 @@ def expert_agreement(
     n_judged : array of int64, shape (experts,)
         Number of pairs that each expert judged.
     """
-    judged = ~np.isnan(judgements)
-    agrees = np.where(rank_left < rank_right, 1, 2) == judgements
-    n_judged = judged.sum(axis=1)
+    agrees = pair_agreement(rank_left, rank_right, judgements)
+    n_judged = (~np.isnan(agrees)).sum(axis=1)
     with np.errstate(invalid="ignore"):
-        return agrees.sum(axis=1) / n_judged, n_judged
+        return np.nansum(agrees, axis=1) / n_judged, n_judged
+
+
+def pair_agreement(
+    rank_left: IntArray, rank_right: IntArray, judgements: npt.NDArray[np.floating[Any]]
+) -> FloatArray:
+    """Tell for every judgement whether a ranking agrees with it.
+
+    Parameters
+    ----------
+    rank_left, rank_right, judgements
+        As in `expert_agreement`.
+
+    Returns
+    -------
+    array of float64, shape (experts, pairs)
+        1 agrees, 0 disagrees, NaN no judgement.
+    """
+    side = np.where(rank_left < rank_right, 1, 2)
+    return np.where(np.isnan(judgements), np.nan, side == judgements)
+
+
+def expert_concordance(
+    judgements: npt.NDArray[np.floating[Any]],
+) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Share of pairs on which every two experts say the same: what a ranking can hope for.
+
+    Parameters
+    ----------
+    judgements
+        As in `expert_agreement`.
+
+    Returns
+    -------
+    concordance : array of float64, shape (experts, experts)
+        From 0 to 1; NaN for an expert with himself, or without a pair that both judged.
+    n_judged : array of int64, shape (experts, experts)
+        Number of pairs that both judged.
+    """
+    left = (judgements == 1).astype(np.int64)
+    right = (judgements == 2).astype(np.int64)
+    n_judged = (left + right) @ (left + right).T
+    same = left @ left.T + right @ right.T
+    with np.errstate(invalid="ignore"):
+        concordance = same / n_judged
+    np.fill_diagonal(concordance, np.nan)
+    return concordance, n_judged
+
+
+def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Exact interval for a share (Clopper & Pearson 1934).
+
+    Parameters
+    ----------
+    successes, n
+        How many of how many; 0 of 0 gives the whole range.
+    level
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    low, high : float
+        From 0 to 1.
+    """
+    tail = (1 - level) / 2
+    low = betaincinv(successes, n - successes + 1, tail) if successes else 0.0
+    high = betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
+    return float(low), float(high)
+
+
+def bootstrap_agreement(
+    agrees: FloatArray, *, n_samples: int = 10_000, seed: int = 0
+) -> FloatArray:
+    """Draw the pairs again and again, and give every expert's agreement in each draw.
+
+    Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
+    judgements of all experts along.
+
+    Parameters
+    ----------
+    agrees
+        From `pair_agreement`, shape (experts, pairs).
+    n_samples
+        How many draws.
+    seed
+        Seed of the draws.
+
+    Returns
+    -------
+    array of float64, shape (n_samples, experts)
+        NaN where a draw holds no judgement of an expert.
+    """
+    n_pairs = agrees.shape[1]
+    drawn = np.random.default_rng(seed).multinomial(
+        n_pairs, np.full(n_pairs, 1 / n_pairs), size=n_samples
+    )
+    n_judged = drawn @ (~np.isnan(agrees)).T
+    with np.errstate(invalid="ignore"):
+        return np.asarray(drawn @ np.nan_to_num(agrees).T / n_judged)
 
 
 def random_best_agreement(

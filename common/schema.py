@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 # The types that a column may have, as in NumPy; "text" is read as it stands.
-INT8, INT32, FLOAT32, TEXT = "int8", "int32", "float32", "text"
+INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
 INT32_MAX = 2**31 - 1
 
 
@@ -16,11 +16,12 @@ class Column:
     name
         Name in the file's header.
     dtype
-        NumPy type that the values are read into (``int8``, ``int32``, ``float32``) or ``text``.
+        NumPy type that the values are read into (``int8``, ``int32``, ``float32``, ``float64``) or
+        ``text``.
     low, high
         Smallest and largest valid value, both inclusive.
     may_be_empty
-        Whether an empty cell is valid; it is read as NaN, so the type must then be ``float32``
+        Whether an empty cell is valid; it is read as NaN, so the type must then be a float
         (or ``text``, read as an empty text).
     whole
         Whether only whole numbers are valid.
@@ -89,6 +90,8 @@ SUBJECT_ID = Column("SubjectId")
 SUBJECT_NAME = Column("Name", TEXT)
 PARENT_ID = Column("ParentId", TEXT)
 LEVEL = Column("Level", INT8, 0, 127)
+# Ids of answers beyond 16.8 million do not fit into float32.
+ANSWER_ID_OR_EMPTY = Column("AnswerId", FLOAT64, may_be_empty=True)
 GENDER = Column("Gender", INT8, 0, 3)
 DATE_OF_BIRTH = Column("DateOfBirth", TEXT, may_be_empty=True)
 PREMIUM_PUPIL = Column("PremiumPupil", FLOAT32, 0, 1, may_be_empty=True)

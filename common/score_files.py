@@ -24,7 +24,8 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
          vertical-align: top; }
-th { font-weight: 600; } th[scope=row], .facts td, .facts th { text-align: left; }
+th { font-weight: 600; }
+th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
 .facts td { overflow-wrap: anywhere; } .cell small { display: block; opacity: .75; }
 caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
 figure { margin: 0; } figure svg { max-width: 100%; height: auto; }
@@ -46,6 +47,7 @@ def write_scores(
     parts: Mapping[str, float],
     seconds: float | None = None,
     body: str = "",
+    style: str = "",
 ) -> list[Path]:
     """Write the score of a task as text and as a page, and append it to the record of all scores.
 
@@ -71,6 +73,8 @@ def write_scores(
         For the record, as in `common.results.Result`.
     body
         Further HTML, such as `confusion_table`.
+    style
+        CSS that only this page needs.
 
     Returns
     -------
@@ -79,34 +83,22 @@ def write_scores(
     """
     text_path = output_dir / f"scores_task_{task}.txt"
     page_path = output_dir / f"scores_task_{task}.html"
-    note = (
-        '<p class="note">Scored on simulated answers. The figure says whether a model works, '
-        "not how well it does on real students.</p>"
-        if simulated
-        else ""
+    sections = [
+        f'<p class="score">{score:.4f}</p>',
+        f'<p class="what">{escape(what)}</p>',
+        simulated_note(simulated),
+        table([], facts, css_class="facts"),
+        body,
+    ]
+    content = page(
+        title,
+        "\n".join(sections),
+        tab=f"{title}: {score:.4f}",
+        style=style,
     )
-    page = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{escape(title)}: {score:.4f}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-<p class="score">{score:.4f}</p>
-<p class="what">{escape(what)}</p>
-{note}
-{table([], facts, css_class="facts")}
-{body}
-</body>
-</html>
-"""
     with io.atomic_write(text_path, page_path) as (text_file, page_file):
         text_file.write(f"score:{score!r}\n".encode())
-        page_file.write(page.encode())
+        page_file.write(content.encode())
     results.append_result(
         output_dir,
         task,
@@ -119,6 +111,47 @@ def write_scores(
         seconds=seconds,
     )
     return [text_path, page_path]
+
+
+def simulated_note(simulated: bool) -> str:
+    """Give the note that simulated answers are no real ones as HTML; nothing for real answers."""
+    if not simulated:
+        return ""
+    return (
+        '<p class="note">From simulated answers. The figures say whether a model works, not how '
+        "well it does on real students.</p>"
+    )
+
+
+def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
+    """Give a complete page in the kit's style, for light and dark screens.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    body
+        HTML below the heading.
+    tab
+        Title of the browser's tab, if not the heading.
+    style
+        Further CSS that only this page needs.
+    """
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{escape(tab or title)}</title>
+<style>{_STYLE}{style}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+{body}
+</body>
+</html>
+"""
 
 
 def table(

@@ -4,15 +4,23 @@ Run:     python task_3/local_evaluation.py --phase public
 Writes:  data/test_output/scores_task_3.txt and scores_task_3.html
 
 The score is the best expert's share of pairs on which the ranking agrees. With few pairs, a
-random ranking has a good best expert too: what it reaches is printed beside the score.
+random ranking has a good best expert too: what it reaches is printed beside the score, as are the
+95 % interval of every figure and how far the experts agree with each other. The page also lists
+the pairs on which ranking and experts disagree.
 """
 
 from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, metrics, schema, score_files, submission
-from common.errors import InputError
+from common import charts, cli, io, layout, metrics, schema, score_files, submission
+from common.expert_judgements import (
+    Comparison,
+    Judgements,
+    compare_with_experts,
+    rank_pairs,
+    read_judgements,
+)
 
 TASK = 3
 
@@ -60,31 +68,14 @@ def main() -> None:
     template_path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
     source = submission.submission_source(submission_path, layout.submission_name(TASK))
-    left, right, judgements = read_judgements(reference_path)
+    judgements = read_judgements(reference_path)
     expected = submission.read_ranking_template(template_path)
     question, ranking = submission.read_ranking(source, expected)
-    rank = dict(zip(question.tolist(), ranking.tolist(), strict=True))
-    unranked = sorted({*left.tolist(), *right.tolist()} - rank.keys())
-    if unranked:
-        raise InputError(
-            f"{reference_path}: QuestionId {unranked[0]} is judged, but it is not in "
-            f"{template_path}: the two belong to different data"
-        )
-
-    agreement, n_judged = metrics.expert_agreement(
-        np.array([rank[q] for q in left.tolist()]),
-        np.array([rank[q] for q in right.tolist()]),
-        judgements,
-    )
-    best = float(np.nanmax(agreement))
-    floor = metrics.random_best_agreement(left, right, judgements)
+    rank_left, rank_right = rank_pairs(judgements, question, ranking)
+    figures = compare_with_experts(judgements, rank_left, rank_right)
+    floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
 
-    rows = [
-        (name, f"{share:.2f}" if judged else "none", f"{judged}")
-        for name, share, judged in zip(schema.EXPERT_NAMES, agreement, n_judged, strict=True)
-    ]
-    rows.append(("mean of the experts", f"{np.nanmean(agreement):.2f}", ""))
     comparison = (
         f"random rankings reach {floor_mean:.2f} on average as the best of "
         f"{len(schema.EXPERT_NAMES)}, 1 in 20 reaches {floor_high:.2f}"
@@ -92,14 +83,14 @@ def main() -> None:
     paths = score_files.write_scores(
         options.output_dir,
         TASK,
-        best,
+        figures.best.share,
         title="Task 3: question quality",
         what="Share of pairs on which the ranking agrees with its best expert",
         facts=[
             ("Submission", cli.show(submission_path)),
             ("Expert judgements", cli.show(reference_path)),
             ("Phase", options.phase),
-            ("Pairs", f"{len(left)}"),
+            ("Pairs", f"{len(judgements.left)}"),
             ("Read it with care", comparison),
         ],
         simulated=layout.is_simulated(reference_path.parent.parent),
@@ -107,45 +98,130 @@ def main() -> None:
         reference=reference_path,
         phase=options.phase,
         parts={
-            **dict(zip(schema.EXPERT_NAMES, agreement, strict=True)),
+            **{row.name: row.share for row in figures.experts},
             "random rankings, mean": floor_mean,
             "random rankings, 95th percentile": floor_high,
         },
-        body="<h2>Agreement with each expert</h2>"
-        + score_files.table(["expert", "agreement", "pairs judged"], rows),
+        body=agreement_section(figures, (floor_mean, floor_high))
+        + concordance_section(judgements)
+        + disagreement_section(judgements, rank_left, rank_right),
+        style=charts.STYLE + STYLE,
     )
-    for name, share, judged in rows:
-        print(f"{name:20} {share}" + (f" of {judged} pairs" if judged else ""))
-    print(f"score {best:.4f} (best expert); {comparison}")
+    for row in (*figures.experts, figures.mean, figures.best):
+        pairs = "" if row.n_judged is None else f" of {row.n_judged} pairs"
+        known = f"{row.share:.2f} ({row.low:.2f} to {row.high:.2f}){pairs}"
+        others = "" if row.others is None else f"; experts among themselves {row.others:.2f}"
+        print(f"{row.name:20} {'none' if row.n_judged == 0 else known + others}")
+    print(f"score {figures.best.share:.4f} (best expert); {comparison}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
-def read_judgements(path: Path) -> tuple[io.IntArray, io.IntArray, metrics.FloatArray]:
-    """Read expert judgements.
+# ---- The page -----------------------------------------------------------------------------------
+
+STYLE = """
+.key { font-size: .875rem; opacity: .8; margin: .4rem 0 1.4rem; }
+.pairs small { opacity: .7; font-weight: 400; padding-left: .3rem; }
+.pairs td, .pairs th { text-align: left; white-space: nowrap; padding-inline: .6rem; }
+.pairs .mark { text-align: center; } .pairs .yes { color: rgb(var(--accent)); }
+.pairs .no { opacity: .75; }
+"""
+
+
+def agreement_section(figures: Comparison, random_range: tuple[float, float]) -> str:
+    """Give the chart and the table of agreements as HTML.
 
     Parameters
     ----------
-    path
-        CSV with left, right, and a column for each expert.
-
-    Returns
-    -------
-    left, right : arrays of int32, shape (pairs,)
-        QuestionIds.
-    judgements : array of float, shape (experts, pairs)
-        1 left is better, 2 right is better, NaN no judgement.
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected or holds no judgement at all.
+    figures
+        Of the ranking.
+    random_range
+        What random rankings reach as the best of the experts: mean and 95th percentile.
     """
-    experts = [schema.expert_judgement(name) for name in schema.EXPERT_NAMES]
-    data = io.read_columns(path, [schema.LEFT, schema.RIGHT, *experts])
-    judgements = np.stack([data[expert.name] for expert in experts]).astype(np.float64)
-    if np.isnan(judgements).all():
-        raise InputError(f"{path}: holds no judgement in {', '.join(schema.EXPERT_NAMES)}")
-    return data["left"], data["right"], judgements
+    judging = [row for row in (*figures.experts, figures.mean, figures.best) if row.n_judged != 0]
+    chart = charts.interval_chart(
+        [
+            charts.Interval(
+                row.name,
+                row.share,
+                row.low,
+                row.high,
+                mark=row.others,
+                band=random_range if row is figures.best else None,
+            )
+            for row in judging
+        ],
+        label="Agreement of the ranking with each expert, with 95 % intervals",
+    )
+    texts = [
+        (
+            row.name,
+            f"{row.share:.2f}",
+            f"{row.low:.2f} to {row.high:.2f}",
+            "" if row.n_judged is None else f"{row.n_judged}",
+            "" if row.others is None else f"{row.others:.2f}",
+        )
+        for row in judging
+    ]
+    header = ["expert", "agreement", "95 % interval", "pairs judged", "with the other experts"]
+    return (
+        f"<h2>Agreement with each expert</h2><figure>{chart}"
+        '<figcaption class="key">Dot: share of pairs on which the ranking agrees, with its 95 % '
+        "interval. Diamond: how far the other experts agree with this one, on average. Dashed "
+        "line: chance. Grey: what random rankings reach with their best expert, from the average "
+        f"to the luckiest 1 in 20.</figcaption></figure>{score_files.table(header, texts)}"
+    )
+
+
+def concordance_section(judgements: Judgements) -> str:
+    """Give the table of how far the experts agree with each other as HTML."""
+    concordance, _ = metrics.expert_concordance(judgements.better)
+    rows = [
+        (name, *("" if np.isnan(share) else f"{share:.2f}" for share in shares))
+        for name, shares in zip(schema.EXPERT_NAMES, concordance, strict=True)
+    ]
+    return (
+        "<h2>Agreement among the experts</h2>"
+        "<p>A ranking can hardly agree with the experts better than they agree with each other.</p>"
+        + score_files.table(["", *schema.EXPERT_NAMES], rows)
+    )
+
+
+def disagreement_section(
+    judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
+) -> str:
+    """Give the list of pairs on which any expert contradicts the ranking, as HTML."""
+    left, right = judgements.left, judgements.right
+    agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
+    n_against = (agrees == 0).sum(axis=0)
+    contested = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
+    lines = []
+    for pair in contested:
+        sides = [(left[pair], rank_left[pair]), (right[pair], rank_right[pair])]
+        better, worse = sorted(sides, key=lambda side: int(side[1]))
+        cells = "".join(
+            '<td class="mark" title="no judgement">–</td>'
+            if np.isnan(value)
+            else '<td class="mark yes" title="agrees">✓</td>'
+            if value
+            else '<td class="mark no" title="contradicts">✗</td>'
+            for value in agrees[:, pair]
+        )
+        lines.append(
+            f'<tr><th scope="row">{better[0]} <small>rank {better[1]}</small></th>'
+            f"<td>{worse[0]} <small>rank {worse[1]}</small></td>{cells}</tr>"
+        )
+    n_pairs = len(left)
+    head = "".join(f'<th scope="col" class="mark">{name}</th>' for name in schema.EXPERT_NAMES)
+    return (
+        "<h2>Pairs on which ranking and experts disagree</h2>"
+        f"<p>{len(contested)} of {n_pairs} pairs, the most contested first; no expert contradicts "
+        f"the ranking on the other {n_pairs - len(contested)}. ✓ agrees with the ranking, "
+        '✗ contradicts it.</p><div class="wide"><table class="pairs"><thead><tr>'
+        '<th scope="col">ranked better</th>'
+        f'<th scope="col">worse</th>{head}</tr></thead><tbody>'
+        + "\n".join(lines)
+        + "</tbody></table></div>"
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,114 @@
+"""Read what is known about answers and questions beside the answers themselves."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from common import io, schema
+from common.errors import InputError
+
+IntArray = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """How answers came about, one row for each answer asked for.
+
+    Attributes
+    ----------
+    confidence
+        0 to 100, float32; NaN where the student did not tell.
+    group, quiz
+        GroupId and QuizId, int32; -1 where missing.
+    """
+
+    confidence: npt.NDArray[np.float32]
+    group: IntArray
+    quiz: IntArray
+
+
+def read_circumstances(path: Path, answers: pa.Table) -> Circumstances:
+    """Read the answer metadata that belong to given answers.
+
+    Rows without an AnswerId are skipped, as the official files have some; of several rows with the
+    same AnswerId the first one counts.
+
+    Parameters
+    ----------
+    path
+        An `answer_metadata_task_….csv`.
+    answers
+        Table with the column AnswerId, from `common.answers.read_answer_table`.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected or describes none of the answers, or if the answers have no
+        AnswerId.
+    """
+    if "AnswerId" not in answers.column_names:
+        raise InputError(f"{path}: needs the column 'AnswerId' in the training answers too")
+    answer_id = answers["AnswerId"].to_numpy()
+    data = io.read_columns(
+        path, [schema.ANSWER_ID_OR_EMPTY, schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID]
+    )
+    rows = np.flatnonzero(~np.isnan(data["AnswerId"]))
+    described, first = np.unique(data["AnswerId"][rows].astype(np.int64), return_index=True)
+    place = np.minimum(np.searchsorted(described, answer_id), max(len(described) - 1, 0))
+    found = described[place] == answer_id if len(described) else np.zeros(len(answer_id), bool)
+    if not found.any():
+        raise InputError(
+            f"{path}: column 'AnswerId': holds none of the {len(answer_id):,} training answers; "
+            "the two files belong to different data"
+        )
+    rows = rows[first[place]]
+
+    def column(name: str) -> npt.NDArray[np.float32]:
+        return np.where(found, data[name][rows], np.float32(np.nan))
+
+    def ids(name: str) -> IntArray:
+        value = column(name)
+        return np.where(np.isnan(value), -1, value).astype(np.int32)
+
+    return Circumstances(column("Confidence"), ids("GroupId"), ids("QuizId"))
+
+
+def count_subjects(path: Path, question_id: IntArray) -> npt.NDArray[np.float64]:
+    """Count the subjects of questions, along all branches of the subject tree.
+
+    Parameters
+    ----------
+    path
+        A `question_metadata_task_….csv`, whose SubjectId is a list in text, ``[3, 71, 98, 209]``.
+    question_id
+        QuestionIds, shape (questions,).
+
+    Returns
+    -------
+    array of float64, shape (questions,)
+        NaN where the question is not listed.
+
+    Raises
+    ------
+    InputError
+        If the file is not as expected or lists a question twice.
+    """
+    data = io.read_columns(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
+    counts: dict[int, float] = {}
+    for row, (question, subjects) in enumerate(
+        zip(data["QuestionId"].tolist(), data["SubjectId"].tolist(), strict=True), 2
+    ):
+        if not re.fullmatch(r"\[\d+(, *\d+)*\]", subjects.strip()):
+            raise InputError(
+                f"{path}: column 'SubjectId': row {row} is {subjects[:60]!r}, expected a list such "
+                "as '[3, 71, 98, 209]'"
+            )
+        if question in counts:
+            raise InputError(f"{path}: column 'QuestionId': row {row} repeats {question}")
+        counts[question] = subjects.count(",") + 1.0
+    return np.array([counts.get(question, np.nan) for question in question_id.tolist()])

@@ -1,0 +1,321 @@
+"""Task 3: show what the answers say about a question, or about the ends of a ranking, as pages.
+
+A question's page shows who chose which option, from the weakest to the ablest quarter of students,
+and every feature of the question. The ranking's page shows its ten best and ten worst questions.
+
+Run:     python task_3/question_report.py --question 21 34    pages of these questions
+         python task_3/question_report.py                    page of the ranking, and its questions'
+Writes:  data/test_output/question_report/question_21.html …, and ranking.html
+"""
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from common import charts, cli, io, layout, score_files, submission
+from common import question_features as features
+from common.errors import InputError
+from common.question_features import FEATURES, FloatArray, QuestionAnswers
+
+TASK = 3
+N_SHOWN = 10
+QUARTERS = ("1st", "2nd", "3rd", "4th")
+# With fewer answers, a quarter of the students is too few to read its bars.
+FEW_ANSWERS = 40
+
+STYLE = """
+.key { font-size: .875rem; opacity: .8; margin: .6rem 0 1.4rem; } caption { font-size: .875rem; }
+.features td, .features th, .ranked td, .ranked th { white-space: nowrap; padding-inline: .6rem; }
+.features td:last-child, .features th:last-child { text-align: left; white-space: normal; }
+.features td:last-child { font-size: .875rem; opacity: .8; }
+.ranked .wideshare { min-width: 13rem; text-align: left; vertical-align: middle; }
+.shares { display: flex; height: 1.1rem; border-radius: 3px; overflow: hidden; gap: 2px; }
+.shares span { background: currentColor; opacity: .25; }
+.shares .good { background: rgb(var(--accent)); opacity: 1; }
+a { color: rgb(var(--accent)); }
+"""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the pages are made from.
+
+    Attributes
+    ----------
+    data
+        The training answers.
+    rank
+        Rank of every row of `data`, 1 the best; 0 for a question that is not ranked.
+    values
+        For each feature its value and its shrunk value, shape (2, questions).
+    simulated
+        Whether the answers are simulated.
+    images_dir
+        Folder of the official images, if the user has them.
+    """
+
+    data: QuestionAnswers
+    rank: io.IntArray
+    values: dict[str, FloatArray]
+    simulated: bool
+    images_dir: Path
+
+
+def main() -> None:
+    """Read answers and ranking, compute the features, write the pages."""
+    p = cli.parser(__doc__)
+    p.add_argument(
+        "--question", type=int, nargs="+", metavar="ID", help="QuestionIds (default: the ranking)"
+    )
+    folders = [
+        ("--input_dir", layout.TRAIN_DIR, "data/train_data"),
+        ("--metadata_dir", layout.METADATA_DIR, "data/metadata"),
+        ("--images_dir", layout.DATA_DIR / "images", "data/images"),
+        ("--submission_dir", layout.SUBMISSION_DIR, "submissions"),
+        ("--output_dir", layout.TEST_OUTPUT_DIR / "question_report", None),
+    ]
+    for flag, folder, shown in folders:
+        p.add_argument(
+            flag,
+            type=Path,
+            metavar="DIR",
+            default=folder,
+            help=f"default {shown or 'data/test_output/question_report'}",
+        )
+    p.add_argument(
+        "--train_data",
+        metavar="FILE",
+        default=layout.TRAIN_TASK_3_4,
+        help=f"default {layout.TRAIN_TASK_3_4}",
+    )
+    p.add_argument(
+        "--submit_data",
+        metavar="FILE",
+        default=layout.submission_name(TASK),
+        help=f"the ranking, CSV or zip (default {layout.submission_name(TASK)})",
+    )
+    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
+    options = p.parse_args()
+    train = options.input_dir / options.train_data
+    io.require_file(train)
+    source = submission.submission_source(
+        options.submission_dir / options.submit_data, layout.submission_name(TASK)
+    )
+    template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
+    expected = submission.read_ranking_template(template)
+    question, ranking = submission.read_ranking(source, expected)
+    unknown = np.setdiff1d(options.question or [], expected)
+    if len(unknown):
+        raise InputError(f"--question {unknown[0]}: is not one of the questions of {template}")
+
+    names = features.available_features(options.metadata_dir)
+    data = features.read_for_features(names, [train], question, options.metadata_dir)
+    rank = np.zeros(data.n_questions, np.int64)
+    rank[np.searchsorted(data.question_id, question)] = ranking
+    values = {}
+    for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
+        raw, _ = FEATURES[name].values(data)
+        shrunk, _ = features.shrink(FEATURES[name], data)
+        values[name] = np.stack([raw, shrunk])
+    simulated = layout.is_simulated(train.parent.parent)
+    report = Report(data, rank, values, simulated, options.images_dir)
+
+    pages = {}
+    wanted = options.question
+    if not wanted:
+        order = np.argsort(ranking)
+        ends = np.unique(np.r_[order[:N_SHOWN], order[-N_SHOWN:]])
+        wanted = question[ends].tolist()
+        pages["ranking.html"] = ranking_page(report, source.name)
+    for number in wanted:
+        pages[f"question_{number}.html"] = question_page(report, number)
+    paths = [options.output_dir / name for name in pages]
+    with io.atomic_write(*paths) as files:
+        for file, page in zip(files, pages.values(), strict=True):
+            file.write(page.encode())
+    more = f" and {len(paths) - 1} more pages beside it" if len(paths) > 1 else ""
+    print(f"written: {cli.show(paths[0])}{more}")
+
+
+# ---- The page of a question --------------------------------------------------------------------
+
+
+def question_page(report: Report, question: int) -> str:
+    """Give the page of one question."""
+    data = report.data
+    row = int(np.searchsorted(data.question_id, question))
+    counts = features.option_counts(data)[row]
+    n = int(counts.sum())
+    n_ranked = int((report.rank > 0).sum())
+    facts = [("Rank", f"{report.rank[row]} of {n_ranked}"), ("Answers", f"{n:,}")]
+    body = score_files.simulated_note(report.simulated)
+    if n:
+        assert data.key is not None
+        facts.append(("Right option", f"{data.key[row] + 1}"))
+        facts.append(("Answered rightly", f"{report.values['correct_rate'][0, row]:.0%}"))
+    body += score_files.table([], facts, css_class="facts")
+    image = next(iter(sorted(report.images_dir.glob(f"{question}.*"))), None)
+    if image is not None:
+        body += (
+            f'<p><a href="{escape(image.resolve().as_uri())}">Show the question</a> '
+            "(the image on this machine; its licence does not allow copies)</p>"
+        )
+    body += options_section(report, row) if n else "<p>Nobody answered this question.</p>"
+    return score_files.page(
+        f"Question {question}", body + features_section(report, row), style=charts.STYLE + STYLE
+    )
+
+
+def options_section(report: Report, row: int) -> str:
+    """Give the chart of who chose which option, and the figures of the options, as HTML."""
+    data = report.data
+    assert data.key is not None
+    counts = features.option_counts(data)[row]
+    shares = features.option_shares_by_ability(data, row)
+    correlation = features.option_point_biserial(data)[row]
+    panels = [
+        charts.Panel(
+            f"option {option_name(data, row, k)}",
+            np.nan_to_num(shares[:, k]).tolist(),
+            k == data.key[row],
+        )
+        for k in range(data.n_options)
+    ]
+    chart = charts.bar_panels(
+        panels, QUARTERS, label="Share of each quarter of the students that chose each option"
+    )
+    rows = [
+        (
+            option_name(data, row, k),
+            f"{counts[k]:,}",
+            f"{counts[k] / counts.sum():.1%}",
+            signed(correlation[k]),
+        )
+        for k in range(data.n_options)
+    ]
+    header = ["option", "answers", "share", "point-biserial correlation"]
+    return (
+        f"<h2>Who chose what</h2><figure>{chart}"
+        '<figcaption class="key">Of the students who answered, from the weakest quarter (1st) to '
+        "the ablest (4th) by their correct rate on all other questions, the share that chose the "
+        "option. A good right option climbs, a good wrong one falls."
+        + (
+            " With so few answers, the bars are mostly chance."
+            if counts.sum() < FEW_ANSWERS
+            else ""
+        )
+        + "</figcaption></figure>"
+        + score_files.table(header, rows)
+    )
+
+
+def signed(value: float) -> str:
+    """Write a number with its sign; nothing for NaN."""
+    return "" if np.isnan(value) else f"{value:+z.2f}".replace("-", "−")
+
+
+def option_name(data: QuestionAnswers, row: int, option: int) -> str:
+    """Name an option, counted from 0, as the files count it, and say if it is the right one."""
+    assert data.key is not None
+    return f"{option + 1}, right" if option == data.key[row] else f"{option + 1}"
+
+
+def features_section(report: Report, row: int) -> str:
+    """Give the table of all features of a question as HTML."""
+    rows = []
+    for name, (raw, shrunk) in report.values.items():
+        feature = FEATURES[name]
+        known = shrunk[~np.isnan(shrunk)]
+        if np.isnan(shrunk[row]):
+            rows.append((name.replace("_", " "), "unknown", "", "", feature.why))
+            continue
+        is_worse = feature.better * known < feature.better * shrunk[row]
+        is_equal = known == shrunk[row]
+        better_than = (is_worse.sum() + (is_equal.sum() - 1) / 2) / max(len(known) - 1, 1)
+        direction = "more" if feature.better > 0 else "less"
+        rows.append(
+            (
+                name.replace("_", " "),
+                f"{raw[row]:z.2f}".replace("-", "−"),
+                f"{shrunk[row]:z.2f}".replace("-", "−"),
+                f"{better_than:.0%}",
+                f"{direction}: {feature.why}",
+            )
+        )
+    header = ["feature", "value", "shrunk", "better than", "what is taken to be better"]
+    return "<h2>Features</h2>" + score_files.table(
+        header,
+        rows,
+        css_class="features",
+        caption="Shrunk: drawn towards the mean of all questions where answers are few. "
+        "Better than: this share of the other questions.",
+    )
+
+
+# ---- The page of a ranking ---------------------------------------------------------------------
+
+
+def ranking_page(report: Report, name: str) -> str:
+    """Give the page of a ranking's best and worst questions."""
+    ranked = np.flatnonzero(report.rank)
+    ranked = ranked[np.argsort(report.rank[ranked])]
+    best, worst = ranked[:N_SHOWN], ranked[max(len(ranked) - N_SHOWN, N_SHOWN) :]
+    facts = [("Ranking", name), ("Questions", f"{len(ranked):,}")]
+    body = (
+        score_files.simulated_note(report.simulated)
+        + score_files.table([], facts, css_class="facts")
+        + f"<h2>The {len(best)} best</h2>{ranked_table(report, best)}"
+        + (f"<h2>The {len(worst)} worst</h2>{ranked_table(report, worst)}" if len(worst) else "")
+        + '<p class="key">Options chosen: one piece for each option, the right one in colour. '
+        "Discrimination: point-biserial correlation with ability, −1 to 1.</p>"
+    )
+    return score_files.page("Questions at both ends of the ranking", body, style=STYLE)
+
+
+def ranked_table(report: Report, rows: io.IntArray) -> str:
+    """Give some questions as an HTML table, each with a link to its own page."""
+    data = report.data
+    assert data.key is not None
+    counts = features.option_counts(data)
+    lines = []
+    for row in rows:
+        number, n = data.question_id[row], counts[row].sum()
+        pieces = "".join(
+            f'<span class="{"good" if k == data.key[row] else ""}" style="width: {count / n:.1%}" '
+            f'title="option {option_name(data, row, k)}: {count / n:.0%}"></span>'
+            for k, count in enumerate(counts[row])
+            if count
+        )
+        rate, discrimination = (
+            report.values[name][0, row] for name in ("correct_rate", "point_biserial")
+        )
+        lines.append(
+            f'<tr><th scope="row">{report.rank[row]}</th>'
+            f'<td><a href="question_{number}.html">{number}</a></td><td>{n:,}</td>'
+            f"<td>{'' if np.isnan(rate) else f'{rate:.0%}'}</td>"
+            f"<td>{signed(discrimination)}</td>"
+            f'<td class="wideshare"><div class="shares">{pieces}</div></td></tr>'
+        )
+    head = "".join(
+        f'<th scope="col"{extra}>{name}</th>'
+        for name, extra in (
+            ("rank", ""),
+            ("question", ""),
+            ("answers", ""),
+            ("right", ""),
+            ("discrimination", ""),
+            ("options chosen", ' class="wideshare"'),
+        )
+    )
+    return (
+        f'<div class="wide"><table class="ranked"><thead><tr>{head}</tr></thead><tbody>'
+        + "\n".join(lines)
+        + "</tbody></table></div>"
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,49 @@
+"""Task 3: a question is the better, the surer students are of their answers to it.
+
+A clear question leaves nobody in doubt what is asked. The University of Sydney's ranking of 2020
+was the mean confidence alone. Questions with few told confidences are drawn towards the mean of all
+questions; one without any comes last.
+
+Run:     python task_3/sample_model_confidence.py
+         python task_3/local_evaluation.py --phase public
+Writes:  submissions/submission_task_3.csv and the zip to upload
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from common import cli, layout, submission
+from common.question_features import FEATURES, read_for_features, shrink
+
+TASK = 3
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    parser = cli.sample_model_parser(__doc__, TASK)
+    parser.add_argument(
+        "--metadata_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.METADATA_DIR,
+        help="folder of the answer metadata; default data/metadata",
+    )
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    question = submission.read_ranking_template(paths.template)
+    data = read_for_features(["mean_confidence"], [paths.train], question, options.metadata_dir)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `data`. Out: `quality`, a number for every row of `question`.
+    confidence, _ = shrink(FEATURES["mean_confidence"], data)
+    quality = confidence[np.searchsorted(data.question_id, question)]
+    # ---- End of the model. --------------------------------------------------------------------
+
+    ranking = submission.rank_by_quality(question, quality)
+    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

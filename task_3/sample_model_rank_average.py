@@ -1,0 +1,65 @@
+"""Task 3: rank the questions by several features, and rank them again by the mean of their ranks.
+
+The recipe of the team that led the official ranking of 2020, with the features that answers alone
+give: how evenly the options are chosen, how evenly right and wrong fall, and how often students
+answer against their own habit. Equal weights; nothing is tuned on the experts' judgements.
+
+Run:     python task_3/sample_model_rank_average.py [--features point_biserial option_entropy]
+         python task_3/local_evaluation.py --phase public
+Writes:  submissions/submission_task_3.csv and the zip to upload
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from common import cli, layout, submission
+from common.question_features import FEATURES, average_ranks, read_for_features, shrink
+
+TASK = 3
+CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    parser = cli.sample_model_parser(__doc__, TASK)
+    parser.add_argument(
+        "--features",
+        nargs="+",
+        choices=FEATURES,
+        default=CHOSEN,
+        metavar="NAME",
+        help=f"some of: {', '.join(FEATURES)} (default {' '.join(CHOSEN)})",
+    )
+    parser.add_argument(
+        "--metadata_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.METADATA_DIR,
+        help="read only if a feature needs it; default data/metadata",
+    )
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    question = submission.read_ranking_template(paths.template)
+    data = read_for_features(options.features, [paths.train], question, options.metadata_dir)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `data`. Out: `quality`, a number for every row of `question`.
+    ranks = []
+    for name in options.features:
+        feature = FEATURES[name]
+        value, _ = shrink(feature, data)
+        ranks.append(average_ranks(feature.better * value))
+    quality = -np.mean(ranks, axis=0)
+    # A question that nobody answered has no quality, and so the last rank.
+    quality[np.bincount(data.question, minlength=data.n_questions) == 0] = np.nan
+    quality = quality[np.searchsorted(data.question_id, question)]
+    # ---- End of the model. --------------------------------------------------------------------
+
+    ranking = submission.rank_by_quality(question, quality)
+    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,90 @@
+"""The real answers that the benchmarks measure on, and their ten fixed splits.
+
+The files are named after the environment variable KIT_REAL_DATA, a folder that holds
+eedi_tasks_3_4/ and csc311_subset/; they belong to their publishers and are not part of the kit.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv as pa_csv
+
+from common.answers import Answers, read_answers
+from common.errors import InputError
+from common.splits import hold_out_answers
+
+SEEDS = range(10)
+HELD_OUT_SHARE = 0.2
+
+
+def real_data_dir() -> Path:
+    """Give the folder of the real data.
+
+    Raises
+    ------
+    InputError
+        If the environment variable KIT_REAL_DATA is not set.
+    """
+    if not os.environ.get("KIT_REAL_DATA"):
+        raise InputError("the environment variable KIT_REAL_DATA is not set, expected a folder")
+    return Path(os.environ["KIT_REAL_DATA"])
+
+
+def read_pool() -> Answers:
+    """Read the training answers of tasks 3 and 4 together with the public test students' of task 4.
+
+    Returns
+    -------
+    Answers
+        150,271 answers of 861 students to 942 questions, with the options.
+    """
+    folder = real_data_dir() / "eedi_tasks_3_4"
+    parts = [
+        read_answers(folder / "train_data" / "train_task_3_4.csv", options=True),
+        read_answers(folder / "test_data" / "test_public_task_4_more_splits.csv", options=True),
+    ]
+    columns = ("student", "question", "is_correct", "option", "correct_option")
+    return Answers(**{c: np.concatenate([getattr(part, c) for part in parts]) for c in columns})
+
+
+def split_pool(pool: Answers, seed: int) -> tuple[Answers, Answers]:
+    """Split the pool's answers at random into 80 % for training and 20 % for scoring.
+
+    Parameters
+    ----------
+    pool
+        From `read_pool`.
+    seed
+        One of `SEEDS`.
+
+    Returns
+    -------
+    train, test : Answers
+        120,217 and 30,054 answers.
+    """
+    held_out = hold_out_answers(len(pool), HELD_OUT_SHARE, seed)
+    return pool.take(~held_out), pool.take(held_out)
+
+
+def pool_splits(pool: Answers) -> Iterator[tuple[int, Answers, Answers]]:
+    """Give the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
+    for seed in SEEDS:
+        yield seed, *split_pool(pool, seed)
+
+
+def read_course_subset(part: str) -> Answers:
+    """Read one part of a course's subset of the data of tasks 1 and 2 (right and wrong only).
+
+    Parameters
+    ----------
+    part
+        "train" (56,688 answers) or "valid" (7,086 answers).
+    """
+    table = pa_csv.read_csv(real_data_dir() / "csc311_subset" / f"{part}_data.csv")
+    return Answers(
+        student=table["user_id"].to_numpy().astype(np.int32),
+        question=table["question_id"].to_numpy().astype(np.int32),
+        is_correct=table["is_correct"].to_numpy().astype(np.int8),
+    )
