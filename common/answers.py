@@ -138,10 +138,23 @@ def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.sort(rows[keys[rows] >= 0])
 
 
+def _any_pair_repeats(student: IntArray, question: IntArray) -> bool:
+    """Tell whether any pair stands twice, in little memory and without saying where."""
+    width = int(question.max(initial=0)) + 1
+    highest = int(student.max(initial=0)) * width + width
+    keys = student.astype(np.uint32 if highest < 2**32 else np.uint64)
+    keys *= keys.dtype.type(width)
+    keys += question.astype(keys.dtype, copy=False)
+    keys.sort()
+    return bool((keys[1:] == keys[:-1]).any())
+
+
 def require_distinct_pairs(
     name: str, student: IntArray, question: IntArray, report: Report = stop
 ) -> None:
     """Report if a (student, question) pair stands twice in the file of that name."""
+    if not _any_pair_repeats(student, question):
+        return
     keys = pair_keys(student, question)
     repeats = find_repeats(keys)
     if len(repeats):

@@ -1,0 +1,86 @@
+"""Time and memory of the task 2 majority script against the same job in plain pandas.
+
+Run:     python data/generate_sample.py --size full --output_dir /somewhere
+         python tests/benchmarks/majority_against_pandas.py --data_dir /somewhere [--pairs 5]
+
+Both read the training file of tasks 1 and 2, predict every pair of the official template and write
+the submission; the script besides checks every row and writes the zip. They run in turn, pair by
+pair, as whole processes; the ratios are the medians over the pairs.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PANDAS = """
+import sys
+import pandas as pd
+train, template, output = sys.argv[1:]
+answers = pd.read_csv(train)
+majority = answers.groupby("QuestionId")["AnswerValue"].agg(lambda x: x.value_counts().index[0])
+submission = pd.read_csv(template, index_col=0)
+submission["AnswerValue"] = submission["QuestionId"].map(majority)
+submission.to_csv(output)
+"""
+
+
+def measure(command: list[str]) -> tuple[float, float]:
+    """Run a command; give its wall time in seconds and its peak memory in MB."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status):
+        sys.exit(f"failed: {' '.join(command[:2])}")
+    divisor = 1024 if sys.platform != "darwin" else 1024**2
+    return time.perf_counter() - started, usage.ru_maxrss / divisor
+
+
+def main() -> None:
+    """Run the pairs and print a line for each, and the medians."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data_dir", type=Path, default=ROOT / "data", metavar="DIR")
+    parser.add_argument("--pairs", type=int, default=5, metavar="N")
+    options = parser.parse_args()
+    train = options.data_dir / "train_data/train_task_1_2.csv"
+    templates = options.data_dir / "submission_templates"
+    if not templates.exists():
+        templates = ROOT / "submission_templates"
+    template = templates / "submission_task_1_2.csv"
+    for path in (train, template):
+        if not path.exists():
+            sys.exit(f"{path}: file not found; `python data/generate_sample.py` simulates it")
+
+    ratios: list[tuple[float, float]] = []
+    print(f"{'pair':>6} {'kit s':>8} {'pandas s':>9} {'ratio':>6} "
+          f"{'kit MB':>8} {'pandas MB':>10} {'ratio':>6}")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        kit = [
+            sys.executable, str(ROOT / "task_2/sample_model_majority.py"),
+            "--input_dir", str(train.parent), "--output_dir", folder,
+            "--submission_template_dir", str(templates),
+        ]  # fmt: skip
+        pandas = [sys.executable, "-c", PANDAS, str(train), str(template), f"{folder}/pandas.csv"]
+        for pair in range(options.pairs):
+            seconds, megabytes = measure(kit)
+            pandas_seconds, pandas_megabytes = measure(pandas)
+            ratios.append((seconds / pandas_seconds, megabytes / pandas_megabytes))
+            print(
+                f"{pair + 1:6} {seconds:8.1f} {pandas_seconds:9.1f} {ratios[-1][0]:6.2f} "
+                f"{megabytes:8.0f} {pandas_megabytes:10.0f} {ratios[-1][1]:6.2f}",
+                flush=True,
+            )
+    time_ratio, memory_ratio = (statistics.median(column) for column in zip(*ratios, strict=True))
+    print(f"median ratio: {time_ratio:.2f} of the time, {memory_ratio:.2f} of the memory")
+
+
+if __name__ == "__main__":
+    main()
