@@ -15,8 +15,8 @@ from common.adaptive_report import Curves, describe_games
 from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
 from common.entry_process import EntryProcess, Limits, read_entry_file
 from common.errors import InputError
+from common.results import LOCAL
 
-LOCAL = "local"
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
 OUTPUT_NAME = "entry_output_task_4.txt"

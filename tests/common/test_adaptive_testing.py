@@ -28,6 +28,7 @@ from common.answers import Answers
 from common.errors import InputError
 
 MASK = "IsTarget"
+DEFAULT = Rules()
 Write = Callable[[str, str | bytes], Path]
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +72,7 @@ class First:
         return np.full(data.shape, self.value)
 
 
-def play_with(entry: Any, students: Reference | None = None, rules: Rules = Rules()) -> float:
+def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> float:
     return play(LocalEntry(entry), students or make_students(), MASK, rules).accuracy
 
 
