@@ -60,7 +60,7 @@ def _curve(curves: Curves | str) -> str:
     if isinstance(curves, str):
         return f"<p>No curve: {escape(curves)}.</p>"
     entry, at_random = curves.entry.mean(axis=0).tolist(), curves.random.mean(axis=0).tolist()
-    names = ("chosen by the entry", "chosen at random")
+    names = ("entry's choice", "random choice")
     chart = charts.line_chart(
         names[0],
         entry,

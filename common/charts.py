@@ -200,7 +200,7 @@ def line_chart(
     str
         An SVG element, 640 units wide; the scale does not start at 0.
     """
-    left, right, top, bottom = 56, 490, 12, 250
+    left, right, top, bottom = 56, 500, 12, 250
     lowest, highest = min(*values, *others), max(*values, *others)
     step = next((step for step in _TICK_STEPS if highest - lowest <= 6 * step), _TICK_STEPS[-1])
     first = math.floor(lowest / step)
