@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common import adaptive_testing, cli, io, layout, schema, score_files
+from common import adaptive_testing, charts, cli, io, layout, schema, score_files
 from common.adaptive_report import Curves, describe_games
 from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
 from common.entry_process import EntryProcess, Limits, read_entry_file
 from common.errors import InputError
+from common.results import LOCAL
 
-LOCAL = "local"
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
 OUTPUT_NAME = "entry_output_task_4.txt"
@@ -119,6 +119,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         phase=options.phase,
         parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
         seconds=seconds,
+        style=charts.STYLE,
         body=describe_games(reference, result.games, curves, setting.metadata_dir),
     )
     deviation = f" ± {_deviation(result.accuracies):.4f}" if len(result.games) > 1 else ""

@@ -1,5 +1,6 @@
 """Small charts as SVG that lies in a page itself: they follow its font, and light or dark."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,8 +16,13 @@ STYLE = """
 .chart .mark { fill: none; stroke: currentColor; stroke-width: 1.5; opacity: .8; }
 .chart .other { fill: color-mix(in srgb, currentColor 38%, Canvas); }
 .chart .bold { font-weight: 600; } figure:has(.chart) { overflow-x: auto; }
+.chart .line { fill: none; stroke: rgb(var(--accent)); stroke-width: 3; }
+.chart .thin { fill: none; stroke: currentColor; stroke-width: 1.5; opacity: .6; }
 .chart .chance { stroke: currentColor; stroke-dasharray: 3 4; opacity: .55; }
 """
+
+# Steps that the axis of a line chart may have.
+_TICK_STEPS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 @dataclass(frozen=True)
@@ -165,6 +171,74 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str)
                 "</text>"
             )
     return _svg(640, top + height + 26, label, parts)
+
+
+def line_chart(
+    name: str,
+    values: Sequence[float],
+    other_name: str,
+    others: Sequence[float],
+    *,
+    label: str,
+    axis: str,
+) -> str:
+    """Draw how a share changes from step to step, and another one to compare it with.
+
+    Parameters
+    ----------
+    name, other_name
+        Names of the two lines.
+    values, others
+        Shares at step 0, 1, …; equally many, at least two.
+    label
+        What the chart shows, for those who cannot see it.
+    axis
+        What the steps are.
+
+    Returns
+    -------
+    str
+        An SVG element, 640 units wide; the scale does not start at 0.
+    """
+    left, right, top, bottom = 56, 500, 12, 250
+    lowest, highest = min(*values, *others), max(*values, *others)
+    step = next((step for step in _TICK_STEPS if highest - lowest <= 6 * step), _TICK_STEPS[-1])
+    first = math.floor(lowest / step)
+    last = max(math.ceil(highest / step), first + 1)
+
+    def x(place: int) -> str:
+        return f"{left + (right - left) * place / (len(values) - 1):.1f}"
+
+    def y(share: float) -> float:
+        return bottom - (bottom - top) * (share / step - first) / (last - first)
+
+    parts = []
+    for tick in range(first, last + 1):
+        height = f"{y(tick * step):.1f}"
+        parts.append(
+            f'<line class="grid" x1="{left}" x2="{right}" y1="{height}" y2="{height}"/>'
+            f'<text class="soft end" x="{left - 8}" y="{height}" dy="4">{tick * step:.3f}</text>'
+        )
+    for place in range(len(values)):
+        parts.append(f'<text class="soft mid" x="{x(place)}" y="{bottom + 18}">{place}</text>')
+    parts.append(
+        f'<text class="soft mid" x="{(left + right) / 2}" y="{bottom + 38}">{escape(axis)}</text>'
+    )
+    # The names stand at the ends of the lines, far enough apart to be read.
+    end, other_end = y(values[-1]), y(others[-1])
+    if abs(end - other_end) < 16:
+        other_end = end + (16 if other_end >= end else -16)
+    for kind, text, shares, height_of_text in (
+        ("thin", other_name, others, other_end),
+        ("line", name, values, end),
+    ):
+        points = " ".join(f"{x(place)},{y(share):.1f}" for place, share in enumerate(shares))
+        weight = ' class="bold"' if kind == "line" else ""
+        parts.append(
+            f'<polyline class="{kind}" points="{points}"/>'
+            f'<text{weight} x="{right + 8}" y="{height_of_text + 4:.1f}">{escape(text)}</text>'
+        )
+    return _svg(640, bottom + 46, label, parts)
 
 
 def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:

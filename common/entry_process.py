@@ -194,6 +194,10 @@ class EntryProcess:
         self._process.wait()
         for thread in self._threads:
             thread.join(timeout=1)
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                if pipe is not None:
+                    pipe.close()
         self._temporary.cleanup()
 
     def _kill(self) -> None:

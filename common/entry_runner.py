@@ -136,7 +136,8 @@ def guard_files(folder: Path) -> None:
         os.path.normcase(os.path.realpath(root))
         for root in [str(folder), *python, *system, *windows]
     )
-    home = os.path.normcase(os.path.realpath(Path.home()))
+    # Unlike Path.home, this raises nothing where there is no home.
+    home = os.path.normcase(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111
     code = tuple(importlib.machinery.all_suffixes())
 
     def is_allowed(path: str) -> bool:

@@ -78,20 +78,13 @@ def read_circumstances(path: Path, answers: pa.Table) -> Circumstances:
     return Circumstances(column("Confidence"), ids("GroupId"), ids("QuizId"))
 
 
-def count_subjects(path: Path, question_id: IntArray) -> npt.NDArray[np.float64]:
-    """Count the subjects of questions, along all branches of the subject tree.
+def read_subject_lists(path: Path) -> dict[int, list[int]]:
+    """Read the SubjectIds of every question, by QuestionId.
 
     Parameters
     ----------
     path
         A `question_metadata_task_….csv`, whose SubjectId is a list in text, ``[3, 71, 98, 209]``.
-    question_id
-        QuestionIds, shape (questions,).
-
-    Returns
-    -------
-    array of float64, shape (questions,)
-        NaN where the question is not listed.
 
     Raises
     ------
@@ -99,7 +92,7 @@ def count_subjects(path: Path, question_id: IntArray) -> npt.NDArray[np.float64]
         If the file is not as expected or lists a question twice.
     """
     data = io.read_columns(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
-    counts: dict[int, float] = {}
+    lists: dict[int, list[int]] = {}
     for row, (question, subjects) in enumerate(
         zip(data["QuestionId"].tolist(), data["SubjectId"].tolist(), strict=True), 2
     ):
@@ -108,7 +101,59 @@ def count_subjects(path: Path, question_id: IntArray) -> npt.NDArray[np.float64]
                 f"{path}: column 'SubjectId': row {row} is {subjects[:60]!r}, expected a list such "
                 "as '[3, 71, 98, 209]'"
             )
-        if question in counts:
+        if question in lists:
             raise InputError(f"{path}: column 'QuestionId': row {row} repeats {question}")
-        counts[question] = subjects.count(",") + 1.0
+        lists[question] = [int(number) for number in re.findall(r"\d+", subjects)]
+    return lists
+
+
+def count_subjects(path: Path, question_id: IntArray) -> npt.NDArray[np.float64]:
+    """Count the subjects of questions, along all branches of the subject tree.
+
+    Parameters
+    ----------
+    path
+        A `question_metadata_task_….csv`; the errors are those of `read_subject_lists`.
+    question_id
+        QuestionIds, shape (questions,).
+
+    Returns
+    -------
+    array of float64, shape (questions,)
+        NaN where the question is not listed.
+    """
+    lists = read_subject_lists(path)
+    counts = {question: float(len(subjects)) for question, subjects in lists.items()}
     return np.array([counts.get(question, np.nan) for question in question_id.tolist()])
+
+
+def name_subjects(questions: Path, subjects: Path) -> dict[int, str]:
+    """Name the most specific subjects of every question, by QuestionId.
+
+    Parameters
+    ----------
+    questions
+        A `question_metadata_task_….csv`.
+    subjects
+        `subject_metadata.csv`.
+
+    Raises
+    ------
+    InputError
+        If a file is not as expected, or a question has a subject that is not listed.
+    """
+    data = io.read_columns(subjects, [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.LEVEL])
+    ids = data["SubjectId"].tolist()
+    name = dict(zip(ids, data["Name"].tolist(), strict=True))
+    level = dict(zip(ids, data["Level"].tolist(), strict=True))
+    names = {}
+    for question, own in read_subject_lists(questions).items():
+        unknown = [subject for subject in own if subject not in name]
+        if unknown:
+            raise InputError(
+                f"{questions}: column 'SubjectId': QuestionId {question} has the subject "
+                f"{unknown[0]}, expected one of {subjects.name}"
+            )
+        deepest = max(level[subject] for subject in own)
+        names[question] = ", ".join(name[subject] for subject in own if level[subject] == deepest)
+    return names

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -163,6 +162,9 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
     low, high : float
         From 0 to 1.
     """
+    # SciPy doubles the time that a script takes to start, and only this function needs it.
+    from scipy.special import betaincinv
+
     tail = (1 - level) / 2
     low = betaincinv(successes, n - successes + 1, tail) if successes else 0.0
     high = betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0

@@ -28,6 +28,7 @@ from common.answers import Answers
 from common.errors import InputError
 
 MASK = "IsTarget"
+DEFAULT = Rules()
 Write = Callable[[str, str | bytes], Path]
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +72,7 @@ class First:
         return np.full(data.shape, self.value)
 
 
-def play_with(entry: Any, students: Reference | None = None, rules: Rules = Rules()) -> float:
+def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> float:
     return play(LocalEntry(entry), students or make_students(), MASK, rules).accuracy
 
 
@@ -81,6 +82,23 @@ def test_constant_prediction_scores_its_share(seed: int, value: int) -> None:
     students = make_students(seed=seed)
     targets = students.is_correct[students.targets[MASK]]
     assert play_with(First(value), students) == sum(targets == value) / len(targets)
+
+
+def test_the_example_of_the_readme() -> None:
+    """A answered question 5 rightly and 8 wrongly, B question 5 wrongly; 1 for 5, 0 for 8."""
+    asked = np.arange(20, 30)
+    answers = Answers(
+        student=np.repeat(np.int32([1, 2]), [12, 11]),
+        question=np.concatenate([[5, 8], asked, [5], asked]).astype(np.int32),
+        is_correct=np.array([1, 0, *asked * 0, 0, *asked * 0], np.int8),
+    )
+    students = make_reference("example", answers, {MASK: answers.question < 10})
+
+    class Example(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            return np.tile(np.arange(data.shape[1]) == 5, (len(data), 1))
+
+    assert play_with(Example(), students) == 2 / 3
 
 
 def test_random_predictions_score_at_chance() -> None:

@@ -1,4 +1,4 @@
-"""A model as entrants of 2020 wrote them: paths from the working directory, zeros mean unobserved."""
+"""A model as entrants of 2020 wrote them: relative paths, zeros mean unobserved."""
 
 import numpy as np
 

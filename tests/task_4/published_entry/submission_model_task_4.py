@@ -1,6 +1,7 @@
 """An entry as entrants of 2020 wrote them: `select_feature`, a list, loops, no type hints."""
 
 import numpy as np
+
 from model import MyModel
 
 
