@@ -4,6 +4,7 @@ import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tqdm import tqdm
 from common import adaptive_testing, cli, io, layout, schema, score_files
 from common.adaptive_report import Curves, describe_games
 from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
-from common.entry_process import EntryProcess, Limits
+from common.entry_process import EntryProcess, Limits, read_entry_file
 from common.errors import InputError
 
 LOCAL = "local"
@@ -88,6 +89,7 @@ def evaluate(doc: str | None, package: Path) -> None:
     setting = _setting(options)
     started = time.perf_counter()
     reference = read_students(setting)
+    require_other_students(setting.submission, reference)
     output_path = options.output_dir / OUTPUT_NAME
     output_path.unlink(missing_ok=True)
     result = play_all(setting, reference, output_path)
@@ -225,6 +227,25 @@ def read_students(setting: Setting) -> Reference:
     return reference
 
 
+def require_other_students(submission: Path, reference: Reference) -> None:
+    """Raise `InputError` if a package says that it is trained on students to be examined."""
+    name = adaptive_testing.TRAINED_STUDENTS
+    data = read_entry_file(submission, name)
+    if data is None:
+        return
+    try:
+        trained = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
+    except ValueError:
+        raise InputError(f"{submission}: {name} is damaged, expected an array of UserIds") from None
+    known = np.intersect1d(reference.student, trained)
+    if len(known):
+        raise InputError(
+            f"{submission}: its model is trained on UserId {known[0]} of {reference.name} "
+            f"({len(known)} such students), expected other students: "
+            "`train_model.py --local` trains for the local split"
+        )
+
+
 def given_files(setting: Setting) -> dict[str, Path]:
     """Give the files that an entry finds in its folder as in the challenge, by name there."""
     files = {
@@ -241,9 +262,7 @@ def given_files(setting: Setting) -> dict[str, Path]:
 
 
 def _start(setting: Setting) -> EntryProcess:
-    return EntryProcess(
-        setting.submission, given_files(setting), setting.limits, setting.reference.parent
-    )
+    return EntryProcess(setting.submission, given_files(setting), setting.limits, setting.reference)
 
 
 def play_all(setting: Setting, reference: Reference, output_path: Path | None = None) -> Result:

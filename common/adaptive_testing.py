@@ -6,7 +6,7 @@ readings.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,13 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from common import entry_runner, io, layout, metrics, schema
-from common.answers import IntArray, as_answers, read_answer_table
+from common.answers import Answers, IntArray, read_answers
 from common.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 N_ROUNDS = 10
+
+# The students that a package's weights are trained on: none of them may be examined with it.
+TRAINED_STUDENTS = "model_task_4_students.npy"
 
 # Students times questions; at most some 20 matrices of one byte each exist at a time.
 _MAX_CELLS = 100_000_000
@@ -162,9 +165,8 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     InputError
         If a value is wrong, there is no mask, or a mask marks no answer.
     """
-    table = read_answer_table(path, ids=False)
-    source = io.file_source(path)
-    header = io.read_header(source)
+    answers = read_answers(path)
+    header = io.read_header(io.file_source(path))
     names = [name for name in header if re.fullmatch(schema.IS_TARGET + r"(_\d+)?", name)]
     if not names:
         raise InputError(
@@ -172,33 +174,56 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
             f"'{schema.IS_TARGET}_0' and so on), found: {', '.join(header)}"
         )
     masks = io.read_columns(path, [schema.is_target(name) for name in names])
-    answers = as_answers(table)
+    for name, values in masks.items():
+        if not values.any():
+            raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
+    return make_reference(str(path), answers, masks, n_questions)
+
+
+def make_reference(
+    name: str, answers: Answers, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
+) -> Reference:
+    """Give answers as the students to be examined.
+
+    Parameters
+    ----------
+    name
+        The file, for messages.
+    answers
+        All answers of these students.
+    masks
+        By name, 1 or True for every answer that is to be predicted.
+    n_questions
+        As in `read_reference`.
+
+    Raises
+    ------
+    InputError
+        If there are too many students and questions for whole matrices.
+    """
     student, first, row = np.unique(answers.student, return_index=True, return_inverse=True)
     width = max(n_questions, int(answers.question.max()) + 1)
     if len(student) * width > _MAX_CELLS:
         raise InputError(
-            f"{path}: {len(student):,} students and QuestionIds up to {width - 1:,}, "
+            f"{name}: {len(student):,} students and QuestionIds up to {width - 1:,}, "
             f"expected at most {_MAX_CELLS:,} pairs: is this a file of task 4?"
         )
 
-    def matrix(values: IntArray, elsewhere: int) -> IntArray:
+    def matrix(values: npt.NDArray[Any], elsewhere: int) -> IntArray:
         cells = np.full((len(student), width), elsewhere, np.int8)
         cells[row, answers.question] = values
         return cells
 
-    for name, values in masks.items():
-        if not values.any():
-            raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
     is_correct = matrix(answers.is_correct, -1)
     return Reference(
-        name=str(path),
+        name=name,
         student=student,
         first_row=first + 2,
         is_correct=is_correct,
         option=(
             np.full_like(is_correct, -1) if answers.option is None else matrix(answers.option, -1)
         ),
-        targets={name: matrix(values, 0).astype(bool) for name, values in masks.items()},
+        targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
     )
 
 
@@ -221,6 +246,20 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
     known = [path for path in paths if path is not None and path.is_file()]
     ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
     return max((int(column.max()) + 1 for column in ids), default=0)
+
+
+def save_students(folder: Path, student: IntArray) -> None:
+    """Write down beside the weights which students a model is trained on, for the evaluation.
+
+    Parameters
+    ----------
+    folder
+        Folder of the package.
+    student
+        UserId of every training answer.
+    """
+    with io.atomic_write(folder / TRAINED_STUDENTS) as (file,):
+        np.save(file, np.unique(student))
 
 
 class Board:

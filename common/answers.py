@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from common import io, schema
-from common.errors import InputError
+from common.errors import InputError, Report, stop
 
 IntArray = io.IntArray
 
@@ -126,22 +126,28 @@ def pair_keys(student: IntArray, question: IntArray) -> npt.NDArray[np.int64]:
 
 
 def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Find the rows whose key stands in an earlier row already, in order."""
+    """Find the rows whose key stands in an earlier row already, in order.
+
+    Negative keys, which stand for rows that could not be read, never count as repeated.
+    """
     ordered = np.sort(keys)
     if not (ordered[1:] == ordered[:-1]).any():
         return np.empty(0, np.int64)
     order = np.argsort(keys, kind="stable")
-    return np.sort(order[1:][keys[order[1:]] == keys[order[:-1]]])
+    rows = order[1:][keys[order[1:]] == keys[order[:-1]]]
+    return np.sort(rows[keys[rows] >= 0])
 
 
-def require_distinct_pairs(name: str, student: IntArray, question: IntArray) -> None:
-    """Raise `InputError` if a (student, question) pair stands twice in the file of that name."""
+def require_distinct_pairs(
+    name: str, student: IntArray, question: IntArray, report: Report = stop
+) -> None:
+    """Report if a (student, question) pair stands twice in the file of that name."""
     keys = pair_keys(student, question)
     repeats = find_repeats(keys)
     if len(repeats):
         row = int(repeats[0])
         first = int(np.flatnonzero(keys == keys[row])[0])
-        raise InputError(
+        report(
             f"{name}: row {row + 2} repeats row {first + 2}: UserId {student[row]} and QuestionId "
             f"{question[row]} ({len(repeats)} repeated rows), expected each pair once"
         )

@@ -18,7 +18,8 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -75,7 +76,7 @@ class EntryProcess:
     limits
         Time and memory.
     hidden
-        Folder that holds the answers: it is taken out of the environment variables.
+        The file that holds the answers: variables that name it are not in the environment.
 
     Attributes
     ----------
@@ -279,10 +280,7 @@ def unpack(submission: Path, folder: Path) -> None:
             submission, folder, ignore=shutil.ignore_patterns("__pycache__", ".*", "*.partial")
         )
         return
-    require_file(submission)
-    if not zipfile.is_zipfile(submission):
-        raise InputError(f"{submission}: is not a zip file, or is cut off; nor is it a folder")
-    with zipfile.ZipFile(submission) as archive:
+    with _open_zip(submission) as archive:
         names = archive.namelist()
         if ENTRY_FILE not in names:
             inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
@@ -293,14 +291,32 @@ def unpack(submission: Path, folder: Path) -> None:
             raise InputError(
                 f"{submission}: unpacks to {size:,} bytes, expected at most {_MAX_UNPACKED:,}"
             )
-        try:
-            archive.extractall(folder)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-            raise InputError(f"{submission}: is damaged: {error}") from None
+        archive.extractall(folder)
+
+
+def read_entry_file(submission: Path, name: str) -> bytes | None:
+    """Read a file of an entry's folder or zip; None if it is not there."""
+    if submission.is_dir():
+        path = submission / name
+        return path.read_bytes() if path.is_file() else None
+    with _open_zip(submission) as archive:
+        return archive.read(name) if name in archive.namelist() else None
+
+
+@contextlib.contextmanager
+def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    require_file(path)
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path}: is not a zip file, or is cut off; nor is it a folder")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{path}: is damaged or cannot be unpacked: {error}") from None
 
 
 def _environment(hidden: Path, temporary: Path) -> dict[str, str]:
-    """Copy this process's environment, without the folder of the answers."""
+    """Copy this process's environment, without what tells where the answers are."""
     secrets = {str(hidden), str(hidden.resolve())}
     environment = {
         name: value

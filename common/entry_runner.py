@@ -118,7 +118,7 @@ def limit_memory(n_bytes: int) -> bool:
 
 
 def guard_files(folder: Path) -> None:
-    """Let this process open only files in a folder, Python's own and the system's.
+    """Let this process open only files in one folder, Python's own and the system's.
 
     This catches an entry that reads data from where they lie on one machine, such as the full
     training file, which holds the hidden answers of the local split. It is no wall against a
@@ -127,7 +127,7 @@ def guard_files(folder: Path) -> None:
     Parameters
     ----------
     folder
-        The folder that is the entry's.
+        The one folder.
     """
     python = [sys.prefix, sys.base_prefix, site.getusersitepackages(), *site.getsitepackages()]
     system = ["/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/System", "/usr", "/var/lib"]
@@ -138,11 +138,11 @@ def guard_files(folder: Path) -> None:
     )
     home = os.path.normcase(os.path.realpath(Path.home()))
     code = tuple(importlib.machinery.all_suffixes())
-    another_process = re.compile(rf"/proc/(?!{os.getpid()}/)\d+/")
 
     def is_allowed(path: str) -> bool:
-        if another_process.match(path):
-            return False
+        process = re.match(r"/proc/(\d+)(/|$)", path)
+        if process:
+            return int(process[1]) == os.getpid()
         if path.endswith(code) or not os.path.isfile(path):  # noqa: PTH113 (hot)
             return True
         # Settings and caches of libraries lie in hidden folders at home.
@@ -151,13 +151,15 @@ def guard_files(folder: Path) -> None:
         )
 
     def check(event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or not isinstance(arguments[0], str | bytes):
+        if event not in ("open", "os.listdir", "os.scandir"):
             return
+        if not isinstance(arguments[0], str | bytes):
+            return  # A file that is open already.
         path = os.path.normcase(os.path.realpath(os.fsdecode(arguments[0])))
         if not is_allowed(path):
             raise PermissionError(
-                f"opened {path}, which lies outside the entry's folder; "
-                "expected only files that are in the zip or given by the challenge"
+                f"opened {path}, which is neither in the zip nor given by the challenge; "
+                "expected only files in the working folder"
             )
 
     sys.addaudithook(check)
@@ -239,10 +241,12 @@ def main() -> None:
     os.close(nothing)
 
     folder = Path.cwd()
-    sys.path[0] = str(folder)
+    here = str(Path(__file__).resolve().parent)
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != here)]
     if not (folder / "common").exists() and not (folder / "common.py").exists():
         sys.modules["common"] = None  # type: ignore[assignment]
     limited = limit_memory(int(sys.argv[1]))
+    # Beside the entry's folder lies the one for temporary files.
     guard_files(folder.parent)
     replies.write(json.dumps({"memory_limited": limited, "size": 0}).encode() + b"\n")
     replies.flush()

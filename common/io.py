@@ -9,6 +9,7 @@ import difflib
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from common.errors import InputError
+from common.errors import InputError, Report, stop
 from common.layout import where_to_get
 from common.schema import TEXT, Column
 
@@ -32,6 +33,9 @@ Columns = dict[str, npt.NDArray[Any]]
 # How many offending rows an error message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
+
+# Stands in an array of whole numbers for a cell that was reported as faulty.
+UNREADABLE = -1
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def file_source(path: Path) -> Source:
     return Source(str(path), lambda: pa.OSFile(str(path), "rb"))
 
 
-def zip_source(path: Path, member: str) -> Source:
+def zip_source(path: Path, member: str, report: Report = stop) -> Source:
     """Give the only file of a zip as a source.
 
     Parameters
@@ -87,6 +91,8 @@ def zip_source(path: Path, member: str) -> Source:
         The zip.
     member
         Name that the file inside must have; it must lie at the top level.
+    report
+        What to do with a fault that leaves one CSV to read.
 
     Raises
     ------
@@ -96,25 +102,37 @@ def zip_source(path: Path, member: str) -> Source:
     require_file(path)
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is not a zip file, or is cut off")
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        if names == [member]:
-            broken = archive.testzip()
-            if broken is not None:
-                raise InputError(f"{path}: the file {broken} inside is damaged (wrong checksum)")
-            return Source(f"{path}/{member}", lambda: _open_zip_member(path, member))
-    shown = ", ".join(names[:SHOWN]) or "nothing"
-    nested = [name for name in names if name.endswith(".zip")]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            damaged = archive.testzip()
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise InputError(f"{path}: is a damaged zip file ({error})") from None
+    except (RuntimeError, NotImplementedError) as error:
+        raise InputError(f"{path}: cannot be unpacked ({error})") from None
+    if damaged is not None:
+        raise InputError(f"{path}: the file {damaged} inside is damaged (wrong checksum)")
+    if names != [member]:
+        fault = f"{path}: {_zip_fault(names)}, expected only {member} at the top level"
+        readable = [name for name in names if name.lower().endswith(".csv")]
+        if len(readable) != 1:
+            raise InputError(fault)
+        report(fault)
+        member = readable[0]
+    return Source(f"{path}/{member}", lambda: _open_zip_member(path, member))
+
+
+def _zip_fault(names: Sequence[str]) -> str:
+    """Say what is wrong with what a zip holds."""
+    nested = [name for name in names if name.lower().endswith(".zip")]
     folders = [name for name in names if "/" in name]
     if nested:
-        fault = f"holds another zip ({nested[0]})"
-    elif folders:
-        fault = f"holds a folder ({folders[0]})"
-    elif len(names) != 1:
-        fault = f"holds {len(names)} files ({shown})"
-    else:
-        fault = f"holds {names[0]}"
-    raise InputError(f"{path}: {fault}, expected only {member} at the top level")
+        return f"holds another zip ({nested[0]})"
+    if folders:
+        return f"holds a folder ({folders[0]})"
+    if len(names) != 1:
+        return f"holds {len(names)} files ({', '.join(names[:SHOWN]) or 'nothing'})"
+    return f"holds {names[0]}"
 
 
 def _open_zip_member(path: Path, member: str) -> pa.NativeFile:
@@ -144,20 +162,26 @@ def read_header(source: Source) -> list[str]:
     return names
 
 
-def require_columns(source: Source, header: Sequence[str], columns: Sequence[Column]) -> None:
-    """Raise `InputError` for the first column that a header lacks."""
+def require_columns(
+    source: Source, header: Sequence[str], columns: Sequence[Column], report: Report = stop
+) -> None:
+    """Report every column that a header lacks."""
     for column in columns:
         if column.name not in header:
             found = ", ".join(name or "(unnamed)" for name in header)
             lower = {name.strip().lower(): name for name in header}
             close = difflib.get_close_matches(column.name.lower(), lower, 1, 0.7)
             hint = f"; is it '{lower[close[0]]}'?" if close else ""
-            raise InputError(
-                f"{source.name}: column '{column.name}' is missing, found: {found}{hint}"
-            )
+            report(f"{source.name}: column '{column.name}' is missing, found: {found}{hint}")
 
 
-def read_table(source: Source, columns: Sequence[Column], *, keep_others: bool = False) -> pa.Table:
+def read_table(
+    source: Source,
+    columns: Sequence[Column],
+    *,
+    keep_others: bool = False,
+    report: Report = stop,
+) -> pa.Table:
     """Read columns of a CSV source, typed and checked.
 
     Tolerates CRLF line ends, a byte order mark, columns in any order, and whole numbers that are
@@ -171,6 +195,9 @@ def read_table(source: Source, columns: Sequence[Column], *, keep_others: bool =
         The columns that must be there, with the types and ranges that their values must have.
     keep_others
         Whether to keep all further columns, as text exactly as it stands, in the file's order.
+    report
+        What to do with a column that is missing, a row that is cut off, or wrong values; if it
+        does not raise, the cells are null in the table.
 
     Returns
     -------
@@ -183,10 +210,12 @@ def read_table(source: Source, columns: Sequence[Column], *, keep_others: bool =
         If a column is missing, the file is cut off or holds no rows, or a value is wrong.
     """
     header = read_header(source)
-    require_columns(source, header, columns)
+    require_columns(source, header, columns, report)
+    missing = [column for column in columns if column.name not in header]
+    columns = [column for column in columns if column.name in header]
     types = {name: pa.string() for name in header}
     types.update({column.name: _arrow_type(column) for column in columns})
-    wanted = header if keep_others else [column.name for column in columns]
+    wanted = header if keep_others or not columns else [column.name for column in columns]
     convert = pa_csv.ConvertOptions(
         column_types={name: types[name] for name in wanted},
         include_columns=wanted,
@@ -201,9 +230,11 @@ def read_table(source: Source, columns: Sequence[Column], *, keep_others: bool =
     if table is None or not all(_is_valid(table[column.name], column) for column in columns):
         # Slowly, and with the row numbers at hand: find what is wrong, or read what is right but
         # unusually written.
-        table = _read_with_care(source, header, wanted, columns)
+        table = _read_with_care(source, header, wanted, columns, report)
     if table.num_rows == 0:
         raise InputError(f"{source.name}: holds a header but no rows")
+    for column in missing:
+        table = table.append_column(column.name, pa.nulls(table.num_rows, _arrow_type(column)))
     return table
 
 
@@ -231,8 +262,19 @@ def read_columns(path: Path, columns: Sequence[Column]) -> Columns:
 
 
 def to_arrays(table: pa.Table, columns: Sequence[Column]) -> Columns:
-    """Give columns of a checked table as NumPy arrays; an empty number becomes NaN."""
-    return {column.name: table[column.name].to_numpy() for column in columns}
+    """Give columns of a checked table as NumPy arrays.
+
+    An empty number becomes NaN; a whole number that was reported as faulty, `UNREADABLE`.
+    """
+
+    def to_array(column: Column) -> npt.NDArray[Any]:
+        values = table[column.name]
+        if values.null_count and pa.types.is_integer(values.type):
+            values = pc.fill_null(values, UNREADABLE)
+        array: npt.NDArray[Any] = values.to_numpy()
+        return array
+
+    return {column.name: to_array(column) for column in columns}
 
 
 def _arrow_type(column: Column) -> pa.DataType:
@@ -257,14 +299,18 @@ def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
 
 
 def _read_with_care(
-    source: Source, header: Sequence[str], wanted: Sequence[str], columns: Sequence[Column]
+    source: Source,
+    header: Sequence[str],
+    wanted: Sequence[str],
+    columns: Sequence[Column],
+    report: Report,
 ) -> pa.Table:
-    """Read a source as text, row by row; raise the first fault, or convert what is valid."""
+    """Read a source as text, row by row; report the faults and convert what is valid."""
     crooked: list[tuple[int, int, str]] = []
 
     def note_crooked(row: Any) -> str:
-        if len(crooked) < SHOWN:
-            crooked.append((row.number or 0, row.actual_columns, row.text))
+        text = row.text[:60].strip() if len(crooked) < SHOWN else ""
+        crooked.append((row.number or 0, row.actual_columns, text))
         return "skip"
 
     convert = pa_csv.ConvertOptions(
@@ -289,19 +335,33 @@ def _read_with_care(
         raise InputError(f"{source.name}: {reason}") from None
     if crooked:
         number, found, text = crooked[0]
-        raise InputError(
+        count = f" ({len(crooked)} such rows)" if len(crooked) > 1 else ""
+        report(
             f"{source.name}: row {number} has {found} columns, expected {len(header)}: "
-            f"'{text[:60].strip()}'; is the file cut off?"
+            f"'{text}'{count}; is the file cut off?"
         )
+        table = _with_gaps(table, [number - 2 for number, _, _ in crooked])
     for column in columns:
         values = table[column.name]
         index = table.column_names.index(column.name)
-        table = table.set_column(index, column.name, _convert(source, values, column))
+        converted = _convert(source, values, column, report)
+        table = table.set_column(index, column.name, converted)
     return table.select(wanted)
 
 
-def _convert(source: Source, values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """Convert a text column, or raise `InputError` with its first faulty rows."""
+def _with_gaps(table: pa.Table, gaps: Sequence[int]) -> pa.Table:
+    """Put rows of nulls where rows were skipped, so that every other row keeps its number."""
+    source_row = np.full(table.num_rows + len(gaps), UNREADABLE)
+    kept = np.ones(len(source_row), bool)
+    kept[list(gaps)] = False
+    source_row[kept] = np.arange(table.num_rows)
+    return table.take(pa.array(source_row, mask=~kept))
+
+
+def _convert(
+    source: Source, values: pa.ChunkedArray, column: Column, report: Report
+) -> pa.ChunkedArray:
+    """Convert a text column; report its faulty rows, which become null."""
     trimmed = pc.utf8_trim_whitespace(values)
     empty = pc.equal(trimmed, "")
     if column.dtype == TEXT:
@@ -318,14 +378,14 @@ def _convert(source: Source, values: pa.ChunkedArray, column: Column) -> pa.Chun
         valid = pc.fill_null(valid, False)
         wrong = pc.invert(pc.or_(valid, empty) if column.may_be_empty else valid)
         converted = pc.cast(pc.if_else(wrong, None, numbers), _arrow_type(column))
+    # A null is the place of a row that was reported already.
+    wrong = pc.and_(pc.fill_null(wrong, False), pc.is_valid(values))
     rows = np.flatnonzero(wrong.to_numpy())
     if len(rows):
         shown = [(row + 2, values[int(row)].as_py()) for row in rows[:SHOWN]]
         found = "; ".join(f"row {row} is {repr(text) if text else 'empty'}" for row, text in shown)
         more = f" and {len(rows) - SHOWN} more rows" if len(rows) > SHOWN else ""
-        raise InputError(
-            f"{source.name}: column '{column.name}': {found}{more}, expected {column.expected}"
-        )
+        report(f"{source.name}: column '{column.name}': {found}{more}, expected {column.expected}")
     return converted
 
 
@@ -401,27 +461,25 @@ def write_csv_to(file: BinaryIO, columns: Mapping[str, Any] | pa.Table) -> None:
     pa_csv.write_csv(columns, file, options)
 
 
-def write_zip_to(file: BinaryIO, member: str, content: Path) -> None:
-    """Write a flat zip that holds one file under a given name; the same input, the same bytes.
+def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
+    """Write a flat zip; the same input, the same bytes.
 
     Parameters
     ----------
     file
         Open binary file to write to.
-    member
-        Name inside the zip.
-    content
-        File whose bytes go into it.
+    members
+        For each name inside the zip the file whose bytes go into it.
     """
-    # A fixed date, so that the same submission always gives the same zip.
-    info = zipfile.ZipInfo(member, date_time=(1980, 1, 1, 0, 0, 0))
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16
     # Level 1: a third of the time of the default for a file that is a tenth larger.
-    with (
-        zipfile.ZipFile(file, "w", compresslevel=1) as archive,
-        content.open("rb") as source,
-        archive.open(info, "w") as target,
-    ):
-        while block := source.read(1 << 20):
-            target.write(block)
+    with zipfile.ZipFile(file, "w", compresslevel=1) as archive:
+        for name, content in members.items():
+            # A fixed date, so that the same submission always gives the same zip.
+            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            # Weights may exceed what a zip without its extension for large files can hold.
+            large = content.stat().st_size >= 1 << 31
+            with content.open("rb") as source, archive.open(info, "w", force_zip64=large) as target:
+                while block := source.read(1 << 20):
+                    target.write(block)

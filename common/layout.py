@@ -39,6 +39,10 @@ VALID_TASK_4 = "valid_task_4.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
+# Names of what the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
+RESULTS_NAME = "results.jsonl"
+SCOREBOARD_NAME = "scoreboard.html"
+
 PHASES = ("public", "private")
 
 

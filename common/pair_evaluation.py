@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, metrics, schema, score_files, submission
+from common import cli, io, layout, metrics, results, schema, score_files, submission
 from common.answers import pair_keys
 from common.schema import Column
 
@@ -102,6 +102,10 @@ def evaluate(doc: str | None, task: int, title: str) -> None:
         what="Accuracy: the share of pairs predicted rightly",
         facts=facts,
         simulated=layout.is_simulated(reference_path.parent.parent),
+        submission=submission_path,
+        reference=reference_path,
+        phase=options.phase or results.LOCAL,
+        parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
         body=score_files.confusion_table(score.counts, labels),
     )
     print(f"score {score.accuracy:.4f} (accuracy on {score.n_scored:,} pairs)")

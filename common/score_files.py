@@ -1,13 +1,13 @@
 """Score files: `scores_task_N.txt` for programs, `scores_task_N.html` for people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from common import io, metrics
+from common import io, metrics, results
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: 37 99 235; }
@@ -41,10 +41,15 @@ def write_scores(
     what: str,
     facts: Sequence[tuple[str, str]],
     simulated: bool,
+    submission: Path,
+    reference: Path,
+    phase: str,
+    parts: Mapping[str, float],
+    seconds: float | None = None,
     body: str = "",
     style: str = "",
 ) -> list[Path]:
-    """Write the score of a task as text and as a page.
+    """Write the score of a task as text and as a page, and append it to the record of all scores.
 
     Parameters
     ----------
@@ -62,6 +67,10 @@ def write_scores(
         What was scored, as (name, value) pairs.
     simulated
         Whether the answers are simulated; the page then says so.
+    submission, reference
+        What was scored, and the file with the true answers.
+    phase, parts, seconds
+        For the record, as in `common.results.Result`.
     body
         Further HTML, such as `confusion_table`.
     style
@@ -90,6 +99,17 @@ def write_scores(
     with io.atomic_write(text_path, page_path) as (text_file, page_file):
         text_file.write(f"score:{score!r}\n".encode())
         page_file.write(content.encode())
+    results.append_result(
+        output_dir,
+        task,
+        score,
+        submission=submission,
+        reference=reference,
+        phase=phase,
+        parts=parts,
+        simulated=simulated,
+        seconds=seconds,
+    )
     return [text_path, page_path]
 
 

@@ -30,7 +30,7 @@ EMPTY = -1
 CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
 
 # Standard deviations of the abilities, in logits.
-GENERAL_SD, AREA_SD, TOPIC_SD, FORM_SD = 1.0, 0.45, 0.45, 0.4
+GENERAL_SD, AREA_SD, TOPIC_SD, FORM_SD = 1.6, 0.9, 0.4, 0.3
 # Share of the variance of the general ability that lies between cohorts.
 COHORT_SHARE = 0.3
 
@@ -186,7 +186,16 @@ class Choices:
 def concatenated_ranges(lengths: Array) -> Array:
     """Give 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, in one int64 array."""
     ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    n = int(ends[-1]) if len(ends) else 0
+    return np.asarray(np.arange(n) - np.repeat(ends - lengths, lengths))
+
+
+def rank_among_equals(values: Array) -> Array:
+    """Tell for each value how many equal ones stand before it; int64 (n,)."""
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(len(values), np.int64)
+    rank[order] = concatenated_ranges(np.unique(values, return_counts=True)[1])
+    return rank
 
 
 def draw_counts(
@@ -439,7 +448,8 @@ def _go_on_alone(
     student, question, quiz = (np.zeros(0, np.int64) for _ in range(3))
     seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
     missing = targets - np.bincount(incidence.student, minlength=len(targets))
-    chance = np.cumsum(popularity) / popularity.sum()
+    chance = np.cumsum(popularity)
+    chance /= chance[-1]
     for attempt in range(40):
         short = np.flatnonzero(missing)
         if not len(short):
@@ -452,8 +462,7 @@ def _go_on_alone(
         )
         pair = (tried[:, None] * n_questions + quizzes[offered]).ravel()
         found = np.sort(np.unique(pair, return_index=True)[1])
-        at = np.minimum(np.searchsorted(seen, pair[found]), len(seen) - 1)
-        found = found[seen[at] != pair[found]]
+        found = found[~_contains(seen, pair[found])]
         who = tried[found // QUIZ_LENGTH]
         rank = np.arange(len(who)) - np.searchsorted(who, who)
         found = found[rank < missing[who]]
@@ -463,14 +472,21 @@ def _go_on_alone(
         quiz = np.concatenate([quiz, offered[found // QUIZ_LENGTH]])
         seen = np.sort(np.concatenate([seen, pair[found]]))
         missing -= np.bincount(who, minlength=len(targets))
-    for who in np.flatnonzero(missing):
-        met = seen[np.searchsorted(seen, who * n_questions) :][: targets[who]] - who * n_questions
-        free = np.setdiff1d(np.arange(n_questions), met)
-        more = rng.permutation(free)[: missing[who]]
-        student = np.concatenate([student, np.full(len(more), who)])
+    for last in np.flatnonzero(missing).tolist():
+        met = seen[np.searchsorted(seen, last * n_questions) :][: targets[last]]
+        free = np.setdiff1d(np.arange(n_questions), met - last * n_questions)
+        more = rng.permutation(free)[: missing[last]]
+        student = np.concatenate([student, np.full(len(more), last)])
         question = np.concatenate([question, more])
         quiz = np.concatenate([quiz, _quiz_of(quizzes, n_questions)[more]])
     return _append(incidence, _sit_alone(rng, setting, cohort, student, quiz, question))
+
+
+def _contains(ordered: Array, values: Array) -> Array:
+    """Tell for each value whether it stands in a sorted array that is not empty."""
+    # np.isin builds a hash table of everything, which takes ten times as long.
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[place] == values)
 
 
 def _quiz_of(quizzes: Array, n_questions: int) -> Array:
@@ -489,22 +505,25 @@ def _lift_rare_questions(
 ) -> Incidence:
     """Exchange answers to common questions for answers to questions that have too few."""
     n_questions, least = setting.n_questions, setting.min_answers_per_question
+    if len(incidence) < n_questions * least or len(cohort) < least:
+        raise ValueError(f"too few answers or students for {least} answers to each question")
     quiz_of = _quiz_of(quizzes, n_questions)
     while True:
         counts = np.bincount(incidence.question, minlength=n_questions)
         rare = np.flatnonzero(counts < least)
         if not len(rare):
             return incidence
-        # One exchange per student and round; the answer that goes must be to a common question.
+        # One exchange per student and round, and no question gives away more than it can spare.
         row = rng.permutation(len(incidence))[: 4 * int((least - counts[rare]).sum()) + 1000]
-        row = row[counts[incidence.question[row]] > 1.5 * least + 10]
+        row = row[
+            rank_among_equals(incidence.question[row]) < counts[incidence.question[row]] - least
+        ]
+        row = row[rank_among_equals(incidence.student[row]) == 0]
         student = incidence.student[row].astype(np.int64)
-        once = np.sort(np.unique(student, return_index=True)[1])
-        row, student = row[once], student[once]
         wanted = rng.permutation(np.repeat(rare, least - counts[rare]))[: len(row)]
         row, student = row[: len(wanted)], student[: len(wanted)]
-        seen = incidence.student.astype(np.int64) * n_questions + incidence.question
-        new = ~np.isin(student * n_questions + wanted, seen)
+        seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
+        new = ~_contains(seen, student * n_questions + wanted)
         row, student, wanted = row[new], student[new], wanted[new]
         kept = np.ones(len(incidence), bool)
         kept[row] = False
@@ -518,7 +537,9 @@ def _lift_rare_questions(
         incidence = _append(incidence, more)
 
 
-def draw_questions(rng: np.random.Generator, setting: Setting, topic: Array) -> Questions:
+def draw_questions(
+    rng: np.random.Generator, setting: Setting, topic: Array, counts: Array
+) -> Questions:
     """Draw how the questions work.
 
     Parameters
@@ -529,18 +550,25 @@ def draw_questions(rng: np.random.Generator, setting: Setting, topic: Array) -> 
         Size and character.
     topic
         Topic of each question; int32 (n_questions,).
+    counts
+        Number of answers to each question; int (n_questions,).
     """
     n = len(topic)
+    # Questions that are set often are a little easier.
+    often = np.log(counts)
+    often = (often - often.mean()) / often.std()
     key = rng.choice(N_OPTIONS, n, p=setting.key_shares).astype(np.int8)
-    attraction = rng.normal(0, 0.6, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
+    attraction = rng.normal(0, 0.5, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
     # Some distractors are hardly ever chosen.
-    idle = (rng.random((n, N_OPTIONS)) < 0.1) & (np.arange(N_OPTIONS) != key[:, None])
+    idle = (rng.random((n, N_OPTIONS)) < 0.06) & (np.arange(N_OPTIONS) != key[:, None])
     attraction -= 1.2 * idle
-    attraction[np.arange(n), key] -= 0.3
+    attraction[np.arange(n), key] -= 0.2
     return Questions(
         topic=topic,
-        discrimination=np.exp(rng.normal(0, 0.35, n)).astype(np.float32),
-        easiness=rng.normal(setting.easiness, setting.easiness_sd, n).astype(np.float32),
+        discrimination=np.exp(rng.normal(0, 0.45, n)).astype(np.float32),
+        easiness=(rng.normal(setting.easiness, setting.easiness_sd, n) + 0.35 * often).astype(
+            np.float32
+        ),
         key=key,
         attraction=attraction.astype(np.float32),
         attraction_slope=rng.normal(0, 0.25, (n, N_OPTIONS)).astype(np.float32),
@@ -646,7 +674,7 @@ def draw_choices(
         # Confidence: how probable the chosen option was to the student, seen through noise.
         told = np.flatnonzero(asked[sitting] & (rng.random(len(question), np.float32) < 0.65))
         belief = probability[told, chosen[told]]
-        noisy = np.log(belief / (1 - belief + 1e-6)) + rng.normal(0, 1.2, len(told))
-        steps = np.searchsorted([-2.2, -1.8, -0.9, 0.35], noisy)
+        noisy = 0.35 * np.log(belief / (1 - belief + 1e-6)) + rng.standard_normal(len(told))
+        steps = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy)
         confidence[rows][told] = CONFIDENCE_LEVELS[steps]
     return Choices(option, confidence, right_sum / n, option_sum / n)

@@ -1,7 +1,11 @@
 """Submissions: fill a template, write the CSV and the zip to upload, read and check either.
 
+Beside both lies a small .json that says which command made them; it is not uploaded.
+
 Everything is checked on the user's machine as the challenge's scorer would, with the first rows
-that are wrong; an incomplete submission never passes.
+that are wrong; an incomplete submission never passes. The same checks serve the evaluations, which
+stop at the first fault, and `common.check_submission`, which collects all: each takes `report`, the
+function that a fault is given to.
 """
 
 from dataclasses import dataclass
@@ -12,46 +16,52 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, schema
+from common import io, results, schema
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
-from common.errors import InputError
+from common.errors import InputError, Report, stop
 from common.schema import Column
 
 
 @dataclass(frozen=True)
-class Template:
-    """A submission template of tasks 1 and 2: the pairs to predict, in its own row order.
-
-    Attributes
-    ----------
-    table
-        All columns of the file; further columns as text, to be passed through as they stand.
-    student, question
-        UserId and QuestionId of every row, int32.
-    """
-
-    table: pa.Table
-    student: IntArray
-    question: IntArray
-
-
-@dataclass(frozen=True)
-class PairValues:
-    """One value for each (student, question) pair, as read from a file.
+class Pairs:
+    """The (student, question) pairs of a file, each once.
 
     Attributes
     ----------
     name
         How messages call the file.
     student, question
-        UserId and QuestionId of every row, int32; each pair stands once.
-    value
-        IsCorrect or AnswerValue, int8.
+        UserId and QuestionId of every row, int32; both -1 in a row that was reported as faulty.
     """
 
     name: str
     student: IntArray
     question: IntArray
+
+
+@dataclass(frozen=True)
+class Template(Pairs):
+    """A submission template of tasks 1 and 2: the pairs to predict, in its own row order.
+
+    Attributes
+    ----------
+    table
+        All columns of the file; further columns as text, to be passed through as they stand.
+    """
+
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class PairValues(Pairs):
+    """One value for each (student, question) pair, as read from a file.
+
+    Attributes
+    ----------
+    value
+        IsCorrect or AnswerValue, int8; -1 where it was reported as faulty.
+    """
+
     value: IntArray
 
 
@@ -68,7 +78,7 @@ def read_template(path: Path) -> Template:
     table = io.read_table(source, columns, keep_others=True)
     student, question = io.to_arrays(table, columns).values()
     require_distinct_pairs(source.name, student, question)
-    return Template(table, student, question)
+    return Template(source.name, student, question, table)
 
 
 def read_ranking_template(path: Path) -> IntArray:
@@ -149,9 +159,7 @@ def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member:
     InputError
         If the ranks are not 1 to n, each once.
     """
-    fault = _ranking_fault("the ranking", ranking)
-    if fault:
-        raise InputError(fault)
+    _require_ranks("the ranking", ranking, len(ranking))
     table = pa.table({"QuestionId": question})
     _write(table, schema.RANKING, ranking, path, zip_member)
 
@@ -177,13 +185,15 @@ def _write(
         table = table.set_column(table.column_names.index(column.name), column.name, values)
     else:
         table = table.append_column(column.name, values)
-    with io.atomic_write(path, path.with_suffix(".zip")) as (csv_file, zip_file):
+    paths = [path, path.with_suffix(".zip"), path.with_suffix(".json")]
+    with io.atomic_write(*paths) as (csv_file, zip_file, origin_file):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
-        io.write_zip_to(zip_file, zip_member, Path(csv_file.name))
+        io.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
+        origin_file.write(results.origin_of(Path(csv_file.name)))
 
 
-def submission_source(path: Path, zip_member: str) -> io.Source:
+def submission_source(path: Path, zip_member: str, report: Report = stop) -> io.Source:
     """Open a submission, a CSV or a zip that holds it under the name that the challenge wants.
 
     Raises
@@ -192,11 +202,11 @@ def submission_source(path: Path, zip_member: str) -> io.Source:
         If the file is missing or the zip is not as expected.
     """
     if path.suffix.lower() == ".zip":
-        return io.zip_source(path, zip_member)
+        return io.zip_source(path, zip_member, report)
     return io.file_source(path)
 
 
-def read_pair_values(source: io.Source, column: Column) -> PairValues:
+def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> PairValues:
     """Read predictions, or the answers to score them with.
 
     Raises
@@ -205,13 +215,21 @@ def read_pair_values(source: io.Source, column: Column) -> PairValues:
         If a column is missing, a value is wrong, or a pair stands twice.
     """
     columns = (schema.USER_ID, schema.QUESTION_ID, column)
-    student, question, value = io.to_arrays(io.read_table(source, columns), columns).values()
-    require_distinct_pairs(source.name, student, question)
+    table = io.read_table(source, columns, report=report)
+    student, question, value = io.to_arrays(table, columns).values()
+    if report is not stop:
+        faulty = (student == io.UNREADABLE) | (question == io.UNREADABLE)
+        student, question = (np.where(faulty, io.UNREADABLE, ids) for ids in (student, question))
+    require_distinct_pairs(source.name, student, question, report)
+    if report is not stop:
+        # That they repeat has been said; they are not to count as rows too many as well.
+        repeats = find_repeats(pair_keys(student, question))
+        student[repeats] = question[repeats] = io.UNREADABLE
     return PairValues(source.name, student, question, value)
 
 
 def find_pairs(
-    submission: PairValues, reference: PairValues
+    submission: Pairs, reference: Pairs, report: Report = stop
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Find every pair of the reference in a submission.
 
@@ -232,21 +250,26 @@ def find_pairs(
     order = np.argsort(keys)
     place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
     rows = order[place]
-    missing = np.flatnonzero(keys[rows] != wanted)
-    if len(missing):
-        raise InputError(
+    found = keys[rows] == wanted
+    missing = np.flatnonzero(~found)
+    # Where no row at all could be read, what is missing has been said.
+    if len(missing) and (keys >= 0).any():
+        report(
             f"{submission.name}: {len(missing)} of {len(wanted)} pairs are missing, first "
             f"{_name_pairs(reference, missing)}, expected every pair of {reference.name}"
         )
-    extra = np.ones(len(keys), bool)
-    extra[rows] = False
+    extra = keys >= 0
+    extra[rows[found]] = False
     return rows, extra
 
 
 def require_no_extra(
-    submission: PairValues, extra: npt.NDArray[np.bool_], expected_in: str
+    submission: Pairs,
+    extra: npt.NDArray[np.bool_],
+    expected_in: str,
+    report: Report = stop,
 ) -> None:
-    """Raise `InputError` if a submission holds rows that were not asked for.
+    """Report if a submission holds rows that were not asked for.
 
     Parameters
     ----------
@@ -256,23 +279,27 @@ def require_no_extra(
         True for the rows that were not asked for.
     expected_in
         Name of the file that lists the pairs asked for.
+    report
+        What to do with the fault.
     """
     rows = np.flatnonzero(extra)
     if len(rows):
-        raise InputError(
+        report(
             f"{submission.name}: {len(rows)} rows hold pairs that are not in {expected_in}, first "
             f"row {rows[0] + 2} with {_name_pairs(submission, rows)}"
         )
 
 
-def _name_pairs(pairs: PairValues, rows: npt.NDArray[np.int64]) -> str:
+def _name_pairs(pairs: Pairs, rows: npt.NDArray[np.int64]) -> str:
     return "; ".join(
         f"UserId {pairs.student[row]} and QuestionId {pairs.question[row]}"
         for row in rows[: io.SHOWN]
     )
 
 
-def read_ranking(source: io.Source, expected: IntArray) -> tuple[IntArray, IntArray]:
+def read_ranking(
+    source: io.Source, expected: IntArray, report: Report = stop
+) -> tuple[IntArray, IntArray]:
     """Read a submission of task 3.
 
     Parameters
@@ -281,11 +308,13 @@ def read_ranking(source: io.Source, expected: IntArray) -> tuple[IntArray, IntAr
         What to read: QuestionId and ranking.
     expected
         The QuestionIds that must be ranked.
+    report
+        What to do with a fault.
 
     Returns
     -------
     question, ranking : arrays of int32
-        In the file's order; 1 is the best.
+        In the file's order; 1 is the best. A cell that was reported as faulty is -1.
 
     Raises
     ------
@@ -293,44 +322,42 @@ def read_ranking(source: io.Source, expected: IntArray) -> tuple[IntArray, IntAr
         If a question is missing, unknown or twice there, or the ranks are not 1 to n, each once.
     """
     columns = (schema.QUESTION_ID, schema.RANKING)
-    question, ranking = io.to_arrays(io.read_table(source, columns), columns).values()
-    _require_distinct(source.name, schema.QUESTION_ID, question)
+    table = io.read_table(source, columns, report=report)
+    question, ranking = io.to_arrays(table, columns).values()
+    _require_distinct(source.name, schema.QUESTION_ID, question, report)
     missing = np.setdiff1d(expected, question)
-    if len(missing):
+    if len(missing) and (question != io.UNREADABLE).any():
         shown = ", ".join(map(str, missing[: io.SHOWN]))
-        raise InputError(
+        report(
             f"{source.name}: {len(missing)} of {len(expected)} questions are missing, first "
             f"QuestionId {shown}"
         )
-    unknown = np.flatnonzero(~np.isin(question, expected))
+    unknown = np.flatnonzero(~np.isin(question, expected) & (question != io.UNREADABLE))
     if len(unknown):
-        raise InputError(
+        report(
             f"{source.name}: column 'QuestionId': row {unknown[0] + 2} is {question[unknown[0]]}, "
             f"which is not in the template ({len(unknown)} such rows)"
         )
-    fault = _ranking_fault(source.name, ranking)
-    if fault:
-        raise InputError(fault)
+    _require_ranks(source.name, ranking, len(expected), report)
     return question, ranking
 
 
-def _require_distinct(name: str, column: Column, value: IntArray) -> None:
+def _require_distinct(name: str, column: Column, value: IntArray, report: Report = stop) -> None:
     repeats = find_repeats(value.astype(np.int64))
     if len(repeats):
         row = int(repeats[0])
-        raise InputError(
+        report(
             f"{name}: column '{column.name}': row {row + 2} repeats {value[row]} "
             f"({len(repeats)} such rows), expected each once"
         )
 
 
-def _ranking_fault(name: str, ranking: npt.NDArray[Any]) -> str:
-    """Say what is wrong with ranks that must be 1 to n, each once; nothing if all is well."""
-    n = len(ranking)
-    outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)))
+def _require_ranks(name: str, ranking: npt.NDArray[Any], n: int, report: Report = stop) -> None:
+    """Report what is wrong with ranks that must be 1 to n, each once."""
+    outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)) & (ranking != io.UNREADABLE))
     if len(outside):
         row = int(outside[0])
-        return (
+        report(
             f"{name}: column 'ranking': row {row + 2} is {ranking[row]} ({len(outside)} such "
             f"rows), expected every rank from 1 to {n} once"
         )
@@ -338,9 +365,8 @@ def _ranking_fault(name: str, ranking: npt.NDArray[Any]) -> str:
     if len(repeats):
         row = int(repeats[0])
         unused = np.setdiff1d(np.arange(1, n + 1), ranking)
-        return (
+        also = f" and rank {unused[0]} is missing" if len(unused) else ""
+        report(
             f"{name}: column 'ranking': row {row + 2} repeats rank {ranking[row]} "
-            f"({len(repeats)} such rows) and rank {unused[0]} is missing, expected every rank from "
-            f"1 to {n} once"
+            f"({len(repeats)} such rows){also}, expected every rank from 1 to {n} once"
         )
-    return ""

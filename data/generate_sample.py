@@ -25,7 +25,8 @@ from tqdm import tqdm
 
 from common import cli, layout, simulation
 from common.errors import InputError
-from common.schema import EXPERT_NAMES
+from common.io import write_text
+from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
 from common.simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
 from common.subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from common.templates import build_templates
@@ -130,11 +131,11 @@ def settings(size: str) -> tuple[Group, Group]:
             min_answers=50,
             min_answers_per_question=50,
             # A lognormal tail above the minimum.
-            activity=((0, 8, 15, 25, 37, 52, 68, 92, 130, 200, 340, 700, 2500),),
-            popularity=(-3.0, -1.6, -0.9, -0.3, 0.3, 1.0, 2.2),
+            activity=((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
+            popularity=(-4.5, -2.6, -1.3, -0.2, 0.9, 2.2, 4.2),
             level_width=0.15,
-            easiness=0.25,
-            easiness_sd=1.0,
+            easiness=0.1,
+            easiness_sd=1.4,
             key_shares=(0.25, 0.246, 0.263, 0.241),
             n_days=440,
         ),
@@ -160,10 +161,10 @@ def settings(size: str) -> tuple[Group, Group]:
                 (50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541),
                 (50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541),
             ),
-            popularity=(-6.0, -3.5, -1.8, -0.2, 0.1, 0.3, 0.5, 0.9),
+            popularity=(-6.0, -3.2, -1.2, -0.1, 0.2, 0.35, 0.45, 0.6),
             level_width=10.0,
-            easiness=-0.45,
-            easiness_sd=1.0,
+            easiness=-0.9,
+            easiness_sd=1.35,
             key_shares=(0.263, 0.272, 0.278, 0.187),
             n_days=58,
         ),
@@ -203,7 +204,8 @@ def simulate(rng: np.random.Generator, group: Group, subjects: Subjects) -> tupl
     )
     cohort = np.zeros(len(counts), np.int64)
     cohort[incidence.sittings.student] = incidence.sittings.cohort
-    questions = simulation.draw_questions(rng, setting, topic)
+    asked = np.bincount(incidence.question, minlength=setting.n_questions)
+    questions = simulation.draw_questions(rng, setting, topic, asked)
     ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, subjects.area_of_topic)
     choices = simulation.draw_choices(rng, incidence, questions, ability)
     first, last = group.birth_years
@@ -280,9 +282,7 @@ def write_answers(
 ) -> None:
     """Write answers with some, or by default all, official columns and further ones."""
     extra = extra or {}
-    names = columns or (
-        "QuestionId", "UserId", "AnswerId", "IsCorrect", "CorrectAnswer", "AnswerValue"
-    )  # fmt: skip
+    names = columns or [column.name for column in ANSWER_COLUMNS]
     done = 0
 
     def tables() -> Iterator[pa.Table]:
@@ -408,25 +408,24 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     """Write what five simulated experts say about pairs of questions, half of them public."""
     questions = school.questions
     n = len(school.question_id)
-    # A good question tells students apart, is neither trivial nor hopeless, and its wrong options
-    # are all plausible; half of what experts see, the answers do not show.
+    # A good question has wrong options that are all plausible, tells students apart and is not too
+    # easy; as much again of what experts see, the answers do not show.
     wrong = np.exp(questions.attraction.astype(float))
     wrong[np.arange(n), questions.key] = 0
     wrong /= wrong.sum(axis=1, keepdims=True)
     balance = -(wrong * np.log(wrong + 1e-12)).sum(axis=1)
-    middling = -np.abs(questions.easiness)
     quality = sum(
         weight * (feature - feature.mean()) / feature.std()
         for weight, feature in (
-            (0.6, balance),
-            (0.6, middling),
-            (0.4, np.log(questions.discrimination)),
-            (0.7, rng.normal(size=n)),
+            (0.8, balance),
+            (0.5, np.log(questions.discrimination)),
+            (0.5, -questions.easiness),
+            (0.9, rng.normal(size=n)),
         )
     )
     left, right = np.array([rng.choice(n, 2, replace=False) for _ in range(N_PAIRS)]).T
     advantage = quality[right] - quality[left]
-    noise = np.array([0.8, 1.6, 1.0, 1.4, 1.2]) * rng.normal(size=(N_PAIRS, 5))
+    noise = np.array([1.0, 1.6, 1.2, 1.8, 1.4]) * rng.normal(size=(N_PAIRS, 5))
     says_right = advantage[:, None] + noise > 0
     judged = np.where(says_right, "2", "1").astype(object)
     # One expert left pairs out, so that his whole column is written with decimals.
@@ -546,9 +545,7 @@ def refuse_to_overwrite(output_dir: Path) -> None:
     """Raise `InputError` if a folder holds files that the simulation would replace but not own."""
     folders = (layout.TRAIN_DIR.name, layout.METADATA_DIR.name, layout.TEST_DIR.name)
     present = [path for name in folders for path in sorted((output_dir / name).glob("*.csv"))]
-    if present and not (
-        (output_dir / layout.SIMULATED_MARKER_NAME).exists() and layout.is_simulated(output_dir)
-    ):
+    if present and not layout.is_simulated(output_dir):
         raise InputError(
             f"{present[0]}: is not a simulated file and would be overwritten; "
             "expected an empty data folder, or give another one with --output_dir"
@@ -590,9 +587,9 @@ def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None
             "best_expected_accuracy": limits,
         }
         # The marker first: should the run be killed now, what it moved counts as simulated.
-        marker_path = output_dir / layout.SIMULATED_MARKER_NAME
         _remove_simulated(output_dir)
-        marker_path.write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
+        marker_path = output_dir / layout.SIMULATED_MARKER_NAME
+        write_text(marker_path, json.dumps(marker, indent=2) + "\n")
         for path in files:
             target = output_dir / path.relative_to(partial)
             target.parent.mkdir(exist_ok=True)
@@ -604,9 +601,9 @@ def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None
 
 def _remove_simulated(output_dir: Path) -> None:
     """Remove the files that an earlier run recorded."""
-    marker_path = output_dir / layout.SIMULATED_MARKER_NAME
-    if marker_path.exists():
-        for name in json.loads(marker_path.read_text(encoding="utf-8"))["bytes"]:
+    if layout.is_simulated(output_dir):
+        marker = json.loads((output_dir / layout.SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
+        for name in marker["bytes"]:
             (output_dir / name).unlink(missing_ok=True)
 
 

@@ -94,6 +94,14 @@ def main() -> None:
             ("Read it with care", comparison),
         ],
         simulated=layout.is_simulated(reference_path.parent.parent),
+        submission=submission_path,
+        reference=reference_path,
+        phase=options.phase,
+        parts={
+            **{row.name: row.share for row in figures.experts if row.n_judged},
+            "random rankings, mean": floor_mean,
+            "random rankings, 95th percentile": floor_high,
+        },
         body=agreement_section(figures, (floor_mean, floor_high))
         + concordance_section(judgements)
         + disagreement_section(judgements, rank_left, rank_right),

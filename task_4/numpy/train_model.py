@@ -15,6 +15,8 @@ from common.answers import read_answers
 
 from model import Model
 
+PACKAGE = Path(__file__).parent
+
 
 def main() -> None:
     """Load, train, write."""
@@ -25,9 +27,10 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     model = Model()
     model.fit(answers.question, answers.is_correct, n_questions)
-    model.save(Path(__file__).parent)
+    model.save(PACKAGE)
     # ---- End of the model. --------------------------------------------------------------------
 
+    adaptive_testing.save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

@@ -1,0 +1,252 @@
+"""The record of all scores: every evaluation appends one line of JSON to results.jsonl.
+
+`python -m common.scoreboard` makes a table and a page of it. A submission carries a small file
+beside it that says which command made it (its origin), so that the record knows the model, its seed
+and its time however the files are called.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from pathlib import Path
+
+from common import layout, run_log
+
+# Scripts import this module as they start.
+_STARTED = time.perf_counter()
+
+LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A line of the record.
+
+    Attributes
+    ----------
+    time
+        When it was scored, in UTC: ``2020-10-31T23:59:00+00:00``.
+    task
+        Number of the task.
+    phase
+        ``local``, ``public`` or ``private``.
+    model
+        Name of the script or package that made the submission, or of the file.
+    score
+        From 0 to 1.
+    parts
+        What the score is made of: the share predicted rightly of each true value (tasks 1 and 2),
+        each expert's agreement (task 3), the accuracy with each mask (task 4).
+    seconds
+        How long it took to fit and predict (tasks 1 to 3) or to ask and predict (task 4); None if
+        it is not known.
+    seed
+        The seed that the submission was made with, or None for the script's default.
+    made_by
+        The command that made the submission, or nothing.
+    command
+        The command that scored it.
+    submission
+        The file or folder scored.
+    revision
+        Git revision of the kit, with ``-dirty`` where files are changed; None without git.
+    data
+        Fingerprint of the true answers: scores can be compared only where it is the same.
+    simulated
+        Whether the answers are simulated.
+    """
+
+    time: str
+    task: int
+    phase: str
+    model: str
+    score: float
+    parts: Mapping[str, float]
+    seconds: float | None
+    seed: int | None
+    made_by: str
+    command: str
+    submission: str
+    revision: str | None
+    data: str
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a submission was made: the command, and the seconds until it was written."""
+
+    command: tuple[str, ...]
+    seconds: float
+
+    @property
+    def model(self) -> str:
+        """Name of the script, without what all sample models have in front."""
+        return Path(self.command[0]).stem.removeprefix("sample_model_")
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the command names, if it does."""
+        for word, following in zip(self.command, (*self.command[1:], ""), strict=True):
+            name, _, value = word.partition("=")
+            if name == "--seed" and (value or following).isdigit():
+                return int(value or following)
+        return None
+
+
+def append_result(
+    output_dir: Path,
+    task: int,
+    score: float,
+    *,
+    submission: Path,
+    reference: Path,
+    phase: str,
+    parts: Mapping[str, float],
+    simulated: bool,
+    seconds: float | None = None,
+) -> None:
+    """Append the score of a submission to the record.
+
+    Parameters
+    ----------
+    output_dir
+        Folder of the score files. The record lies in data/test_output for all folders in there,
+        else in this folder.
+    task, score, phase, parts, simulated, seconds
+        As in `Result`; without seconds, what the submission's origin says.
+    submission
+        The file or folder scored.
+    reference
+        The file with the true answers.
+    """
+    origin = read_origin(submission)
+    result = Result(
+        time=run_log.now(),
+        task=task,
+        phase=phase,
+        model=origin.model if origin else _name(submission),
+        score=score,
+        parts=parts,
+        seconds=origin.seconds if origin and seconds is None else seconds,
+        seed=origin.seed if origin else None,
+        made_by=_join(origin.command) if origin else "",
+        command=_join(_this_command()),
+        submission=_show(submission),
+        revision=_revision(),
+        data=_fingerprint(reference),
+        simulated=simulated,
+    )
+    run_log.append_line(results_path(output_dir), asdict(result))
+
+
+def results_path(output_dir: Path) -> Path:
+    """Give the place of the record for score files in a folder, as in `append_result`."""
+    is_inside = output_dir.resolve().is_relative_to(layout.TEST_OUTPUT_DIR)
+    return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
+
+
+def read_results(path: Path) -> tuple[list[Result], int]:
+    """Read the record.
+
+    Returns
+    -------
+    list of Result
+        In the order of the file.
+    int
+        Number of lines that are no result, such as one that was cut off by a full disk.
+    """
+    names = {field.name for field in fields(Result)}
+    results, unreadable = [], 0
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+            result = Result(**{name: record[name] for name in names})
+            if not 0 <= result.score <= 1:
+                raise ValueError(result.score)
+        except (ValueError, KeyError, TypeError):
+            unreadable += bool(line.strip())
+        else:
+            results.append(result)
+    return results, unreadable
+
+
+def origin_of(csv: Path) -> bytes:
+    """Give the origin of a submission that this process has just written, as a file's content."""
+    size, checksum = _size_and_checksum(csv)
+    origin = {
+        "command": _this_command(),
+        "seconds": round(time.perf_counter() - _STARTED, 2),
+        "bytes": size,
+        "crc32": checksum,
+    }
+    return (json.dumps(origin, indent=1) + "\n").encode()
+
+
+def read_origin(submission: Path) -> Origin | None:
+    """Read how a submission was made; None if it is not known, or the file is another by now."""
+    try:
+        origin = json.loads(submission.with_suffix(".json").read_text(encoding="utf-8"))
+        if _size_and_checksum(submission) != (origin["bytes"], origin["crc32"]):
+            return None
+        command = tuple(str(word) for word in origin["command"])
+        return Origin(command, float(origin["seconds"])) if command else None
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return None
+
+
+def _size_and_checksum(path: Path) -> tuple[int, int]:
+    """Give size and CRC-32 of a CSV; a zip stores both of the one in it."""
+    if path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            (member,) = archive.infolist()
+            return member.file_size, member.CRC
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            checksum = zlib.crc32(block, checksum)
+    return path.stat().st_size, checksum
+
+
+def _fingerprint(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+def _this_command() -> list[str]:
+    return [_show(Path(sys.argv[0])), *sys.argv[1:]]
+
+
+def _join(command: tuple[str, ...] | list[str]) -> str:
+    return shlex.join(["python", *command])
+
+
+def _name(submission: Path) -> str:
+    return submission.resolve().name if submission.is_dir() else _show(submission)
+
+
+def _show(path: Path) -> str:
+    """Show a path from the kit's folder, with forward slashes on every system."""
+    path = path.resolve()
+    return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
+
+
+def _revision() -> str | None:
+    if not (layout.ROOT / ".git").exists():
+        return None
+    command = ["git", "-C", str(layout.ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,102 @@
+"""A log of long work that programs can read: one line of JSON for every event.
+
+    python task_1/sample_model_matrix_factorization.py --local --log fit.jsonl
+
+A script asks for the flag, opens the log and notes what happens:
+
+    run_log.add_log_flag(parser)
+    note = run_log.open_log(options.log)
+    note("epoch", epoch=3, loss=0.613, held_out_accuracy=0.742)
+"""
+
+import argparse
+import errno
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Note = Callable[..., None]
+
+
+def add_log_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that names the log."""
+    p.add_argument(
+        "--log", type=Path, metavar="FILE", help="append what happens to FILE, a line of JSON each"
+    )
+
+
+def open_log(path: Path | None) -> Note:
+    """Open a log and note the start of the run.
+
+    Parameters
+    ----------
+    path
+        The log; a run appends to what is there. None: nothing is written.
+
+    Returns
+    -------
+    function
+        ``note(event, **values)`` appends a line with the event's name, the time (UTC), the seconds
+        since the start and the values: texts, numbers (NumPy's too), lists of them. NaN and
+        infinities, which JSON does not have, become null.
+    """
+    if path is None:
+        return lambda event, **values: None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+
+    def note(event: str, **values: Any) -> None:
+        seconds = round(time.perf_counter() - started, 3)
+        append_line(path, {"event": event, "time": now(), "seconds": seconds, **values})
+
+    note("start", command=sys.argv)
+    return note
+
+
+def now() -> str:
+    """Give the time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    """Append one line of JSON to a file so that neither a kill nor another writer tears it.
+
+    The line goes out in a single write to a file opened for appending. Where an earlier one was
+    cut off nevertheless, by a full disk, it ends there and the new one begins on a line of its own.
+
+    Parameters
+    ----------
+    path
+        The file, made if missing; its folder must be there.
+    record
+        What to write; see `open_log` for the values.
+    """
+    line = json.dumps(_plain(record), ensure_ascii=False, allow_nan=False) + "\n"
+    # Unbuffered, so that the line is one write of the system; "+", to look at the last byte.
+    with path.open("a+b", buffering=0) as file:
+        if file.tell():
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                line = "\n" + line
+        data = line.encode("utf-8")
+        if file.write(data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def _plain(value: Any) -> Any:
+    """Give a value as what JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays, torch's tensors
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, int | str | None) else str(value)

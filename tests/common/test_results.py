@@ -1,0 +1,121 @@
+"""The record of all scores: what a line says, where it goes, and what it never does."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import layout, results
+
+Run = Callable[..., Any]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_evaluation_appends_a_line(tiny_kit: Path, run: Run) -> None:
+    def ok(*arguments: str) -> None:
+        done = run(arguments, kit=tiny_kit)
+        assert done.returncode == 0, done.stderr
+
+    ok("task_1/local_data_split.py")
+    for task in (1, 2):
+        ok(f"task_{task}/sample_model_majority.py", "--local")
+        ok(f"task_{task}/local_evaluation.py")
+    ok("task_1/sample_model_majority.py")
+    zipped = ("--submit_data", "submission_task_1.zip")
+    ok("task_1/local_evaluation.py", "--phase", "private", *zipped)
+    seven = str(tiny_kit / "data/test_output/seven")
+    ok("task_3/sample_model_random.py", "--seed", "7", "--output_dir", seven)
+    ok("task_3/local_evaluation.py", "--submission_dir", seven, "--output_dir", seven)
+
+    first, second, third, fourth = lines(tiny_kit / "data/test_output/results.jsonl")
+    assert {field: first[field] for field in ("task", "phase", "model", "seed", "simulated")} == {
+        "task": 1, "phase": "local", "model": "majority", "seed": None, "simulated": True,
+    }  # fmt: skip
+    text = (tiny_kit / "data/test_output/scores_task_2.txt").read_text()
+    assert f"score:{second['score']!r}" == text.strip()
+    assert set(first["parts"]) == {"wrong", "right"}
+    assert first["data"] == second["data"] != third["data"]
+    assert first["made_by"] == "python task_1/sample_model_majority.py --local"
+    assert first["command"] == "python task_1/local_evaluation.py"
+    assert first["seconds"] > 0
+    assert (third["phase"], third["model"]) == ("private", "majority")
+    assert (fourth["task"], fourth["model"], fourth["seed"]) == (3, "random", 7)
+    assert len(results.read_results(tiny_kit / "data/test_output/results.jsonl")[0]) == 4
+
+
+def score(folder: Path, submission: Path, value: float = 0.5) -> dict[str, Any]:
+    reference = folder / "data" / "test_input" / "valid.csv"
+    reference.parent.mkdir(parents=True, exist_ok=True)
+    reference.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
+    results.append_result(
+        folder, 1, value, submission=submission, reference=reference, phase="local",
+        parts={"right": float("nan")}, simulated=False, seconds=None,
+    )  # fmt: skip
+    return lines(folder / "results.jsonl")[-1]
+
+
+def test_a_submission_of_unknown_origin_is_known_by_its_file(tmp_path: Path) -> None:
+    submission = tmp_path / "mine.csv"
+    submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
+    line = score(tmp_path, submission)
+    assert line["model"] == line["submission"] == submission.as_posix()
+    assert (line["seed"], line["seconds"], line["made_by"]) == (None, None, "")
+    assert line["parts"] == {"right": None}
+
+
+@pytest.mark.parametrize(
+    ("command", "seed"),
+    [
+        (["task_1/my_idea.py", "--local", "--seed", "3"], 3),
+        (["task_1/my_idea.py", "--seed=12", "--local"], 12),
+        (["task_1/my_idea.py", "--local"], None),
+        (["task_1/my_idea.py", "--seed"], None),
+    ],
+)
+def test_the_origin_names_model_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], seed: int | None
+) -> None:
+    submission = tmp_path / "submission_task_1.csv"
+    submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
+    monkeypatch.setattr("sys.argv", [str(layout.ROOT / command[0]), *command[1:]])
+    submission.with_suffix(".json").write_bytes(results.origin_of(submission))
+    line = score(tmp_path, submission)
+    assert (line["model"], line["seed"]) == ("my_idea", seed)
+    assert line["made_by"] == " ".join(["python", *command])
+    assert line["seconds"] >= 0
+
+
+def test_the_origin_of_another_file_does_not_count(tmp_path: Path) -> None:
+    submission = tmp_path / "submission_task_1.csv"
+    submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
+    submission.with_suffix(".json").write_bytes(results.origin_of(submission))
+    submission.write_text("UserId,QuestionId,IsCorrect\n1,1,0\n")
+    assert results.read_origin(submission) is None
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"command": [], "bytes": 1, "crc32": 1}']
+)
+def test_a_damaged_origin_does_no_harm(tmp_path: Path, content: str) -> None:
+    submission = tmp_path / "submission_task_1.csv"
+    submission.write_text("x")
+    submission.with_suffix(".json").write_text(content)
+    assert results.read_origin(submission) is None
+
+
+def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
+    submission = tmp_path / "mine.csv"
+    submission.write_text("UserId\n1\n")
+    score(tmp_path, submission, 0.25)
+    path = tmp_path / "results.jsonl"
+    good = path.read_text()
+    wrong_score = good.replace("0.25", '"high"')
+    path.write_text(good + '{"task": 1}\n' + wrong_score + "[1]\n\n" + good + good[:40])
+    found, unreadable = results.read_results(path)
+    assert [result.score for result in found] == [0.25, 0.25]
+    assert unreadable == 4

@@ -1,0 +1,83 @@
+"""The log of long work: every line whole, whoever else writes and whenever a writer dies."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common import run_log
+
+
+def read(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "fit.jsonl"
+    note = run_log.open_log(path)
+    note("epoch", epoch=1, loss=0.5)
+    note("epoch", epoch=np.int64(2), loss=np.float32(0.25), shares=np.array([0.5, np.nan]))
+    start, first, second = read(path)
+    assert start["event"] == "start"
+    assert start["command"] == sys.argv
+    assert (first["epoch"], first["loss"]) == (1, 0.5)
+    assert (second["epoch"], second["loss"], second["shares"]) == (2, 0.25, [0.5, None])
+    assert 0 <= float(str(first["seconds"])) <= float(str(second["seconds"]))
+
+
+def test_a_second_run_appends(tmp_path: Path) -> None:
+    path = tmp_path / "fit.jsonl"
+    run_log.open_log(path)
+    run_log.open_log(path)
+    assert [line["event"] for line in read(path)] == ["start", "start"]
+
+
+def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_log.open_log(None)("epoch", loss=float("inf"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"score": 0.5}\n{"sco', encoding="utf-8")
+    run_log.append_line(path, {"score": 0.75})
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines == ['{"score": 0.5}', '{"sco', '{"score": 0.75}']
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from common.run_log import append_line
+for number in range(100_000 if sys.argv[3] == "forever" else 300):
+    time.sleep(0.001 if sys.argv[3] == "forever" else 0)
+    append_line(Path(sys.argv[1]), {"writer": sys.argv[2], "number": number, "text": "é" * 200})
+"""
+
+
+def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+
+    def start(name: str, how_long: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", WRITER, str(path), name, how_long])
+
+    killed = start("killed", "forever")
+    try:
+        writers = [start("a", "300"), start("b", "300")]
+        assert [writer.wait(60) for writer in writers] == [0, 0]
+        deadline = time.monotonic() + 60
+        while b"killed" not in path.read_bytes() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        killed.kill()
+        killed.wait(60)
+    lines = read(path)
+    for name in ("a", "b"):
+        assert [line["number"] for line in lines if line["writer"] == name] == list(range(300))
+    numbers = [line["number"] for line in lines if line["writer"] == "killed"]
+    assert numbers == list(range(len(numbers))) != []
