@@ -83,7 +83,7 @@ def write_scores(
     """
     text_path = output_dir / f"scores_task_{task}.txt"
     page_path = output_dir / f"scores_task_{task}.html"
-    parts = [
+    sections = [
         f'<p class="score">{score:.4f}</p>',
         f'<p class="what">{escape(what)}</p>',
         simulated_note(simulated),
@@ -92,7 +92,7 @@ def write_scores(
     ]
     content = page(
         title,
-        "\n".join(parts),
+        "\n".join(sections),
         tab=f"{title}: {score:.4f}",
         style=style,
     )
