@@ -114,6 +114,11 @@ def evaluate(doc: str | None, package: Path) -> None:
         what=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
         facts=[*facts, *(("Note", note) for note in notes)],
         simulated=layout.is_simulated(setting.reference.parent.parent),
+        submission=setting.submission,
+        reference=setting.reference,
+        phase=options.phase,
+        parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
+        seconds=seconds,
         body=describe_games(reference, result.games, curves, setting.metadata_dir),
     )
     deviation = f" ± {_deviation(result.accuracies):.4f}" if len(result.games) > 1 else ""

@@ -1,0 +1,386 @@
+"""The rules of task 4: what an entry sees, what it may do, how it is scored."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.adaptive_testing import (
+    N_ROUNDS,
+    Board,
+    EntryError,
+    LocalEntry,
+    Reference,
+    Rules,
+    choose_at_random,
+    count_questions,
+    make_reference,
+    play,
+    read_reference,
+    replay,
+)
+from common.answers import Answers
+from common.errors import InputError
+
+MASK = "IsTarget"
+Write = Callable[[str, str | bytes], Path]
+Array = np.ndarray[Any, Any]
+
+
+def make_students(
+    n_students: int = 7, n_questions: int = 40, seed: int = 0, share_answered: float = 0.8
+) -> Reference:
+    """Students 100, 103, … who answered some questions at random, a fifth of them targets."""
+    rng = np.random.default_rng(seed)
+    answered = rng.random((n_students, n_questions)) < share_answered
+    answered[:, :20] = True
+    row, question = np.nonzero(answered)
+    is_target = rng.random(len(row)) < 0.2
+    is_target[question < N_ROUNDS] = False
+    is_target[question == 15] = True
+    option = rng.integers(1, 5, len(row)).astype(np.int8)
+    correct_option = rng.integers(1, 5, len(row)).astype(np.int8)
+    answers = Answers(
+        student=(100 + 3 * row).astype(np.int32),
+        question=question.astype(np.int32),
+        is_correct=(option == correct_option).astype(np.int8),
+        option=option,
+        correct_option=correct_option,
+    )
+    return make_reference("students.csv", answers, {MASK: is_target})
+
+
+class First:
+    """Asks the first question that it may ask, and predicts the same for all."""
+
+    def __init__(self, value: Any = 1) -> None:
+        self.value = value
+
+    def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
+        return can_query.argmax(axis=1)
+
+    def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
+        pass
+
+    def predict(self, data: Array, binary: Array) -> Any:
+        return np.full(data.shape, self.value)
+
+
+def play_with(entry: Any, students: Reference | None = None, rules: Rules = Rules()) -> float:
+    return play(LocalEntry(entry), students or make_students(), MASK, rules).accuracy
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1000), value=st.sampled_from([0, 1]))
+def test_constant_prediction_scores_its_share(seed: int, value: int) -> None:
+    students = make_students(seed=seed)
+    targets = students.is_correct[students.targets[MASK]]
+    assert play_with(First(value), students) == sum(targets == value) / len(targets)
+
+
+def test_random_predictions_score_at_chance() -> None:
+    rng = np.random.default_rng(1)
+
+    class Random(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            return rng.integers(0, 2, data.shape)
+
+    students = make_students(n_students=500)
+    n_targets = students.targets[MASK].sum()
+    assert play_with(Random(), students) == pytest.approx(0.5, abs=4 * 0.5 / n_targets**0.5)
+
+
+@pytest.mark.parametrize("targets_queryable", [False, True])
+@pytest.mark.parametrize("unobserved", [-1, 0])
+def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
+    students = make_students()
+    targets = students.targets[MASK]
+    answered = students.is_correct >= 0
+    asked = np.zeros_like(targets)
+    calls = []
+
+    class Watchful(First):
+        def look(self, data: Array, binary: Array) -> None:
+            assert data.dtype == binary.dtype == np.int64
+            assert np.array_equal(data, np.where(asked, students.option, unobserved))
+            assert np.array_equal(binary, np.where(asked, students.is_correct, unobserved))
+
+        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
+            calls.append("select")
+            self.look(data, binary)
+            allowed = answered if targets_queryable else answered & ~targets
+            assert np.array_equal(can_query, (allowed & ~asked).astype(np.int64))
+            # The last one that may be asked; as a list, it is as good as an array.
+            chosen = can_query.shape[1] - 1 - can_query[:, ::-1].argmax(axis=1)
+            asked[np.arange(len(chosen)), chosen] = True
+            return chosen.tolist()
+
+        def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
+            calls.append("update")
+            self.look(data, binary)
+            assert not (can_query.astype(bool) & asked).any()
+
+        def predict(self, data: Array, binary: Array) -> Any:
+            calls.append("predict")
+            self.look(data, binary)
+            return np.ones(data.shape, bool)
+
+    game = play(LocalEntry(Watchful()), students, MASK, Rules(targets_queryable, unobserved))
+    assert calls == ["select", "update"] * N_ROUNDS + ["predict"]
+    assert (asked & targets).any() == targets_queryable
+    assert game.chosen.shape == (len(targets), N_ROUNDS)
+    in_order = np.argsort(~asked, axis=1, kind="stable")[:, :N_ROUNDS]
+    assert np.array_equal(game.chosen[:, ::-1], in_order)
+
+
+def test_changing_the_arrays_changes_nothing() -> None:
+    class Vandal(First):
+        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
+            chosen = super().select_questions(data, binary, can_query)
+            data[:], binary[:], can_query[:] = 4, 1, 1
+            return chosen
+
+        def predict(self, data: Array, binary: Array) -> Any:
+            assert (binary == -1).any()
+            return super().predict(data, binary)
+
+    assert play_with(Vandal()) == play_with(First())
+
+
+def test_unknown_options_stay_unobserved() -> None:
+    known = make_students()
+    students = Reference(**{**vars(known), "option": np.full_like(known.option, -1)})
+
+    class Watchful(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            assert (data == -1).all()
+            assert (binary >= 0).sum() == N_ROUNDS * len(data)
+            return super().predict(data, binary)
+
+    play_with(Watchful(), students)
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda chosen: chosen.tolist(),
+        lambda chosen: tuple(chosen),
+        lambda chosen: chosen.astype(np.uint16),
+        lambda chosen: chosen[:, None],
+    ],
+)
+def test_selections_of_many_kinds(give: Callable[[Array], Any]) -> None:
+    class Kind(First):
+        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
+            return give(super().select_questions(data, binary, can_query))
+
+    assert play_with(Kind()) == play_with(First())
+
+
+@pytest.mark.parametrize(
+    ("give", "fault"),
+    [
+        (lambda chosen, _: None, "returned nothing, expected one column index for each of the 7"),
+        (lambda chosen, _: chosen[:-1], r"returned shape \(6,\), expected one column index"),
+        (lambda chosen, _: chosen[0], r"returned shape \(\)"),
+        (lambda chosen, _: chosen.astype(float), "returned float64 values, expected whole numbers"),
+        (lambda chosen, _: [*chosen[:-1], "a"], "returned a list of .* values, expected numbers"),
+        (lambda chosen, _: [*chosen[:-1], [1, 2]], "returned a list that is no array"),
+        (lambda chosen, _: chosen * 0 - 1, r"student 0 \(UserId 100\): chose column -1, expected"),
+        (lambda chosen, _: chosen * 0 + 40, "chose column 40, expected 0 to 39"),
+        (lambda chosen, _: chosen * 0 + 15, "chose QuestionId 15, which is a target"),
+        (
+            lambda chosen, _: chosen * 0,
+            "round 2, select_questions: .* was asked in round 1 already",
+        ),
+        (lambda chosen, s: (s.is_correct < 0).argmax(1), "which the student has not answered"),
+    ],
+)
+def test_selections_that_break_a_rule(give: Callable[[Array, Reference], Any], fault: str) -> None:
+    students = make_students(share_answered=0.5)
+
+    class Cheat(First):
+        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
+            return give(super().select_questions(data, binary, can_query), students)
+
+    with pytest.raises(EntryError, match=fault) as caught:
+        play_with(Cheat(), students)
+    assert str(caught.value).startswith("round ")
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.float16, float])
+def test_predictions_of_any_number_type(kind: Any) -> None:
+    class Kind(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            return super().predict(data, binary).astype(kind)
+
+    assert play_with(Kind()) == play_with(First())
+
+
+@pytest.mark.parametrize("value", [0.7, float("nan"), -1, 2])
+def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
+    students = make_students()
+
+    class Unsure(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            prediction = np.ones(data.shape)
+            prediction[3, 15] = value
+            return prediction
+
+    with pytest.raises(EntryError) as caught:
+        play_with(Unsure(), students)
+    assert str(caught.value) == (
+        f"after round 10, predict: student 3 (UserId 109): predicted {float(value)} for "
+        "QuestionId 15 (1 such targets), expected 0 or 1"
+    )
+
+    class UnsureElsewhere(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            return np.where(students.targets[MASK], 1, value)
+
+    assert play_with(UnsureElsewhere(), students) == play_with(First(), students)
+
+
+def test_wrong_shape_of_predictions() -> None:
+    class Flat(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            return np.ones(data.shape[1])
+
+    with pytest.raises(EntryError, match=r"predict: returned shape \(40,\), expected \(7, 40\)"):
+        play_with(Flat())
+
+
+@pytest.mark.parametrize(
+    ("names", "fault"),
+    [
+        (["update_model", "predict"], "no method select_questions or select_feature"),
+        (["select_feature", "update_model"], "no method predict"),
+    ],
+)
+def test_missing_methods(names: list[str], fault: str) -> None:
+    methods = {name: getattr(First, name.replace("feature", "questions")) for name in names}
+    methods["value"] = 1
+    with pytest.raises(EntryError, match=fault):
+        play_with(type("Submission", (), methods)())
+
+
+def test_select_questions_comes_before_select_feature() -> None:
+    class Both(First):
+        def select_feature(self, *arrays: Array) -> Any:
+            raise AssertionError
+
+    play_with(Both())
+
+
+def test_replay_of_the_own_choice_ends_with_the_score() -> None:
+    class Learner(First):
+        """Predicts what most of the answers revealed so far were."""
+
+        def predict(self, data: Array, binary: Array) -> Any:
+            mostly = 2 * (binary == 1).sum(axis=1) >= (binary >= 0).sum(axis=1)
+            return np.repeat(mostly[:, None], data.shape[1], axis=1)
+
+    students = make_students(n_students=60)
+    game = play(LocalEntry(Learner()), students, MASK)
+    scores = replay(LocalEntry(Learner()), students, MASK, game.chosen)
+    assert scores.shape == (N_ROUNDS + 1,)
+    assert scores[-1] == game.accuracy
+    assert scores[0] == play_with(First(), students)
+    assert len(set(scores)) > 2
+
+
+def test_random_choice_keeps_the_rules() -> None:
+    students = make_students(n_students=300)
+    chosen = choose_at_random(students, MASK, seed=3)
+    assert np.array_equal(chosen, choose_at_random(students, MASK, seed=3))
+    assert not np.array_equal(chosen, choose_at_random(students, MASK, seed=4))
+    board = Board(students, MASK, Rules())
+    for number in range(N_ROUNDS):
+        board.reveal(board.check_selection(chosen[:, number]))
+    # Every question that all may ask is chosen about equally often.
+    counts = np.bincount(chosen.ravel(), minlength=40)[:N_ROUNDS]
+    assert counts.min() > 0.6 * counts.mean()
+
+
+CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
+
+
+def rows_of(student: int, n_askable: int, n_targets: int = 1) -> str:
+    return "".join(f"{q},{student},{q % 2},{int(q < n_targets)}\n" for q in range(n_askable + 1))
+
+
+def test_too_few_answers_to_ask(write: Write) -> None:
+    path = write("valid.csv", CSV + rows_of(8, 12) + rows_of(5, 9))
+    students = read_reference(path)
+    with pytest.raises(InputError) as caught:
+        Board(students, MASK, Rules())
+    assert str(caught.value) == (
+        f"{path}: UserId 5 (row 15) has 9 answers that may be asked with mask 'IsTarget', "
+        "expected at least 10"
+    )
+    Board(students, MASK, Rules(targets_queryable=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("QuestionId,UserId,IsCorrect\n1,2,1\n", "column 'IsTarget' is missing"),
+        (CSV + "1,2,1,0\n", "column 'IsTarget': is 0 in every row"),
+        (CSV + "1,2,1,5\n", "column 'IsTarget': row 2 is '5', expected a whole number from 0 to 1"),
+        (CSV + "1,2,1,1\n1,2,0,0\n", "row 3 repeats row 2"),
+        (CSV + "9999999,2,1,1\n" + "".join(f"1,{u},0,0\n" for u in range(20)), "file of task 4"),
+    ],
+)
+def test_faulty_files(write: Write, text: str, fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        read_reference(write("valid.csv", text))
+
+
+def test_reading_students_and_masks(write: Write) -> None:
+    path = write(
+        "masks.csv",
+        "IsTarget_1,QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue,IsTarget_0\r\n"
+        "0,4,9,1,1,3,3,1\r\n1,2,9,2,0,3,1,0\r\n0,4,7,3,0,3,4,1\r\n",
+    )
+    students = read_reference(path, n_questions=6)
+    assert students.student.tolist() == [7, 9]
+    assert students.first_row.tolist() == [4, 2]
+    none = -1
+    assert students.is_correct.tolist() == [[none] * 4 + [0, none], [none, none, 0, none, 1, none]]
+    assert students.option.tolist() == [[none] * 4 + [4, none], [none, none, 1, none, 3, none]]
+    assert {name: np.argwhere(mask).tolist() for name, mask in students.targets.items()} == {
+        "IsTarget_1": [[1, 2]],
+        "IsTarget_0": [[0, 4], [1, 4]],
+    }
+    assert read_reference(path).is_correct.shape == (2, 5)
+
+
+def test_number_of_columns(write: Write, tmp_path: Path) -> None:
+    train = write("train.csv", "QuestionId,UserId,IsCorrect\n7,1,1\n3,1,0\n")
+    assert count_questions(None, tmp_path) == 0
+    assert count_questions(train, tmp_path) == 8
+    write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
+    assert count_questions(train, tmp_path) == 12
+
+
+def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
+    """The organisers' own baseline, computed from their published arrays, scores 0.6365."""
+    folder = real_data / "eedi_tasks_3_4"
+    statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
+    path = folder / "test_data" / "test_public_task_4_more_splits.csv"
+    students = read_reference(path, count_questions(None, folder / "metadata"))
+    assert students.is_correct.shape == (615, 948)
+    assert len(students.targets) == 10
+    mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
+
+    class MostPopular(First):
+        def predict(self, data: Array, binary: Array) -> Any:
+            return np.tile(mostly_correct.to_numpy(), (len(data), 1))
+
+    scores = [play(LocalEntry(MostPopular()), students, mask).accuracy for mask in students.targets]
+    assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)

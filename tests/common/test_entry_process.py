@@ -1,0 +1,368 @@
+"""An entry in its own process: what it gets, and how every misdeed becomes a message."""
+
+import os
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.adaptive_evaluation import Setting, measure_curves, play_all
+from common.adaptive_report import Curves
+from common.adaptive_testing import Reference, Rules, make_reference
+from common.answers import Answers
+from common.entry_process import ENTRY_FILE, Limits
+from common.errors import InputError
+
+WELL_BEHAVED = """
+import numpy as np
+
+class Submission:
+    def select_questions(self, masked_data, masked_binary_data, can_query):
+        return can_query.argmax(axis=1)
+
+    def update_model(self, masked_data, masked_binary_data, can_query):
+        pass
+
+    def predict(self, masked_data, masked_binary_data):
+        return np.ones(masked_data.shape, int)
+"""
+N_STUDENTS, N_QUESTIONS = 4, 20
+Evaluate = Callable[..., str]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc and memory limits are Linux's")
+
+
+@pytest.fixture
+def students() -> Reference:
+    """Four students who answered all questions; the last three questions are targets."""
+    row, question = np.divmod(np.arange(N_STUDENTS * N_QUESTIONS, dtype=np.int32), N_QUESTIONS)
+    answers = Answers(row + 50, question, (question % 2).astype(np.int8))
+    return make_reference("students.csv", answers, {"IsTarget": question >= N_QUESTIONS - 3})
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    """An entry's folder, and a file of hidden answers."""
+    package = tmp_path / "package"
+    package.mkdir()
+    reference = tmp_path / "answers" / "valid_task_4.csv"
+    reference.parent.mkdir()
+    reference.write_text("hidden")
+    return Setting(package, reference, None, tmp_path, Rules(), Limits(60, 2 << 30))
+
+
+def with_entry(setting: Setting, change: str) -> Setting:
+    """Write an entry that differs from the well-behaved one."""
+    (setting.submission / ENTRY_FILE).write_text(WELL_BEHAVED + change)
+    return setting
+
+
+def with_method(setting: Setting, method: str, *lines: str) -> Setting:
+    """Write an entry in which one method is other."""
+    arguments = {
+        "__init__": "self",
+        "predict": "self, masked_data, masked_binary_data",
+        "select_questions": "self, masked_data, masked_binary_data, can_query",
+        "update_model": "self, masked_data, masked_binary_data, can_query",
+    }
+    body = "".join(f"        {line}\n" for line in lines)
+    change = f"\nclass Submission(Submission):\n    def {method}({arguments[method]}):\n{body}"
+    return with_entry(setting, change)
+
+
+def test_well_behaved_entry(setting: Setting, students: Reference) -> None:
+    result = play_all(with_entry(setting, ""), students)
+    assert result.accuracies.tolist() == [2 / 3]
+    assert result.games["IsTarget"].chosen.tolist() == [list(range(10))] * N_STUDENTS
+    assert result.output == ""
+    assert not result.changed
+
+
+CHEATS = {
+    "asks a target": (
+        "select_questions",
+        ["return np.full(len(can_query), 18)"],
+        r"round 1, select_questions: student 0 \(UserId 50\): chose QuestionId 18, which is a "
+        r"target \(4 such students\)",
+    ),
+    "makes a question askable": (
+        "select_questions",
+        ["can_query[:] = 1", "return can_query.argmax(axis=1)"],
+        "round 2, select_questions: .* was asked in round 1 already",
+    ),
+    "returns the wrong shape": (
+        "select_questions",
+        ["return can_query.argmax(axis=1)[:2]"],
+        r"round 1, select_questions: returned shape \(2,\), expected one column index for each",
+    ),
+    "returns text": (
+        "select_questions",
+        ["return ['a'] * len(can_query)"],
+        "round 1, select_questions: returned a list of <U1 values, expected numbers",
+    ),
+    "returns objects": (
+        "predict",
+        ["return np.ones(masked_data.shape, object)"],
+        "after round 10, predict: returned a ndarray of object values, expected numbers",
+    ),
+    "is unsure": (
+        "predict",
+        ["return np.full(masked_data.shape, 0.7)"],
+        r"predict: student 0 \(UserId 50\): predicted 0.7 for QuestionId 17 \(12 such targets\)",
+    ),
+    "predicts NaN": (
+        "predict",
+        ["return np.full(masked_data.shape, np.nan)"],
+        "predicted nan for QuestionId 17 .* expected 0 or 1",
+    ),
+    "raises": (
+        "update_model",
+        ["raise KeyError('nothing here')"],
+        r"round 1, update_model: raised KeyError: 'nothing here' \(submission_model_task_4.py, "
+        r"line 16\)",
+    ),
+    "raises at the start": (
+        "__init__",
+        ["open('model_task_4.pt')"],
+        "starting Submission: raised FileNotFoundError: .*model_task_4.pt",
+    ),
+    "exits": ("update_model", ["raise SystemExit(3)"], "ended the program with exit code 3"),
+    "exits at once": (
+        "update_model",
+        ["import os", "os._exit(3)"],
+        "round 1, update_model: its process ended with exit code 3",
+    ),
+    "reads from the keyboard": ("update_model", ["input()"], "raised EOFError"),
+    "prints forever": (
+        "select_questions",
+        ["while True: print('x' * 1000)"],
+        "round 1, select_questions: printed more than 5 MB",
+    ),
+    "imports the kit": (
+        "__init__",
+        ["import common.io"],
+        "imports common.*, the kit's shared code, which is not there in the challenge",
+    ),
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_every_misdeed_has_its_message(setting: Setting, students: Reference, cheat: str) -> None:
+    method, lines, message = CHEATS[cheat]
+    with pytest.raises(InputError, match=message) as caught:
+        play_all(with_method(setting, method, *lines), students)
+    assert str(caught.value).startswith(f"{setting.submission}: IsTarget, ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["time.sleep(1000)", "while True: pass"])
+def test_an_entry_that_never_ends(setting: Setting, students: Reference, line: str) -> None:
+    entry = with_method(setting, "predict", "import time", line)
+    limited = Setting(**{**vars(entry), "limits": Limits(3, 2 << 30)})
+    started = time.monotonic()
+    with pytest.raises(InputError, match="has not finished; expected a whole game within 3 s"):
+        play_all(limited, students)
+    assert time.monotonic() - started < 30
+
+
+@linux
+def test_an_entry_that_allocates_without_end(setting: Setting, students: Reference) -> None:
+    lines = ["blocks = []", "while True: blocks.append(np.ones(20_000_000))"]
+    entry = with_method(setting, "update_model", *lines)
+    limited = Setting(**{**vars(entry), "limits": Limits(60, 1 << 30)})
+    with pytest.raises(InputError, match=r"ran out of memory.*, expected at most 1 GiB"):
+        play_all(limited, students)
+
+
+@linux
+def test_a_crash_names_the_signal(setting: Setting, students: Reference) -> None:
+    lines = ["import os, signal", "os.kill(os.getpid(), signal.SIGSEGV)"]
+    with pytest.raises(InputError, match="update_model: its process was ended by SIGSEGV"):
+        play_all(with_method(setting, "update_model", *lines), students)
+
+
+@linux
+@pytest.mark.parametrize("name", ["cmdline", "environ"])
+def test_an_entry_that_looks_into_its_parent(
+    setting: Setting, students: Reference, name: str
+) -> None:
+    line = f"import os; open(f'/proc/{{os.getppid()}}/{name}').read()"
+    with pytest.raises(InputError, match=f"starting Submission: opened /proc/.*/{name}, which is "):
+        play_all(with_method(setting, "__init__", line), students)
+
+
+@pytest.mark.parametrize("read", ["open({!r})", "np.loadtxt({!r})", "os.open({!r}, os.O_RDONLY)"])
+def test_an_entry_that_opens_the_answers(setting: Setting, students: Reference, read: str) -> None:
+    path = str(setting.reference)
+    with pytest.raises(InputError, match=r"opened .*valid_task_4.csv, which is neither in the zip"):
+        play_all(with_method(setting, "__init__", "import os", read.format(path)), students)
+
+
+def test_no_path_tells_where_the_answers_are(
+    setting: Setting, students: Reference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFERENCE", str(setting.reference))
+    monkeypatch.chdir(setting.reference.parent)
+    lines = ["import os, sys", "print([sys.argv, sys.path, dict(os.environ), os.getcwd()])"]
+    result = play_all(with_method(setting, "__init__", *lines), students)
+    assert "'PATH'" in result.output or "'Path'" in result.output
+    assert setting.reference.name not in result.output
+    assert str(setting.reference.parent) not in result.output
+
+
+def test_what_an_entry_finds_in_its_folder(
+    setting: Setting, students: Reference, tmp_path: Path
+) -> None:
+    """Its own files and those of the challenge, which replace its own; fresh for every mask."""
+    (setting.submission / "train_task_3_4.csv").write_text("the full training file")
+    (setting.submission / "model_task_4.pt").write_text("weights")
+    (setting.metadata_dir / "subject_metadata.csv").write_text("subjects")
+    train = tmp_path / "train_task_4.csv"
+    train.write_text("the local training file")
+    lines = [
+        "from pathlib import Path",
+        "assert Path('model_task_4.pt').read_text() == 'weights'",
+        "assert Path('train_task_3_4.csv').read_text() == 'the local training file'",
+        "assert Path('subject_metadata.csv').read_text() == 'subjects'",
+        "names = [path.name for path in Path().iterdir() if path.name != '__pycache__']",
+        "assert len(names) == 4, names",
+        "Path('left_behind').write_text('')",
+        "Path('train_task_3_4.csv').write_text('')",
+        "import tempfile",
+        "with tempfile.NamedTemporaryFile() as file: open(file.name).close()",
+    ]
+    entry = with_method(setting, "__init__", *lines)
+    targets = students.targets["IsTarget"]
+    two_masks = Reference(**{**vars(students), "targets": {"a": targets, "b": targets}})
+    play_all(Setting(**{**vars(entry), "train": train}), two_masks)
+    assert train.read_text() == "the local training file"
+    assert not (setting.submission / "left_behind").exists()
+
+
+def test_a_fresh_entry_for_every_mask(setting: Setting, students: Reference) -> None:
+    """A module that counts its calls starts anew."""
+    lines = ["global calls", "calls = globals().get('calls', 0) + 1", "assert calls <= 10"]
+    targets = students.targets["IsTarget"]
+    two_masks = Reference(**{**vars(students), "targets": {"a": targets, "b": targets}})
+    result = play_all(with_method(setting, "update_model", *lines), two_masks)
+    assert len(result.games) == 2
+
+
+def test_changed_arguments_are_noted(setting: Setting, students: Reference) -> None:
+    """Published entries write into their arguments: that is allowed, and has no effect."""
+    line = "can_query[:] = 0; masked_data[:] = 7"
+    result = play_all(with_method(setting, "update_model", line), students)
+    assert result.changed == {"update_model": {"can_query", "masked_data"}}
+    assert result.accuracies.tolist() == [2 / 3]
+
+
+def test_what_an_entry_prints_is_kept(setting: Setting, students: Reference) -> None:
+    lines = ["import os", "print('to stdout')", "os.write(1, b'past Python\\n')"]
+    result = play_all(with_method(setting, "update_model", *lines), students)
+    assert "to stdout" in result.output
+    assert "past Python" in result.output
+
+
+def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Reference) -> None:
+    output = setting.submission.parent / "output.txt"
+    with pytest.raises(InputError, match=r"; what it printed stands in .*output.txt$"):
+        play_all(with_method(setting, "predict", "print('so far')", "1 / 0"), students, output)
+    text = output.read_text()
+    assert "so far" in text
+    assert "ZeroDivisionError" in text
+
+
+@linux
+def test_what_an_entry_started_ends_with_it(setting: Setting, students: Reference) -> None:
+    lines = [
+        "import subprocess, sys",
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])",
+        "print('started', child.pid)",
+    ]
+    result = play_all(with_method(setting, "__init__", *lines), students)
+    pid = int(result.output.split()[-1])
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().split()[2]
+        except FileNotFoundError:
+            return
+        if state == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} still runs")
+
+
+def test_the_curve_does_without_select_questions_or_says_why(
+    setting: Setting, students: Reference
+) -> None:
+    entry = with_entry(setting, "")
+    curves = measure_curves(entry, students, play_all(entry, students))
+    assert isinstance(curves, Curves)
+    assert np.all(curves.entry == 2 / 3)
+    assert curves.random.shape == (1, 11)
+
+    stateful = with_method(
+        setting, "select_questions", "self.state = can_query", "return can_query.argmax(axis=1)"
+    )
+    path = setting.submission / ENTRY_FILE
+    needs_state = "\n    def predict(self, data, binary):\n        return self.state * 0 + 1\n"
+    path.write_text(path.read_text() + needs_state)
+    result = play_all(stateful, students)
+    assert result.accuracies.tolist() == [2 / 3]
+    why = measure_curves(stateful, students, result)
+    assert isinstance(why, str)
+    assert "after round 0, predict: raised AttributeError" in why
+
+
+def write_zip(path: Path, **members: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/") + ".py", content)
+    return path
+
+
+def test_a_zip_plays_as_its_folder(setting: Setting, students: Reference) -> None:
+    path = write_zip(setting.reference.parent / "entry.zip", submission_model_task_4=WELL_BEHAVED)
+    zipped = Setting(**{**vars(setting), "submission": path})
+    assert play_all(zipped, students).accuracies.tolist() == [2 / 3]
+
+
+@pytest.mark.parametrize(
+    ("members", "fault"),
+    [
+        ({"folder__submission_model_task_4": ""}, r"holds a folder \(folder/submission_model"),
+        ({"model": ""}, "holds no submission_model_task_4.py, expected"),
+        ({"submission_model_task_4": "x = 1"}, "has no class Submission"),
+        (
+            {"submission_model_task_4": "class Submission:\n  pass"},
+            "has no method select_questions",
+        ),
+        ({"submission_model_task_4": "def"}, "raised SyntaxError"),
+        ({"submission_model_task_4": "import model"}, "raised ModuleNotFoundError: .*'model'"),
+    ],
+)
+def test_faulty_zips(
+    setting: Setting, students: Reference, members: dict[str, str], fault: str
+) -> None:
+    path = write_zip(setting.reference.parent / "entry.zip", **members)
+    with pytest.raises(InputError, match=fault):
+        play_all(Setting(**{**vars(setting), "submission": path}), students)
+
+
+@pytest.mark.parametrize("kind", ["cut off", "no zip", "no entry", "missing"])
+def test_submissions_that_are_none(setting: Setting, students: Reference, kind: str) -> None:
+    path = setting.reference.parent / "entry.zip"
+    if kind == "cut off":
+        write_zip(path, submission_model_task_4=WELL_BEHAVED)
+        os.truncate(path, 100)
+    elif kind == "no zip":
+        path.write_text("text")
+    elif kind == "no entry":
+        path = setting.submission
+    faults = {"no entry": f"{ENTRY_FILE}: file not found", "missing": "entry.zip: file not found"}
+    with pytest.raises(InputError, match=faults.get(kind, "is not a zip file, or is cut off")):
+        play_all(Setting(**{**vars(setting), "submission": path}), students)
