@@ -19,14 +19,16 @@ def answers(*ids: int) -> pa.Table:
 
 
 def test_answers_are_joined_by_id(write: Write) -> None:
-    # Ids beyond float32's whole numbers, a row without id, missing values, an answer not listed.
+    # Ids beyond float32's whole numbers, a row without id, missing values, an answer not listed,
+    # one listed twice.
     path = write(
         "metadata.csv",
         HEADER
         + "19834811.0,2020-01-01 00:00:00.000,75.0,3,8,\n"
         + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
         + "19834812.0,,,4,,5.0\n"
-        + "7.0,,25.0,,9,\n",
+        + "7.0,,25.0,,9,\n"
+        + "7.0,,100.0,1,1,\n",
     )
     found = read_circumstances(path, answers(7, 19834812, 8, 19834811))
     assert np.array_equal(found.confidence, [25, np.nan, np.nan, 75], equal_nan=True)
