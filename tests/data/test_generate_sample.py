@@ -1,0 +1,628 @@
+"""The simulated files: complete, in the official formats, reproducible, and like the real ones."""
+
+import csv
+import dataclasses
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common import layout, simulation
+from common.errors import InputError
+from common.subject_tree import make_subjects
+from common.templates import build_templates
+
+ROOT = Path(__file__).resolve().parents[2]
+ANSWER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue"
+MASKS = ",".join(f"IsTarget_{mask}" for mask in range(10))
+JUDGEMENTS = ",Unnamed: 0,left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS"
+HEADERS = {
+    "train_data/train_task_1_2.csv": ANSWER,
+    "train_data/train_task_3_4.csv": ANSWER,
+    "metadata/subject_metadata.csv": "\ufeffSubjectId,Name,ParentId,Level",
+    "metadata/question_metadata_task_1_2.csv": "QuestionId,SubjectId",
+    "metadata/question_metadata_task_3_4.csv": "QuestionId,SubjectId",
+    "metadata/student_metadata_task_1_2.csv": "UserId,Gender,DateOfBirth,PremiumPupil",
+    "metadata/student_metadata_task_3_4.csv": "UserId,Gender,DateOfBirth,PremiumPupil",
+    "metadata/answer_metadata_task_1_2.csv": (
+        "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId"
+    ),
+    "metadata/answer_metadata_task_3_4.csv": (
+        "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId"
+    ),
+    "test_data/test_public_answers_task_1.csv": "QuestionId,UserId,AnswerId,IsCorrect",
+    "test_data/test_private_answers_task_1.csv": "QuestionId,UserId,AnswerId,IsCorrect",
+    "test_data/test_public_answers_task_2.csv": "QuestionId,UserId,AnswerId,AnswerValue",
+    "test_data/test_private_answers_task_2.csv": "QuestionId,UserId,AnswerId,AnswerValue",
+    "test_data/quality_response_remapped_public.csv": JUDGEMENTS,
+    "test_data/quality_response_remapped_private.csv": JUDGEMENTS,
+    "test_data/test_public_task_4_more_splits.csv": f"{ANSWER},{MASKS}",
+    "test_data/test_private_task_4_more_splits.csv": f"{ANSWER},{MASKS}",
+    "test_data/test_private_task_4.csv": f"{ANSWER},IsTarget",
+    "submission_templates/submission_task_1_2.csv": ",QuestionId,UserId,AnswerId",
+    "submission_templates/submission_task_3.csv": "QuestionId,ranking",
+}
+NAMES = {
+    "1_2": [
+        "train_data/train_task_1_2.csv",
+        "test_data/test_public_answers_task_1.csv",
+        "test_data/test_private_answers_task_1.csv",
+    ],
+    "3_4": [
+        "train_data/train_task_3_4.csv",
+        "test_data/test_public_task_4_more_splits.csv",
+        "test_data/test_private_task_4_more_splits.csv",
+    ],
+}
+
+
+def load_script() -> Any:
+    spec = importlib.util.spec_from_file_location(
+        "generate_sample", ROOT / "data" / "generate_sample.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+generate_sample = load_script()
+
+
+def generate(folder: Path, size: str = "tiny", seed: int = 0) -> Path:
+    generate_sample.generate(folder, folder / layout.TEMPLATE_DIR.name, size, seed)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return generate(tmp_path_factory.mktemp("simulated") / "data")
+
+
+def read(tree: Path, name: str, **options: Any) -> Any:
+    return pd.read_csv(tree / name, encoding="utf-8-sig", **options)
+
+
+def all_answers(tree: Path, group: str) -> Any:
+    return pd.concat([read(tree, name) for name in NAMES[group]])
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_every_official_file_is_there_with_its_columns(tree: Path) -> None:
+    found = {
+        name: data.split(b"\n")[0].decode()
+        for name, data in content(tree).items()
+        if name.endswith(".csv")
+    }
+    assert found == HEADERS
+
+
+def test_same_seed_same_bytes_other_seed_other_answers(tree: Path, tmp_path: Path) -> None:
+    assert content(generate(tmp_path / "again")) == content(tree)
+    other = content(generate(tmp_path / "other", seed=1))
+    name = "train_data/train_task_1_2.csv"
+    assert other[name] != content(tree)[name]
+
+
+def test_marker_tells_simulated_from_other_files(tree: Path, tmp_path: Path) -> None:
+    marker = json.loads((tree / layout.SIMULATED_MARKER_NAME).read_text())
+    assert (marker["size"], marker["seed"]) == ("tiny", 0)
+    assert marker["bytes"] == {
+        name: (tree / name).stat().st_size
+        for name in HEADERS
+        if not name.startswith("submission_templates")
+    }
+    assert layout.is_simulated(tree)
+    changed = Path(shutil.copytree(tree, tmp_path / "changed"))
+    with (changed / "train_data" / "train_task_3_4.csv").open("a") as file:
+        file.write("0,0,99999,1,1,1\n")
+    assert not layout.is_simulated(changed)
+
+
+@pytest.mark.parametrize("group", ["1_2", "3_4"])
+def test_answers_keep_the_rules_of_the_official_files(tree: Path, group: str) -> None:
+    setting = next(g.setting for g in generate_sample.settings("tiny") if g.name == group)
+    answers = all_answers(tree, group)
+    assert len(answers) == sum(setting.answers)
+    assert not answers.duplicated(["UserId", "QuestionId"]).any()
+    # Ids count from 0 without gaps; those of answers run through all files and tell no order.
+    assert sorted(answers.AnswerId) == list(range(len(answers)))
+    assert abs(np.corrcoef(answers.AnswerId, answers.UserId)[0, 1]) < 0.05
+    assert abs(np.corrcoef(answers.AnswerId, np.arange(len(answers)))[0, 1]) < 0.05
+    assert sorted(answers.UserId.unique()) == list(range(sum(setting.students)))
+    assert sorted(answers.QuestionId.unique()) == list(range(setting.n_questions))
+    assert answers.groupby("UserId").size().min() >= 50
+    least = {"1_2": 50, "3_4": 5}[group]
+    assert answers.groupby("QuestionId").size().min() >= least
+    complete = read(tree, NAMES[group][0])
+    right = complete.AnswerValue == complete.CorrectAnswer
+    assert (complete.IsCorrect == right).all()
+    assert complete.AnswerValue.isin([1, 2, 3, 4]).all()
+
+
+def test_tasks_1_2_are_split_by_answers(tree: Path) -> None:
+    parts = [read(tree, name) for name in NAMES["1_2"]]
+    assert [len(part) for part in parts] == [12_800, 1_600, 1_600]
+    for phase in layout.PHASES:
+        first, second = (
+            read(tree, f"test_data/{layout.test_answers_name(task, phase)}") for task in (1, 2)
+        )
+        ids = ["QuestionId", "UserId", "AnswerId"]
+        assert first[ids].equals(second[ids])
+        # The two files agree about the key that the training file tells.
+        key = parts[0].groupby("QuestionId").CorrectAnswer.first()
+        right = second.AnswerValue == second.QuestionId.map(key)
+        assert (first.IsCorrect == right).all()
+
+
+def test_tasks_3_4_are_split_by_students(tree: Path) -> None:
+    students = [set(read(tree, name).UserId) for name in NAMES["3_4"]]
+    assert [len(part) for part in students] == [200, 25, 25]
+    assert not students[0] & students[1]
+    assert not students[0] & students[2]
+    assert not students[1] & students[2]
+
+
+def test_three_questions_of_tasks_3_4_have_two_keys(tree: Path) -> None:
+    keys = all_answers(tree, "3_4").groupby("QuestionId").CorrectAnswer.nunique()
+    assert keys.value_counts().to_dict() == {1: len(keys) - 3, 2: 3}
+    assert read(tree, NAMES["1_2"][0]).groupby("QuestionId").CorrectAnswer.nunique().max() == 1
+
+
+@pytest.mark.parametrize("phase", layout.PHASES)
+def test_task_4_masks_hide_a_fifth_each(tree: Path, phase: str) -> None:
+    masked = read(tree, f"test_data/{layout.test_masks_name(phase)}")
+    shares = masked[[f"IsTarget_{mask}" for mask in range(10)]].mean()
+    assert shares.between(0.14, 0.26).all()
+    assert shares.nunique() > 5
+    for mask in range(10):
+        assert (
+            masked.groupby("UserId")[f"IsTarget_{mask}"]
+            .agg(["min", "max"])
+            .eq([0, 1])
+            .all(axis=None)
+        )
+    if phase == "private":
+        single = read(tree, "test_data/test_private_task_4.csv")
+        assert single[ANSWER.split(",")].equals(masked[ANSWER.split(",")])
+        assert single.IsTarget.isin([0, 1]).all()
+
+
+@pytest.mark.parametrize("group", ["1_2", "3_4"])
+def test_answer_metadata_describe_every_answer(tree: Path, group: str) -> None:
+    metadata = read(tree, f"metadata/answer_metadata_task_{group}.csv", dtype=str)
+    assert 0 < metadata.AnswerId.isna().sum() < 0.01 * len(metadata)
+    metadata = metadata.dropna(subset="AnswerId")
+    assert metadata.AnswerId.str.fullmatch(r"\d+\.0").all()
+    answers = all_answers(tree, group)
+    metadata["AnswerId"] = metadata.AnswerId.astype(float).astype(int)
+    assert sorted(metadata.AnswerId) == sorted(answers.AnswerId)
+    assert metadata.Confidence.isna().mean() > 0.85
+    assert set(metadata.Confidence.dropna()) == {"0.0", "25.0", "50.0", "75.0", "100.0"}
+    assert 0 < metadata.SchemeOfWorkId.isna().mean() < 0.6
+    assert metadata.DateAnswered.str.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:00\.000").all()
+    date = pd.to_datetime(metadata.DateAnswered)
+    assert date.min() >= pd.Timestamp("2018-09-03" if group == "1_2" else "2020-01-06")
+    assert date.max() < pd.Timestamp("2020-06-01")
+    assert date.dt.day_of_week.max() <= 4
+    # A student answers a quiz in one go: minute after minute, in one class.
+    metadata["date"] = date
+    sittings = answers.merge(metadata, on="AnswerId").groupby(["UserId", "QuizId"])
+    minutes = sittings.date.agg(lambda times: (times.max() - times.min()).total_seconds() / 60)
+    assert ((minutes == sittings.size() - 1) | (sittings.size() == 1)).mean() > 0.9
+    assert (sittings.GroupId.nunique() == 1).mean() > 0.95
+    assert sittings.size().max() <= 2 * simulation.QUIZ_LENGTH
+
+
+@pytest.mark.parametrize("group", ["1_2", "3_4"])
+def test_student_metadata_cover_all_students_with_gaps(tree: Path, group: str) -> None:
+    students = read(tree, f"metadata/student_metadata_task_{group}.csv", dtype=str)
+    assert sorted(students.UserId.astype(int)) == list(range(len(students)))
+    assert set(students.Gender) >= {"0", "1", "2"}
+    assert set(students.Gender) <= {"0", "1", "2", "3"}
+    assert set(students.PremiumPupil.dropna()) == {"0.0", "1.0"}
+    births = students.DateOfBirth.dropna()
+    assert births.str.fullmatch(r"\d{4}-\d\d-01 00:00:00\.000").all()
+    assert 0.15 < students.DateOfBirth.isna().mean() < 0.7
+    assert students.PremiumPupil.isna().mean() > students.DateOfBirth.isna().mean()
+
+
+def test_subjects_are_a_tree_and_questions_hang_in_it(tree: Path) -> None:
+    subjects = read(tree, "metadata/subject_metadata.csv", keep_default_na=False)
+    assert len(subjects) == 388
+    assert subjects.SubjectId.is_monotonic_increasing
+    assert subjects.SubjectId.is_unique
+    assert subjects.Name.is_unique
+    level = dict(zip(subjects.SubjectId, subjects.Level, strict=True))
+    parent = dict(zip(subjects.SubjectId, subjects.ParentId, strict=True))
+    for subject, above in parent.items():
+        assert level[subject] == (0 if above == "NULL" else level[int(above)] + 1)
+    for group, setting in (("1_2", 100), ("3_4", 80)):
+        with (tree / f"metadata/question_metadata_task_{group}.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert sorted(int(row["QuestionId"]) for row in rows) == list(range(setting))
+        for row in rows:
+            own = json.loads(row["SubjectId"])
+            assert own == sorted(set(own))
+            assert {level[subject] for subject in own} == {0, 1, 2, 3}
+            assert all(parent[subject] == "NULL" or int(parent[subject]) in own for subject in own)
+        lists = [row["SubjectId"] for row in rows]
+        assert len(set(lists)) > 10
+
+
+def test_judgements_look_like_the_official_ones(tree: Path) -> None:
+    text = {
+        phase: read(tree, f"test_data/{layout.expert_judgements_name(phase)}", dtype=str)
+        for phase in layout.PHASES
+    }
+    both = pd.concat(text.values())
+    assert [len(part) for part in text.values()] == [25, 25]
+    assert sorted(both["Unnamed: 0"].astype(int)) == list(range(50))
+    assert (both.left != both.right).all()
+    assert set(both.T1_ALR) | set(both.T5_NS) == {"1", "2"}
+    # One column is written with decimals, for it has gaps; they are all in the private file.
+    assert set(both.T4_MQ.dropna()) == {"1.0", "2.0"}
+    assert text["public"].notna().all(axis=None)
+    assert text["private"].T4_MQ.isna().sum() == 2
+
+
+def test_experts_agree_with_each_other_and_with_the_answers(
+    tmp_path: Path, school: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many pairs: experts are noisy, yet they judge the same thing, which answers show."""
+    monkeypatch.setattr(generate_sample, "N_PAIRS", 2000)
+    generate_sample.write_judgements(np.random.default_rng(0), tmp_path, school)
+    judged = pd.concat(
+        [pd.read_csv(tmp_path / layout.expert_judgements_name(phase)) for phase in layout.PHASES]
+    )
+    counts = np.zeros((len(school.question_id), 4))
+    np.add.at(counts, (school.incidence.question, school.choices.option), 1)
+    share = (counts + 0.5) / (counts + 0.5).sum(axis=1, keepdims=True)
+    entropy = np.empty(len(share))
+    entropy[school.question_id] = -(share * np.log(share)).sum(axis=1)
+    says = judged[list(generate_sample.EXPERT_NAMES)] == 2
+    with_entropy = says.eq(entropy[judged.right] > entropy[judged.left], axis=0).mean()
+    # Real experts, 25 public pairs: 0.52 to 0.64 with the entropy, 0.60 to 0.76 with each other.
+    assert with_entropy.between(0.54, 0.70).all()
+    for k, first in enumerate(says):
+        for second in list(says)[k + 1 :]:
+            assert 0.6 < (says[first] == says[second]).mean() < 0.82
+
+
+def test_templates_hold_the_pairs_of_both_phases_and_all_questions(tree: Path) -> None:
+    pairs = read(tree, "submission_templates/submission_task_1_2.csv")
+    wanted = pd.concat([read(tree, name) for name in NAMES["1_2"][1:]]).sort_values("AnswerId")
+    assert pairs.iloc[:, 0].tolist() == list(range(len(pairs)))
+    ids = ["QuestionId", "UserId", "AnswerId"]
+    assert pairs[ids].to_numpy().tolist() == wanted[ids].to_numpy().tolist()
+    text = (tree / "submission_templates/submission_task_3.csv").read_text()
+    assert text == "QuestionId,ranking\n" + "".join(f"{question},\n" for question in range(80))
+
+
+def test_templates_from_an_incomplete_folder_name_the_missing_file(
+    tree: Path, tmp_path: Path
+) -> None:
+    partial = Path(shutil.copytree(tree, tmp_path / "data"))
+    (partial / "test_data" / "test_private_answers_task_1.csv").unlink()
+    with pytest.raises(InputError, match=r"test_private_answers_task_1\.csv"):
+        build_templates(partial, tmp_path / "templates")
+    assert not (tmp_path / "templates").exists()
+
+
+def test_real_files_are_never_overwritten(
+    fails: Callable[..., str], tree: Path, tmp_path: Path
+) -> None:
+    real = tmp_path / "data" / "metadata" / "subject_metadata.csv"
+    real.parent.mkdir(parents=True)
+    real.write_text("SubjectId,Name,ParentId,Level\n3,Maths,NULL,0\n")
+    arguments = ["data/generate_sample.py", "--size", "tiny", "--output_dir", tmp_path / "data"]
+    message = fails(arguments)
+    assert str(real) in message
+    assert "--output_dir" in message
+    assert content(tmp_path / "data").keys() == {"metadata/subject_metadata.csv"}
+    # The same if a real file has taken the place of a simulated one.
+    mixed = Path(shutil.copytree(tree, tmp_path / "mixed"))
+    (mixed / "train_data" / "train_task_1_2.csv").write_text(f"{ANSWER}\n1,2,3,1,4,4\n")
+    before = content(mixed)
+    fails([*arguments[:-1], mixed])
+    assert content(mixed) == before
+
+
+def test_simulated_files_are_replaced(run: Callable[..., Any], tree: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(tree, tmp_path / "data"))
+    done = run(
+        ["data/generate_sample.py", "--size", "tiny", "--seed", 5, "--output_dir", data],
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((data / layout.SIMULATED_MARKER_NAME).read_text())["seed"] == 5
+    assert layout.is_simulated(data)
+    assert content(data).keys() == content(tree).keys()
+
+
+def test_a_failed_run_leaves_the_previous_files_whole(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = Path(shutil.copytree(tree, tmp_path / "data"))
+
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(generate_sample, "write_judgements", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        generate(data, seed=7)
+    assert content(data) == content(tree)
+
+
+def test_full_size_has_the_official_counts() -> None:
+    first, second = (group.setting for group in generate_sample.settings("full"))
+    assert (first.n_questions, first.students) == (27_613, (118_971,))
+    assert sum(first.answers) * 4 // 5 == 15_867_850
+    assert first.min_answers == first.min_answers_per_question == second.min_answers == 50
+    assert (second.n_questions, second.students) == (948, (4_918, 615, 615))
+    assert second.answers[:2] == (1_382_727, 74_891)
+
+
+# How the parts of the simulation behave.
+
+
+@given(
+    n=st.integers(1, 200),
+    low=st.integers(0, 60),
+    width=st.integers(0, 300),
+    fill=st.floats(0, 1),
+    seed=st.integers(0, 10),
+)
+@settings(max_examples=60, deadline=None)
+def test_counts_keep_bounds_and_sum(n: int, low: int, width: int, fill: float, seed: int) -> None:
+    total = n * low + int(fill * n * width)
+    counts = simulation.draw_counts(
+        np.random.default_rng(seed), n, total, (0, 1, 3, 10), low, low + width
+    )
+    assert counts.sum() == total
+    assert len(counts) == n
+    assert counts.min() >= low
+    assert counts.max() <= low + width
+
+
+@given(
+    n_students=st.integers(60, 120),
+    n_questions=st.integers(40, 80),
+    mean=st.integers(20, 34),
+    least=st.integers(0, 20),
+    seed=st.integers(0, 100),
+)
+@settings(max_examples=25, deadline=None)
+def test_incidence_is_exact_and_without_repetition(
+    n_students: int, n_questions: int, mean: int, least: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    base = generate_sample.settings("tiny")[0].setting
+    n_quizzes = n_questions // 4
+    setting = dataclasses.replace(
+        base,
+        n_questions=n_questions,
+        n_quizzes=n_quizzes,
+        n_cohorts=4,
+        min_answers_per_question=least,
+    )
+    targets = simulation.draw_counts(
+        rng, n_students, n_students * mean, (0, 1, 5), 1, n_questions - 1
+    )
+    topic = np.sort(rng.integers(0, 6, n_questions)).astype(np.int32)
+    quizzes = simulation.draw_quizzes(rng, topic, n_quizzes)
+    assert set(quizzes.ravel()) == set(range(n_questions))
+    assert all(len(set(quiz)) == simulation.QUIZ_LENGTH for quiz in quizzes.tolist())
+    incidence = simulation.draw_incidence(rng, setting, targets, quizzes, rng.random(n_quizzes))
+    assert (np.bincount(incidence.student, minlength=n_students) == targets).all()
+    pairs = incidence.student.astype(np.int64) * n_questions + incidence.question
+    assert len(np.unique(pairs)) == len(pairs)
+    assert np.bincount(incidence.question, minlength=n_questions).min() >= least
+    # Every question belongs to the quiz in which it is answered.
+    quiz = incidence.sittings.quiz[incidence.sitting]
+    assert (quizzes[quiz] == incidence.question[:, None]).any(axis=1).all()
+
+
+def test_best_expected_accuracy_is_that_of_the_true_probabilities() -> None:
+    """Half know the answer, the others guess: 0.5 + 0.5 / 4 choose the key."""
+    n = 40_000
+    zeros = np.zeros(n, np.int32)
+    incidence = simulation.Incidence(
+        simulation.Sittings(zeros[:1], zeros[:1], zeros[:1], zeros[:1], zeros[:1] > 0),
+        sitting=zeros,
+        question=zeros,
+        slot=zeros.astype(np.int8),
+    )
+    flat = np.zeros((1, 4), np.float32)
+    questions = simulation.Questions(
+        topic=zeros[:1],
+        discrimination=np.zeros(1, np.float32),
+        easiness=np.zeros(1, np.float32),
+        key=np.array([2], np.int8),
+        attraction=flat,
+        attraction_slope=flat,
+    )
+    ability = np.zeros((1, 1), np.float32)
+    choices = simulation.draw_choices(np.random.default_rng(0), incidence, questions, ability)
+    assert choices.limit_is_correct == pytest.approx(0.625, abs=1e-6)
+    assert choices.limit_option == pytest.approx(0.625, abs=1e-6)
+    shares = np.bincount(choices.option, minlength=4) / n
+    assert shares == pytest.approx([0.125, 0.125, 0.625, 0.125], abs=0.01)
+
+
+# The simulation beside the real files. Figures of the real files stand here as constants; where
+# the files are at hand, `test_constants_are_those_of_the_real_files` computes them again.
+
+# Tasks 3/4, all 1,382,727 training answers: published statistics per question.
+SHARE_CORRECT = 0.5373
+QUESTION_COUNT_DECILES = (81, 1684, 2647)  # 10, 50, 90 % of questions
+QUESTION_RATE_DECILES = (0.306, 0.495, 0.725)
+# Students and options: 861 students whose answers are released in full.
+STUDENT_RATE_DECILES = (0.32, 0.54, 0.80)
+OPTION_SHARES = (0.241, 0.274, 0.279, 0.206)
+WRONG_SHARES = (0.486, 0.304, 0.210)  # of the wrong answers, by attraction; ≥ 100 answers
+# Right or wrong, a fifth of the answers of 1,785 students held out.
+MAJORITY_ACCURACY, RASCH_ACCURACY = 0.627, 0.705
+DECILES = (0.1, 0.5, 0.9)
+
+
+@pytest.fixture(scope="module")
+def school() -> Any:
+    """Tasks 3/4 at the official size."""
+    group = generate_sample.settings("full")[1]
+    return generate_sample.simulate(np.random.default_rng(0), group, make_subjects())[0]
+
+
+def wrong_shares(question: Any, option: Any, key: Any) -> Any:
+    """Mean shares of the three wrong options among wrong answers, most attractive first."""
+    wrong = option != key
+    counts = np.zeros((int(question.max()) + 1, 4))
+    np.add.at(counts, (question[wrong], option[wrong]), 1)
+    counts = counts[np.bincount(question, minlength=len(counts)) >= 100]
+    return np.sort(counts / counts.sum(axis=1, keepdims=True), axis=1)[:, :0:-1].mean(axis=0)
+
+
+def rates(who: Any, is_correct: Any) -> Any:
+    n = np.bincount(who)
+    return (np.bincount(who, is_correct) / np.maximum(n, 1))[n > 0]
+
+
+def test_marginals_of_tasks_3_4_are_like_the_real_ones(school: Any) -> None:
+    student = school.incidence.student
+    train = school.part_of_student[student] == 0
+    question, option = school.incidence.question[train], school.choices.option[train]
+    is_correct = option == school.key[train]
+    assert is_correct.mean() == pytest.approx(SHARE_CORRECT, abs=0.03)
+    counts = np.quantile(np.bincount(question), DECILES)
+    assert np.log(counts) == pytest.approx(np.log(QUESTION_COUNT_DECILES), abs=0.8)
+    assert counts[1:] == pytest.approx(QUESTION_COUNT_DECILES[1:], rel=0.25)
+    assert np.quantile(rates(question, is_correct), DECILES) == pytest.approx(
+        QUESTION_RATE_DECILES, abs=0.06
+    )
+    assert np.quantile(rates(student[train], is_correct), DECILES) == pytest.approx(
+        STUDENT_RATE_DECILES, abs=0.05
+    )
+    assert np.bincount(option) / len(option) == pytest.approx(OPTION_SHARES, abs=0.03)
+    assert wrong_shares(question, option, school.questions.key[question]) == pytest.approx(
+        WRONG_SHARES, abs=0.05
+    )
+
+
+def test_activity_in_tasks_3_4_is_like_the_real_one(school: Any) -> None:
+    counts = np.bincount(school.incidence.student)
+    public = np.quantile(counts[school.part_of_student == 1], DECILES)
+    assert public == pytest.approx([57, 101, 225], rel=0.15)
+    train = np.quantile(counts[school.part_of_student == 0], DECILES)
+    assert train == pytest.approx([70, 262, 553], rel=0.2)
+
+
+def rasch_accuracy(student: Any, question: Any, is_correct: Any) -> tuple[float, float]:
+    """Accuracy on a fifth of the answers: of each question's majority, and of a Rasch model."""
+    _, student = np.unique(student, return_inverse=True)
+    held_out = np.random.default_rng(0).random(len(student)) < 0.2
+    s, q, y = student[~held_out], question[~held_out], is_correct[~held_out].astype(float)
+    ability, easiness = np.zeros(student.max() + 1), np.zeros(question.max() + 1)
+    for _ in range(12):
+        # Newton steps for one side after the other, with normal priors of variance 2.
+        for values, index in ((easiness, q), (ability, s)):
+            p = 1 / (1 + np.exp(-ability[s] - easiness[q]))
+            slope = np.bincount(index, y - p, minlength=len(values)) - values / 2
+            values += slope / (np.bincount(index, p * (1 - p), minlength=len(values)) + 0.5)
+    s, q, y = student[held_out], question[held_out], is_correct[held_out]
+    n = np.bincount(question[~held_out], minlength=len(easiness))
+    majority = np.bincount(question[~held_out], is_correct[~held_out], len(easiness)) > n / 2
+    return (majority[q] == y).mean(), ((ability[s] + easiness[q] > 0) == y).mean()
+
+
+def test_models_score_on_simulated_as_on_real_answers(school: Any) -> None:
+    picked = (np.random.default_rng(0).random(6148) < 0.3)[school.incidence.student]
+    majority, rasch = rasch_accuracy(
+        school.incidence.student[picked],
+        school.incidence.question[picked],
+        (school.choices.option == school.key)[picked],
+    )
+    assert majority == pytest.approx(MAJORITY_ACCURACY, abs=0.02)
+    assert rasch == pytest.approx(RASCH_ACCURACY, abs=0.015)
+    assert rasch + 0.01 < school.choices.limit_is_correct < 0.76
+
+
+def test_tasks_1_2_have_their_share_correct_and_heavy_tails() -> None:
+    group = generate_sample.settings("small")[0]
+    school = generate_sample.simulate(np.random.default_rng(0), group, make_subjects())[0]
+    is_correct = school.choices.option == school.key
+    assert is_correct.mean() == pytest.approx(0.64, abs=0.03)
+    # Real students of tasks 1/2, a sample: options 0.249, 0.257, 0.269, 0.225.
+    shares = np.bincount(school.choices.option) / len(is_correct)
+    assert shares == pytest.approx([0.249, 0.257, 0.269, 0.225], abs=0.03)
+    for counts in (np.bincount(school.incidence.student), np.bincount(school.incidence.question)):
+        assert np.quantile(counts, 0.98) > 2.5 * np.median(counts)
+
+
+def test_confidence_tells_something_about_the_answer() -> None:
+    """Real students of tasks 1/2 are right in 0.28 of cases at 0, and in 0.75 at 100."""
+    group = generate_sample.settings("small")[0]
+    school = generate_sample.simulate(np.random.default_rng(1), group, make_subjects())[0]
+    is_correct = school.choices.option == school.key
+    confidence = school.choices.confidence
+    by_level = [is_correct[confidence == level].mean() for level in (0, 25, 50, 75, 100)]
+    assert by_level == sorted(by_level)
+    assert by_level[0] < 0.4
+    assert by_level[-1] > 0.7
+    assert (confidence != simulation.EMPTY).mean() == pytest.approx(0.064, abs=0.02)
+
+
+def test_constants_are_those_of_the_real_files(real_data: Path) -> None:
+    folder = real_data / "eedi_tasks_3_4"
+    statistics = pd.read_csv(folder / "train_task_3_4_question_stats.csv")
+    assert statistics.NumCorrect.sum() / statistics.NumAnswers.sum() == pytest.approx(
+        SHARE_CORRECT, abs=0.0001
+    )
+    assert statistics.NumAnswers.quantile(DECILES).tolist() == pytest.approx(
+        QUESTION_COUNT_DECILES, abs=0.5
+    )
+    assert statistics.CorrectRate.quantile(DECILES).tolist() == pytest.approx(
+        QUESTION_RATE_DECILES, abs=0.001
+    )
+    columns = ["QuestionId", "UserId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
+    complete = pd.concat(
+        [
+            pd.read_csv(folder / name, usecols=columns)
+            for name in (
+                "train_data/train_task_3_4.csv",
+                "test_data/test_public_task_4_more_splits.csv",
+            )
+        ]
+    )
+    per_student = complete.groupby("UserId").IsCorrect.mean()
+    assert per_student.quantile(DECILES).tolist() == pytest.approx(STUDENT_RATE_DECILES, abs=0.01)
+    shares = complete.AnswerValue.value_counts(normalize=True).sort_index()
+    assert shares.tolist() == pytest.approx(OPTION_SHARES, abs=0.001)
+    assert wrong_shares(
+        complete.QuestionId.to_numpy(),
+        complete.AnswerValue.to_numpy() - 1,
+        complete.CorrectAnswer.to_numpy() - 1,
+    ) == pytest.approx(WRONG_SHARES, abs=0.005)
+    more = pd.read_csv(folder / "train_data" / "train_task_3_4_right_wrong_only.csv")
+    pooled = pd.concat([complete, more])
+    majority, rasch = rasch_accuracy(
+        pooled.UserId.to_numpy(), pooled.QuestionId.to_numpy(), pooled.IsCorrect.to_numpy()
+    )
+    assert (majority, rasch) == pytest.approx((MAJORITY_ACCURACY, RASCH_ACCURACY), abs=0.003)
