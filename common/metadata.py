@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from common import io, schema
 from common.errors import InputError
@@ -53,20 +54,20 @@ def read_circumstances(path: Path, answers: pa.Table) -> Circumstances:
     """
     if "AnswerId" not in answers.column_names:
         raise InputError(f"{path}: needs the column 'AnswerId' in the training answers too")
-    answer_id = answers["AnswerId"].to_numpy()
     data = io.read_columns(
         path, [schema.ANSWER_ID_OR_EMPTY, schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID]
     )
-    rows = np.flatnonzero(~np.isnan(data["AnswerId"]))
-    described, first = np.unique(data["AnswerId"][rows].astype(np.int64), return_index=True)
-    place = np.minimum(np.searchsorted(described, answer_id), max(len(described) - 1, 0))
-    found = described[place] == answer_id if len(described) else np.zeros(len(answer_id), bool)
+    described = np.nan_to_num(data["AnswerId"], nan=-1).astype(np.int64)
+    place = pc.index_in(
+        answers["AnswerId"].cast(pa.int64()).combine_chunks(), value_set=pa.array(described)
+    )
+    found = place.is_valid().to_numpy(zero_copy_only=False)
     if not found.any():
         raise InputError(
-            f"{path}: column 'AnswerId': holds none of the {len(answer_id):,} training answers; "
+            f"{path}: column 'AnswerId': holds none of the {len(found):,} training answers; "
             "the two files belong to different data"
         )
-    rows = rows[first[place]]
+    rows = place.fill_null(0).to_numpy()
 
     def column(name: str) -> npt.NDArray[np.float32]:
         return np.where(found, data[name][rows], np.float32(np.nan))

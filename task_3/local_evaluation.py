@@ -98,7 +98,7 @@ def main() -> None:
         reference=reference_path,
         phase=options.phase,
         parts={
-            **{row.name: row.share for row in figures.experts},
+            **{row.name: row.share for row in figures.experts if row.n_judged},
             "random rankings, mean": floor_mean,
             "random rankings, 95th percentile": floor_high,
         },

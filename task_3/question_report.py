@@ -27,6 +27,7 @@ QUARTERS = ("1st", "2nd", "3rd", "4th")
 FEW_ANSWERS = 40
 
 STYLE = """
+h1 { margin-bottom: 1.2rem; } a { color: rgb(var(--accent)); }
 .key { font-size: .875rem; opacity: .8; margin: .6rem 0 1.4rem; } caption { font-size: .875rem; }
 .features td, .features th, .ranked td, .ranked th { white-space: nowrap; padding-inline: .6rem; }
 .features td:last-child, .features th:last-child { text-align: left; white-space: normal; }
@@ -35,7 +36,6 @@ STYLE = """
 .shares { display: flex; height: 1.1rem; border-radius: 3px; overflow: hidden; gap: 2px; }
 .shares span { background: currentColor; opacity: .25; }
 .shares .good { background: rgb(var(--accent)); opacity: 1; }
-a { color: rgb(var(--accent)); }
 """
 
 
@@ -126,9 +126,8 @@ def main() -> None:
     pages = {}
     wanted = options.question
     if not wanted:
-        order = np.argsort(ranking)
-        ends = np.unique(np.r_[order[:N_SHOWN], order[-N_SHOWN:]])
-        wanted = question[ends].tolist()
+        best, worst = ends_of_ranking(report)
+        wanted = data.question_id[np.r_[best, worst]].tolist()
         pages["ranking.html"] = ranking_page(report, source.name)
     for number in wanted:
         pages[f"question_{number}.html"] = question_page(report, number)
@@ -258,12 +257,22 @@ def features_section(report: Report, row: int) -> str:
 # ---- The page of a ranking ---------------------------------------------------------------------
 
 
+def ends_of_ranking(report: Report) -> tuple[io.IntArray, io.IntArray]:
+    """Give the rows of the best and of the worst questions that have answers, by rank."""
+    has_answers = np.bincount(report.data.question, minlength=report.data.n_questions) > 0
+    rows = np.flatnonzero((report.rank > 0) & has_answers)
+    rows = rows[np.argsort(report.rank[rows])]
+    return rows[:N_SHOWN], rows[N_SHOWN:][-N_SHOWN:]
+
+
 def ranking_page(report: Report, name: str) -> str:
     """Give the page of a ranking's best and worst questions."""
-    ranked = np.flatnonzero(report.rank)
-    ranked = ranked[np.argsort(report.rank[ranked])]
-    best, worst = ranked[:N_SHOWN], ranked[max(len(ranked) - N_SHOWN, N_SHOWN) :]
-    facts = [("Ranking", name), ("Questions", f"{len(ranked):,}")]
+    best, worst = ends_of_ranking(report)
+    n_ranked = int((report.rank > 0).sum())
+    n_answered = len(np.intersect1d(np.flatnonzero(report.rank), report.data.question))
+    facts = [("Ranking", name), ("Questions", f"{n_ranked:,}")]
+    if n_answered < n_ranked:
+        facts.append(("Without answers, not shown", f"{n_ranked - n_answered:,}"))
     body = (
         score_files.simulated_note(report.simulated)
         + score_files.table([], facts, css_class="facts")

@@ -2,7 +2,7 @@
 
 A clear question leaves nobody in doubt what is asked. The University of Sydney's ranking of 2020
 was the mean confidence alone. Questions with few told confidences are drawn towards the mean of all
-questions; one without any comes last.
+questions; one without any comes last. Never scored on real answers here: see README.md.
 
 Run:     python task_3/sample_model_confidence.py
          python task_3/local_evaluation.py --phase public

@@ -1,8 +1,9 @@
 """Task 3: rank the questions by several features, and rank them again by the mean of their ranks.
 
-The recipe of the team that led the official ranking of 2020, with the features that answers alone
-give: how evenly the options are chosen, how evenly right and wrong fall, and how often students
-answer against their own habit. Equal weights; nothing is tuned on the experts' judgements.
+The winning recipe of 2020, with features that answers alone give: how evenly the options are
+chosen, how evenly right and wrong fall, and how often students answer against their own habit.
+Equal weights; nothing is tuned on the experts' judgements. Agrees with five real experts on 0.65 of
+25 pairs on average and with the best of them on 0.80; README.md says what that means.
 
 Run:     python task_3/sample_model_rank_average.py [--features point_biserial option_entropy]
          python task_3/local_evaluation.py --phase public

@@ -4,14 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score
 from sklearn.metrics import confusion_matrix as sklearn_confusion_matrix
 
 from common.metrics import (
     accuracy,
+    binomial_interval,
+    bootstrap_agreement,
     confusion_matrix,
     expert_agreement,
+    expert_concordance,
     normalise_rows,
+    pair_agreement,
     random_best_agreement,
 )
 
@@ -76,3 +81,42 @@ def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> No
     # Five independent coins of 25 throws: the mean of the best is 0.5 + 1.16 deviations of 0.1.
     assert best.mean() == pytest.approx(0.5 + 1.163 * 0.1, abs=0.01)
     assert np.array_equal(best, random_best_agreement(left, right, five_experts))
+
+
+@given(st.integers(0, 40), st.integers(1, 40), st.sampled_from([0.5, 0.9, 0.95]))
+def test_binomial_interval_as_scipy(successes: int, n: int, level: float) -> None:
+    successes = min(successes, n)
+    expected = binomtest(successes, n).proportion_ci(level, method="exact")
+    interval = binomial_interval(successes, n, level)
+    assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_binomial_interval_of_nothing() -> None:
+    assert binomial_interval(0, 0) == (0, 1)
+
+
+def test_agreement_of_every_pair() -> None:
+    judgements = np.array([[1, 2, np.nan], [2, 2, 1]])
+    agrees = pair_agreement(np.array([1, 1, 1]), np.array([2, 2, 2]), judgements)
+    assert np.array_equal(agrees, [[1, 0, np.nan], [0, 0, 1]], equal_nan=True)
+
+
+def test_experts_among_themselves() -> None:
+    judgements = np.array([[1, 1, 2, np.nan], [1, 2, 2, 1], [np.nan, np.nan, np.nan, 2]])
+    concordance, n_judged = expert_concordance(judgements)
+    nan = np.nan
+    expected = [[nan, 2 / 3, nan], [2 / 3, nan, 0], [nan, 0, nan]]
+    assert np.array_equal(concordance, expected, equal_nan=True)
+    assert n_judged.tolist() == [[3, 3, 0], [3, 4, 1], [0, 1, 1]]
+
+
+def test_bootstrap_spreads_as_the_binomial() -> None:
+    agrees = np.stack([np.arange(25) < 15, np.arange(25) < 20]).astype(float)
+    agrees[1, 20:] = np.nan
+    drawn = bootstrap_agreement(agrees)
+    assert drawn.shape == (10_000, 2)
+    assert drawn[:, 0].mean() == pytest.approx(0.6, abs=0.005)
+    assert drawn[:, 0].std() == pytest.approx(np.sqrt(0.6 * 0.4 / 25), rel=0.03)
+    # The second expert agrees wherever there is a judgement at all.
+    assert (drawn[:, 1] == 1).all()
+    assert np.array_equal(drawn, bootstrap_agreement(agrees))

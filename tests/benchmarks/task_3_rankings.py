@@ -1,0 +1,56 @@
+"""How long the sample models of task 3 take on data of official size.
+
+    python data/generate_sample.py --size full --output_dir FOLDER
+    python tests/benchmarks/task_3_rankings.py --data_dir FOLDER
+
+Prints wall and processor seconds and peak memory of every script, reading and writing included, and
+of the rank average over all features. Linux and macOS only.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import cli, layout
+from common.question_features import FEATURES
+
+
+def main() -> None:
+    """Run every sample model once and print a table."""
+    p = cli.parser(__doc__)
+    p.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
+    data_dir = p.parse_args().data_dir
+    template_dir = (
+        layout.TEMPLATE_DIR if data_dir == layout.DATA_DIR else data_dir / layout.TEMPLATE_DIR.name
+    )
+    scripts = sorted((layout.ROOT / "task_3").glob("sample_model_*.py"))
+    runs = [(script.stem.removeprefix("sample_model_"), [str(script)]) for script in scripts]
+    average = layout.ROOT / "task_3/sample_model_rank_average.py"
+    runs.append(("rank_average, all features", [str(average), "--features", *FEATURES]))
+    print("| model | seconds | processor seconds | peak MB |\n|---|---|---|---|")
+    for name, command in runs:
+        flags = ["--submission_template_dir", str(template_dir)]
+        if name != "random":
+            flags += ["--input_dir", str(data_dir / layout.TRAIN_DIR.name)]
+        if name.startswith(("rank_average", "confidence")):
+            flags += ["--metadata_dir", str(data_dir / layout.METADATA_DIR.name)]
+        with tempfile.TemporaryDirectory() as output_dir:
+            flags += ["--output_dir", output_dir]
+            started = time.perf_counter()
+            process = subprocess.Popen(
+                [sys.executable, *command, *flags], stdout=subprocess.DEVNULL
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.perf_counter() - started
+        if status:
+            sys.exit(f"{name} failed")
+        # Linux counts in kilobytes, macOS in bytes.
+        peak = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+        print(f"| {name} | {seconds:.1f} | {usage.ru_utime + usage.ru_stime:.1f} | {peak:.0f} |")
+
+
+if __name__ == "__main__":
+    cli.run(main)
