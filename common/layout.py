@@ -111,7 +111,7 @@ def where_to_get(path: Path) -> str:
         return "`python -m common.templates` builds it from the files in data/"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR):
         return (
-            "`python data/generate_sample.py` simulates it; "
-            "data/README.md says where the official files are"
+            "`python data/download.py` fetches the official file, "
+            "`python data/generate_sample.py` simulates one"
         )
     return ""
