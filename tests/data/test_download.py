@@ -633,7 +633,7 @@ def test_killed_before_every_touch_of_the_disk_the_bytes_are_right(
 ) -> None:
     folder = tmp_path / "data"
     n_kills = 0
-    for number in (*range(1, 12), *range(12, 200, 3)):
+    for number in (*range(1, 12), *range(12, 200, 2)):
         driver.start(die_at=number)
         code = driver.wait()
         check_nothing_wrong(folder, original)
