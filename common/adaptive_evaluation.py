@@ -117,6 +117,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
+        rules=_rules(setting.rules),
         parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
         seconds=seconds,
         body=describe_games(reference, result.games, curves, setting.metadata_dir),

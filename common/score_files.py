@@ -46,6 +46,7 @@ def write_scores(
     phase: str,
     parts: Mapping[str, float],
     seconds: float | None = None,
+    rules: str = "",
     body: str = "",
     style: str = "",
 ) -> list[Path]:
@@ -69,7 +70,7 @@ def write_scores(
         Whether the answers are simulated; the page then says so.
     submission, reference
         What was scored, and the file with the true answers.
-    phase, parts, seconds
+    phase, parts, seconds, rules
         For the record, as in `common.results.Result`.
     body
         Further HTML, such as `confusion_table`.
@@ -109,6 +110,7 @@ def write_scores(
         parts=parts,
         simulated=simulated,
         seconds=seconds,
+        rules=rules,
     )
     return [text_path, page_path]
 
