@@ -24,7 +24,7 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
          vertical-align: top; }
-th { font-weight: 600; }
+th { font-weight: 600; } th:first-child, td:first-child { padding-left: 0; }
 th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
 .facts td { overflow-wrap: anywhere; } .cell small { display: block; opacity: .75; }
 caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
