@@ -13,12 +13,15 @@ from tqdm import tqdm
 from common import adaptive_testing, charts, cli, io, layout, schema, score_files
 from common.adaptive_report import Curves, describe_games
 from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
+from common.answers import read_answers
 from common.entry_process import EntryProcess, Limits, read_entry_file
 from common.errors import InputError
 from common.results import LOCAL
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
+# The proof that an entry runs plays with so many students, the first ones of the training file.
+N_PROOF_STUDENTS = 30
 OUTPUT_NAME = "entry_output_task_4.txt"
 
 
@@ -117,6 +120,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
+        rules=_rules(setting.rules),
         parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
         seconds=seconds,
         style=charts.STYLE,
@@ -312,6 +316,42 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             for method, names in process.changed.items():
                 changed.setdefault(method, set()).update(names)
     return Result(games, "".join(outputs), changed, memory_limited)
+
+
+def prove(submission: Path, paths: cli.TrainingPaths) -> None:
+    """Play the ten rounds with a zip or folder and some training students.
+
+    Parameters
+    ----------
+    submission
+        Zip or folder.
+    paths
+        Where the training file and the metadata are.
+
+    Raises
+    ------
+    InputError
+        If the entry fails or breaks a rule.
+    """
+    answers = read_answers(paths.train)
+    students, n_answers = np.unique(answers.student, return_counts=True)
+    # A fifth of the answers become targets, the others must suffice for the rounds.
+    enough = students[n_answers >= 2 * adaptive_testing.N_ROUNDS]
+    if not len(enough):
+        raise InputError(
+            f"{paths.train}: no student has {2 * adaptive_testing.N_ROUNDS} answers, "
+            "expected some for the proof"
+        )
+    order = np.argsort(answers.student, kind="stable")
+    answers = answers.take(order[np.isin(answers.student[order], enough[:N_PROOF_STUDENTS])])
+    reference = adaptive_testing.make_reference(
+        str(paths.train),
+        answers,
+        {"proof": np.arange(len(answers)) % 5 == 0},
+        adaptive_testing.count_questions(paths.train, paths.metadata_dir),
+    )
+    setting = Setting(submission, paths.train, paths.train, paths.metadata_dir, Rules(), Limits())
+    play_all(setting, reference)
 
 
 def measure_curves(setting: Setting, reference: Reference, result: Result) -> Curves | str:

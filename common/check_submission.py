@@ -3,24 +3,30 @@
     python -m common.check_submission submissions/submission_task_1.zip
     python -m common.check_submission my_answers.csv --task 2
 
+    python -m common.check_submission submissions/submission_task_4.zip
+
 FILE is the CSV or zip of task 1, 2 or 3, or the zip or folder of task 4, whose ten rounds are tried
-on made-up students. Every fault is one line on stderr, and the exit code is 2; where all is well, a
-summary is printed. No true answers are needed.
+on training students. Every fault is one line on stderr, and the exit code is 2; where all is well,
+a summary is printed. No hidden answers are needed.
 """
 
 import argparse
+import ast
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, schema, submission
+from common import adaptive_evaluation, cli, io, layout, schema, submission
+from common.entry_process import ENTRY_FILE, unpack
+from common.entry_runner import CLASS, METHODS
 from common.errors import InputError
 from common.schema import Column
 
-TASKS = (1, 2, 3)
+TASKS = (1, 2, 3, 4)
 
 
 def main() -> None:
@@ -30,7 +36,9 @@ def main() -> None:
     faults: list[str] = []
     summary: list[str] = []
     try:
-        if task == 3:
+        if task == 4:
+            summary = check_entry(options, faults)
+        elif task == 3:
             summary = check_ranking(options, faults)
         else:
             summary = check_pairs(options, task, faults)
@@ -66,7 +74,9 @@ def guess_task(path: Path) -> int:
     InputError
         If the name does not say it.
     """
-    match = re.search(r"task_([123])(?!\d|_\d)", path.name)
+    if path.is_dir():
+        return 4
+    match = re.search(r"task_([1234])(?!\d|_\d)", path.name)
     if match is None:
         raise InputError(
             f"{path}: the name does not tell the task, expected it with --task "
@@ -165,6 +175,104 @@ def check_ranking(options: argparse.Namespace, faults: list[str]) -> list[str]:
 
 def _list(values: Sequence[int] | io.IntArray) -> str:
     return ", ".join(map(str, values))
+
+
+def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
+    """Check an entry of task 4, as `check_pairs`; where it reads well, it plays the ten rounds."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "entry"
+        unpack(options.file, folder)
+        modules = read_modules(folder, options.file, faults)
+    check_class(modules.get(ENTRY_FILE), f"{options.file}/{ENTRY_FILE}", faults)
+    if faults:
+        return []
+    paths = cli.TrainingPaths(
+        train=(options.input_dir or layout.TRAIN_DIR)
+        / (options.train_data or layout.TRAIN_TASK_3_4),
+        metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
+    )
+    adaptive_evaluation.prove(options.file, paths)
+    summary = [
+        f"its files: {', '.join(modules)}",
+        f"the ten rounds ran with {adaptive_evaluation.N_PROOF_STUDENTS} students of "
+        f"{cli.show(paths.train)}",
+    ]
+    if options.file.is_dir():
+        folder_name = cli.show(options.file.resolve())
+        summary.append(f"to upload: the zip that `python task_4/package.py {folder_name}` writes")
+    return summary
+
+
+def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.Module]:
+    """Read the entry and the modules that it imports from beside it.
+
+    Parameters
+    ----------
+    folder
+        The entry's files.
+    name
+        How messages call the folder.
+    faults
+        Files that are no Python, and imports of the kit's own code, are appended to it.
+
+    Returns
+    -------
+    dict
+        The syntax tree of each file that is Python, by the file's name.
+    """
+    trees: dict[str, ast.Module] = {}
+    waiting = [ENTRY_FILE]
+    seen = set(waiting)
+    while waiting:
+        file = waiting.pop(0)
+        try:
+            trees[file] = ast.parse((folder / file).read_bytes())
+        except SyntaxError as error:
+            faults.append(f"{name}/{file}: row {error.lineno or 1} is not Python: {error.msg}")
+            continue
+        except ValueError as error:
+            faults.append(f"{name}/{file}: is not Python: {error}")
+            continue
+        for module, row in imports(trees[file]):
+            if module == "common" and not (folder / "common").exists():
+                faults.append(
+                    f"{name}/{file}: row {row} imports common, the kit's shared code, which is not "
+                    f"there in the challenge; expected only what is in the zip, numpy, pandas, "
+                    f"scikit-learn and torch"
+                )
+            beside = f"{module}.py"
+            if beside not in seen and (folder / beside).is_file():
+                seen.add(beside)
+                waiting.append(beside)
+    return trees
+
+
+def imports(tree: ast.Module) -> list[tuple[str, int]]:
+    """Give the packages that a file imports, each with its row."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name.split(".")[0], node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append((node.module.split(".")[0], node.lineno))
+    return found
+
+
+def check_class(tree: ast.Module | None, name: str, faults: list[str]) -> None:
+    """Append to the faults what the entry's class lacks, as far as its text tells."""
+    if tree is None:
+        return
+    defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if CLASS not in defined or defined[CLASS].bases:
+        # It may be imported or inherit what it needs: the game will tell.
+        return
+    methods = {node.name for node in defined[CLASS].body if isinstance(node, ast.FunctionDef)}
+    for names in METHODS.values():
+        if not methods & set(names):
+            faults.append(
+                f"{name}: row {defined[CLASS].lineno}: class {CLASS} has no method "
+                f"{' or '.join(names)}"
+            )
 
 
 def how_to_upload(path: Path, task: int) -> list[str]:

@@ -1,6 +1,7 @@
 """The command line that all scripts share: the same flags, the same errors, the same exit codes."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -28,6 +29,10 @@ def run(main: Callable[[], None]) -> NoReturn:
         main()
     except InputError as error:
         _stop(str(error))
+    except BrokenPipeError:
+        # Who reads what is printed has seen enough, such as `head`; the last flush must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except OSError as error:
         _stop(f"{error.filename or 'writing a file'}: {error.strerror or error}")
     except KeyboardInterrupt:

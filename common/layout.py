@@ -107,11 +107,13 @@ def where_to_get(path: Path) -> str:
         if path.stem == Path(submission_name(task)).stem:
             model = "entropy" if task == 3 else "majority"
             return f"`python task_{task}/sample_model_{model}.py` makes one"
+    if path.name == RESULTS_NAME:
+        return "`python task_1/local_evaluation.py` and its like for the other tasks append to it"
     if path.name in (TEMPLATE_TASK_1_2, TEMPLATE_TASK_3):
         return "`python -m common.templates` builds it from the files in data/"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR):
         return (
-            "`python data/generate_sample.py` simulates it; "
-            "data/README.md says where the official files are"
+            "`python data/download.py` fetches the official file, "
+            "`python data/generate_sample.py` simulates one"
         )
     return ""

@@ -37,6 +37,9 @@ class Result:
         Number of the task.
     phase
         ``local``, ``public`` or ``private``.
+    rules
+        How rules were read that are open to interpretation (task 4), or nothing. Scores can be
+        compared only where it is the same.
     model
         Name of the script or package that made the submission, or of the file.
     score
@@ -66,6 +69,7 @@ class Result:
     time: str
     task: int
     phase: str
+    rules: str
     model: str
     score: float
     parts: Mapping[str, float]
@@ -112,6 +116,7 @@ def append_result(
     parts: Mapping[str, float],
     simulated: bool,
     seconds: float | None = None,
+    rules: str = "",
 ) -> None:
     """Append the score of a submission to the record.
 
@@ -120,7 +125,7 @@ def append_result(
     output_dir
         Folder of the score files. The record lies in data/test_output for all folders in there,
         else in this folder.
-    task, score, phase, parts, simulated, seconds
+    task, score, phase, parts, simulated, seconds, rules
         As in `Result`; without seconds, what the submission's origin says.
     submission
         The file or folder scored.
@@ -132,6 +137,7 @@ def append_result(
         time=run_log.now(),
         task=task,
         phase=phase,
+        rules=rules,
         model=origin.model if origin else _name(submission),
         score=score,
         parts=parts,

@@ -68,7 +68,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     """Append one line of JSON to a file so that neither a kill nor another writer tears it.
 
     The line goes out in a single write to a file opened for appending. Where an earlier one was
-    cut off nevertheless, by a full disk, it ends there and the new one begins on a line of its own.
+    cut off nevertheless, by a full disk, it ends there and the new one begins on a line of its own;
+    for a writer that meets another in the middle of a line, that can leave an empty line.
 
     Parameters
     ----------

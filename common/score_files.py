@@ -24,7 +24,7 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
          vertical-align: top; }
-th { font-weight: 600; }
+th { font-weight: 600; } th:first-child, td:first-child { padding-left: 0; }
 th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
 .facts td { overflow-wrap: anywhere; } .cell small { display: block; opacity: .75; }
 caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
@@ -46,6 +46,7 @@ def write_scores(
     phase: str,
     parts: Mapping[str, float],
     seconds: float | None = None,
+    rules: str = "",
     body: str = "",
     style: str = "",
 ) -> list[Path]:
@@ -69,7 +70,7 @@ def write_scores(
         Whether the answers are simulated; the page then says so.
     submission, reference
         What was scored, and the file with the true answers.
-    phase, parts, seconds
+    phase, parts, seconds, rules
         For the record, as in `common.results.Result`.
     body
         Further HTML, such as `confusion_table`.
@@ -109,6 +110,7 @@ def write_scores(
         parts=parts,
         simulated=simulated,
         seconds=seconds,
+        rules=rules,
     )
     return [text_path, page_path]
 

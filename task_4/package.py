@@ -13,17 +13,11 @@ import ast
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
-from common import adaptive_evaluation, adaptive_testing, cli, io, layout
-from common.adaptive_testing import Rules
-from common.answers import read_answers
-from common.entry_process import ENTRY_FILE, Limits
+from common import adaptive_evaluation, cli, io, layout
+from common.entry_process import ENTRY_FILE
 from common.errors import InputError
 
 WEIGHTS = "model_task_4*"
-# The proof plays with so many students, the first ones of the training file.
-N_PROOF_STUDENTS = 30
 
 
 def main() -> None:
@@ -41,7 +35,7 @@ def main() -> None:
         draft = Path(folder) / output.name
         with io.atomic_write(draft) as (file,):
             io.write_zip_to(file, files)
-        prove(draft, cli.training_paths(options))
+        adaptive_evaluation.prove(draft, cli.training_paths(options))
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"proven: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
@@ -99,44 +93,6 @@ def find_imports(path: Path, package: Path) -> list[Path]:
         else:
             found += sorted((package / name).rglob("*.py"))
     return found
-
-
-def prove(submission: Path, paths: cli.TrainingPaths) -> None:
-    """Play the ten rounds with a zip and some training students.
-
-    Parameters
-    ----------
-    submission
-        The zip.
-    paths
-        Where the training file and the metadata are.
-
-    Raises
-    ------
-    InputError
-        If the entry fails or breaks a rule.
-    """
-    answers = read_answers(paths.train)
-    students, n_answers = np.unique(answers.student, return_counts=True)
-    # A fifth of the answers become targets, the others must suffice for the rounds.
-    enough = students[n_answers >= 2 * adaptive_testing.N_ROUNDS]
-    if not len(enough):
-        raise InputError(
-            f"{paths.train}: no student has {2 * adaptive_testing.N_ROUNDS} answers, "
-            "expected some for the proof"
-        )
-    order = np.argsort(answers.student, kind="stable")
-    answers = answers.take(order[np.isin(answers.student[order], enough[:N_PROOF_STUDENTS])])
-    reference = adaptive_testing.make_reference(
-        str(paths.train),
-        answers,
-        {"proof": np.arange(len(answers)) % 5 == 0},
-        adaptive_testing.count_questions(paths.train, paths.metadata_dir),
-    )
-    setting = adaptive_evaluation.Setting(
-        submission, paths.train, paths.train, paths.metadata_dir, Rules(), Limits()
-    )
-    adaptive_evaluation.play_all(setting, reference)
 
 
 if __name__ == "__main__":

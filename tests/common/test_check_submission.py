@@ -346,6 +346,88 @@ def test_well_formed_submissions_are_valid_and_scored(
     assert (tmp_path / "scores" / f"scores_task_{task}.txt").exists()
 
 
+ENTRY = """
+import numpy as np
+class Submission:
+    def select_feature(self, masked_data, masked_binary_data, can_query):
+        return can_query.argmax(axis=1)
+    def update_model(self, masked_data, masked_binary_data, can_query):
+        pass
+    def predict(self, masked_data, masked_binary_data):
+        return np.ones(masked_data.shape)
+"""
+FAULTY_ENTRY = """
+import numpy as np
+from common.answers import Answers
+import model, table
+class Submission:
+    def select_questions(self, masked_data, masked_binary_data, can_query):
+        return can_query.argmax(axis=1)
+    def forecast(self, masked_data, masked_binary_data):
+        return 1
+"""
+ENTRIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "published style": ({"submission_model_task_4.py": ENTRY}, ()),
+    "all faults at once": (
+        {
+            "submission_model_task_4.py": FAULTY_ENTRY,
+            "model.py": "class Model:\n    pass\n",
+            "table.py": "rows = [1,\n2\n",
+            "not_imported.py": "import common\n",
+        },
+        (
+            "submission_model_task_4.py: row 3 imports common, the kit's shared code, which is",
+            "table.py: row 1 is not Python: '[' was never closed",
+            "submission_model_task_4.py: row 5: class Submission has no method update_model",
+            "submission_model_task_4.py: row 5: class Submission has no method predict",
+        ),
+    ),
+    "probabilities": (
+        {"submission_model_task_4.py": ENTRY.replace("np.ones(", "0.7 * np.ones(")},
+        ("after round 10, predict: student 0 (UserId ",),
+    ),
+    "another class": (
+        {"submission_model_task_4.py": ENTRY.replace("class Submission", "class Entry")},
+        ("has no class Submission",),
+    ),
+    "in a folder": (
+        {"entry/submission_model_task_4.py": ENTRY},
+        ("holds a folder (entry/submission_model_task_4.py), expected submission_model_task_4.py",),
+    ),
+    "no entry": ({"model.py": "x = 1"}, ("holds no submission_model_task_4.py",)),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), ENTRIES.values(), ids=ENTRIES.keys())
+def test_entries_of_task_4(
+    files: dict[str, str],
+    expected: tuple[str, ...],
+    simulated_kit: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "submission_task_4.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    train = simulated_kit / "data" / "train_data"
+    monkeypatch.setattr(sys, "argv", ["check_submission", str(path), "--input_dir", str(train)])
+    if not expected:
+        check_submission.main()
+        assert "valid for task 4" in capsys.readouterr().out
+        return
+    with pytest.raises(SystemExit) as ended:
+        check_submission.main()
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    lines = err.splitlines()
+    assert len(lines) == len(expected), lines
+    for line, part in zip(lines, expected, strict=True):
+        assert line.startswith(f"error: {path}")
+        assert part in line
+
+
 def test_shares_are_compared_with_the_training_answers(tmp_path: Path) -> None:
     train = tmp_path / "train.csv"
     train.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n1,2,1\n1,3,1\n2,1,0\n")

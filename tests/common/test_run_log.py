@@ -13,7 +13,7 @@ from common import run_log
 
 
 def read(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
 def test_notes_the_start_and_every_event(tmp_path: Path) -> None:

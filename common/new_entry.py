@@ -1,0 +1,182 @@
+"""Start an entry of your own from a sample model, and say which commands run it.
+
+    python -m common.new_entry task_1 my_idea
+    python -m common.new_entry task_2 my_idea --from matrix_factorization
+    python -m common.new_entry task_4 my_idea --from item_response
+
+Writes task_1/my_idea.py, or the folder task_4/my_idea. The block to replace is marked in it.
+WRITE_YOUR_OWN_ENTRY.md explains the same thing by hand.
+"""
+
+import argparse
+import importlib.util
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from common import cli, layout
+from common.errors import InputError
+from common.io import write_text
+
+TASKS = ("task_1", "task_2", "task_3", "task_4")
+PREFIX = "sample_model_"
+DEFAULT_MODEL = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
+
+
+def main() -> None:
+    """Copy the sample model that the command line names."""
+    p = cli.parser(__doc__)
+    p.prog = "python -m common.new_entry"
+    p.add_argument("task", choices=TASKS, metavar="TASK", help=", ".join(TASKS))
+    p.add_argument("name", type=entry_name, metavar="NAME", help="of your entry, such as my_idea")
+    p.add_argument(
+        "--from",
+        dest="model",
+        metavar="MODEL",
+        help="sample model to start from (default majority, entropy in task 3, numpy in task 4)",
+    )
+    options = p.parse_args()
+    model = options.model or DEFAULT_MODEL[options.task]
+    copy = copy_package if options.task == "task_4" else copy_script
+    entry = copy(layout.ROOT / options.task, model, options.name)
+    print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")
+    listed = commands(options.task, options.name)
+    width = max(len(command) for command, _ in listed)
+    for command, purpose in listed:
+        print(f"  {command:<{width}}  {purpose}")
+
+
+def entry_name(text: str) -> str:
+    """Read the name of an entry from the command line: it becomes the name of a Python file."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' does not do, expected small letters, digits and _, a letter first"
+        )
+    # A script's own folder comes first where Python looks for modules.
+    if text in sys.stdlib_module_names or importlib.util.find_spec(text) is not None:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is the name of a package that Python would no longer find beside it"
+        )
+    return text
+
+
+def copy_script(folder: Path, model: str, name: str) -> Path:
+    """Copy a sample model of task 1, 2 or 3 under a new name.
+
+    Parameters
+    ----------
+    folder
+        Folder of the task.
+    model
+        Name of the sample model, without what all have in front.
+    name
+        Name of the entry.
+
+    Returns
+    -------
+    Path
+        The new script.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or the entry is there already.
+    """
+    source = folder / f"{PREFIX}{model}.py"
+    models = {path.stem.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*.py")}
+    require_model(source, models, model)
+    target = require_free(folder / f"{name}.py")
+    text = rename(source.read_text(encoding="utf-8"), f"{PREFIX}{model}", name)
+    write_text(target, retitle(text, folder.name, name, source.name))
+    return target
+
+
+def copy_package(folder: Path, model: str, name: str) -> Path:
+    """Copy a package of task 4 under a new name, without its weights; as `copy_script`."""
+    source = folder / model
+    models = {path.parent.name for path in folder.glob("*/train_model.py")}
+    require_model(source, models, model)
+    target = require_free(folder / name)
+    partial = folder / f".{name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
+    shutil.copytree(source, partial, ignore=without)
+    for path in partial.rglob("*"):
+        if path.suffix in (".py", ".md"):
+            text = path.read_text(encoding="utf-8")
+            text = rename(text, f"{folder.name}/{model}", f"{folder.name}/{name}")
+            if path.name == "train_model.py":
+                text = retitle(text, folder.name, name, f"{folder.name}/{model}")
+            write_text(path, text)
+    partial.replace(target)
+    return target
+
+
+def require_model(source: Path, models: set[str], model: str) -> None:
+    """Raise `InputError` if a sample model is not among those of the task."""
+    if model not in models:
+        raise InputError(
+            f"--from {model}: {cli.show(source)} is not there, expected one of "
+            f"{', '.join(sorted(models))}"
+        )
+
+
+def require_free(target: Path) -> Path:
+    """Give a path back; raise `InputError` if something is there."""
+    if target.exists():
+        raise InputError(f"{cli.show(target)}: is there already, expected another NAME")
+    return target
+
+
+def rename(text: str, old: str, new: str) -> str:
+    """Replace a name; what stands in a column to the right of it stays in line."""
+
+    def replace(match: re.Match[str]) -> str:
+        rest, gap = match.groups()
+        width = len(gap) + len(old) - len(new) if gap else 0
+        return f"{new}{rest.replace(old, new)}{' ' * (max(width, 2) if gap else 0)}"
+
+    return re.sub(rf"{re.escape(old)}(\S*(?: \S+)*)( {{2,}})?", replace, text)
+
+
+def retitle(text: str, task: str, name: str, source: str) -> str:
+    """Begin a script's docstring with the entry's own title; say what it was copied from."""
+    title = f"Task {task[-1]}, {name}: say here in one line what it does."
+    first, rest = text.split("\n", 1)
+    old = first.removeprefix('"""').removesuffix('"""')
+    closing = '\n"""' if first.endswith('"""') and len(first) > 3 else ""
+    # What the sample model scores is not what its copy will score.
+    rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
+    return f'"""{title}\n\nCopied from {source}, which says of itself:\n{old}{closing}\n{rest}'
+
+
+def commands(task: str, name: str) -> list[tuple[str, str]]:
+    """Give the commands that train, score and package an entry, each with its purpose."""
+    if task == "task_4":
+        package = f"{task}/{name}"
+        return [
+            (f"python {package}/train_model.py --local", "trains on the local split"),
+            (f"python {package}/local_evaluation.py", "scores that"),
+            (f"python {package}/train_model.py", "trains on all answers"),
+            (f"python {task}/package.py {package}", "writes the zip to upload, and proves it"),
+        ]
+    script = f"python {task}/{name}.py"
+    if task == "task_3":
+        return [
+            (script, "ranks the questions, writes the zip to upload too"),
+            (f"python {task}/local_evaluation.py --phase public", "scores that"),
+            (
+                "python -m common.check_submission submissions/submission_task_3.zip",
+                "checks the zip",
+            ),
+        ]
+    return [
+        (f"{script} --local", "trains and predicts on the local split"),
+        (f"python {task}/local_evaluation.py", "scores that"),
+        (script, "trains on all answers, writes the zip to upload"),
+    ]
+
+
+if __name__ == "__main__":
+    cli.run(main)

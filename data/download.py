@@ -1,0 +1,458 @@
+"""Fetch the official data, check them, unpack them into data/ and build the templates.
+
+    python data/download.py                                  all but the images (657 MB)
+    python data/download.py --archive ~/Downloads/data.zip   from an archive that is there already
+    python data/download.py --parts answers,metadata         only some parts
+
+A transfer that breaks off, or a run that is killed, goes on where it stopped when the command is
+run again; nothing is unpacked before size and checksum are those of the official archive. Simulated
+data in the folder are removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
+"""
+
+import argparse
+import http.client
+import json
+import shutil
+import stat
+import time
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Never
+
+from tqdm import tqdm
+
+from common import cli, layout, run_log
+from common.errors import InputError
+from common.templates import build_pair_template, build_ranking_template
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A published zip of the data.
+
+    Attributes
+    ----------
+    url
+        Where it lies.
+    size
+        Number of bytes.
+    sha256
+        Checksum, hexadecimal.
+    files
+        Checksums of files in it, by their path below the data folder.
+    """
+
+    url: str
+    size: int
+    sha256: str
+    files: Mapping[str, str]
+
+
+OFFICIAL = Archive(
+    url="https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip",
+    size=656_787_242,
+    sha256="c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1",
+    files={
+        f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_1_2}": (
+            "721ebae1c5ddb3f8a4c85a437893216bbba1d8b2ca950ee0681d1f3e98ebdc0e"
+        ),
+        f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}": (
+            "8bdbe55a310641f9e59caffbff2eac85da0b2f6c6b2bb99fa69922296f52a4e1"
+        ),
+    },
+)
+
+# The parts that --parts names, and the folder of each.
+PARTS = {
+    "answers": layout.TRAIN_DIR.name,
+    "metadata": layout.METADATA_DIR.name,
+    "tests": layout.TEST_DIR.name,
+    "images": "images",
+}
+DEFAULT_PARTS = ("answers", "metadata", "tests")
+IMAGES_NOTE = (
+    "The images are restricted further than the other data: use them for your own research only, "
+    "and never share or publish them, whole or in part."
+)
+
+ARCHIVE_NAME = "data.zip"
+BLOCK = 1 << 20
+TIMEOUT_SECONDS = 60.0
+# Pauses before a transfer that brought nothing is tried again; after the last it is given up.
+PAUSES = (1.0, 3.0, 10.0, 30.0)
+
+
+class TransferError(Exception):
+    """A transfer broke off; trying again may help."""
+
+
+def main() -> None:
+    """Fetch, check, unpack, build the templates."""
+    options = parse()
+    data_dir: Path = options.output_dir
+    is_default = data_dir.resolve() == layout.DATA_DIR
+    template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
+    note = run_log.open_log(options.log)
+    if "images" in options.parts:
+        print(IMAGES_NOTE)
+
+    path = options.archive or data_dir / ARCHIVE_NAME
+    if not options.archive and not path.exists():
+        fetch(OFFICIAL, options.url, path)
+        note("fetched", file=str(path), bytes=OFFICIAL.size)
+    elif not is_intact(path, OFFICIAL):
+        raise InputError(
+            f"{path}: is not the official archive, expected {OFFICIAL.size:,} bytes with SHA-256 "
+            f"{OFFICIAL.sha256}; remove it and run the command again"
+        )
+    files = plan(path, options.parts, data_dir)
+    refuse_to_overwrite(path, files, data_dir)
+    remove_simulated(data_dir, template_dir)
+    unpack(path, files, OFFICIAL, data_dir)
+    note("unpacked", files=[str(file) for file in files.values()])
+    if "tests" in options.parts:
+        build_pair_template(data_dir, template_dir)
+    if "metadata" in options.parts:
+        build_ranking_template(data_dir, template_dir)
+    print(f"official data in {cli.show(data_dir)}: {', '.join(options.parts)} ({len(files)} files)")
+    if not options.archive:
+        print(f"{cli.show(path)} is no longer needed, unless for other parts")
+    print("next: python quickstart.py")
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    p = cli.parser(__doc__)
+    p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
+    p.add_argument("--url", default=OFFICIAL.url, help="a mirror of the archive")
+    p.add_argument(
+        "--parts",
+        type=part_names,
+        default=DEFAULT_PARTS,
+        help=f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})",
+    )
+    p.add_argument(
+        "--output_dir", type=Path, metavar="DIR", default=layout.DATA_DIR, help="default data"
+    )
+    run_log.add_log_flag(p)
+    return p.parse_args()
+
+
+def part_names(text: str) -> tuple[str, ...]:
+    """Read names of parts, separated by commas, from the command line."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in PARTS]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(
+            f"'{', '.join(unknown)}' is no part, expected any of {', '.join(PARTS)}"
+        )
+    return names
+
+
+# ---- Fetching --------------------------------------------------------------------------------
+
+
+def fetch(archive: Archive, url: str, path: Path) -> None:
+    """Fetch an archive, going on from what an earlier run left, and check it.
+
+    The bytes gather in a file beside `path`, which gets its name only once they are right.
+
+    Parameters
+    ----------
+    archive
+        What is expected.
+    url
+        Where to fetch it.
+    path
+        Where it goes; its folder is made if missing.
+
+    Raises
+    ------
+    InputError
+        If the server does not have it, serves something else, or cannot be reached.
+    """
+    if not url.startswith(("https://", "http://")):
+        raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
+    partial = path.with_name(f"{path.name}.partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        n_kept = partial.stat().st_size if partial.exists() else 0
+        require_space(path.parent, archive.size - n_kept)
+        transfer(archive, url, partial)
+        if is_intact(partial, archive):
+            partial.replace(path)
+            return
+        partial.unlink()
+        if not n_kept:
+            raise InputError(
+                f"{url}: what came is not the official archive (SHA-256 differs), expected "
+                f"{archive.sha256}; it was removed"
+            )
+        # What an earlier run left may have been the fault: once more from the start.
+
+
+def transfer(archive: Archive, url: str, partial: Path) -> None:
+    """Append to a partial file until it has the archive's size; `InputError` as in `fetch`."""
+    n_failures = 0
+    with progress(archive.size, f"fetching {ARCHIVE_NAME}") as bar:
+        while True:
+            n_before = partial.stat().st_size if partial.exists() else 0
+            if n_before > archive.size:
+                partial.unlink()
+                n_before = 0
+            if n_before == archive.size:
+                return
+            reason = "the server closed the connection"
+            partial.touch()
+            with partial.open("r+b", buffering=0) as file:
+                try:
+                    for block, start in blocks(url, n_before, archive.size):
+                        # Where the server starts anew, the same bytes go where they are already.
+                        file.seek(start)
+                        file.write(block)
+                        bar.update(file.tell() - bar.n)
+                except TransferError as error:
+                    reason = str(error)
+            n_bytes = partial.stat().st_size
+            n_failures = 0 if n_bytes > n_before else n_failures + 1
+            if n_failures > len(PAUSES):
+                raise InputError(
+                    f"{url}: {reason}; {n_bytes:,} of {archive.size:,} bytes are there, run the "
+                    f"command again to go on"
+                )
+            if n_failures:
+                time.sleep(PAUSES[n_failures - 1])
+
+
+def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
+    """Request a file from some byte on; give its blocks as they come, each with its place.
+
+    Parameters
+    ----------
+    url
+        Address of the file.
+    start
+        First byte wanted. A server that cannot do that sends all, from byte 0.
+    size
+        Size that the whole file must have.
+
+    Raises
+    ------
+    TransferError
+        If the connection fails, or the server is in trouble.
+    InputError
+        If the server refuses, or its file has another size.
+    """
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+            if response.status == 206:
+                place, _, total = response.headers.get("Content-Range", "").partition("/")
+                if not place.startswith(f"bytes {start}-"):
+                    raise TransferError(f"the server sent '{place}', expected bytes from {start}")
+            else:
+                start, total = 0, response.headers.get("Content-Length", "")
+            if total.isdigit() and int(total) != size:
+                raise InputError(f"{url}: has {int(total):,} bytes, expected {size:,}")
+            while start < size and (block := response.read1(BLOCK)):
+                yield block[: size - start], start
+                start += len(block)
+    except urllib.error.HTTPError as error:
+        reason = f"the server answered {error.code} {error.reason}"
+        if error.code < 500 and error.code not in (408, 416, 429):
+            raise InputError(f"{url}: {reason}") from None
+        raise TransferError(reason) from None
+    except (OSError, http.client.HTTPException) as error:
+        reason = str(getattr(error, "reason", error)) or type(error).__name__
+        raise TransferError(reason) from None
+
+
+def is_intact(path: Path, archive: Archive) -> bool:
+    """Tell whether a file is the archive, by size and checksum; `InputError` if there is none."""
+    if not path.is_file():
+        raise InputError(f"{path}: file not found, expected the official archive")
+    if path.stat().st_size != archive.size:
+        return False
+    digest = sha256()
+    with path.open("rb") as file, progress(archive.size, f"checking {path.name}") as bar:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            bar.update(len(block))
+    return digest.hexdigest() == archive.sha256
+
+
+# ---- Unpacking -------------------------------------------------------------------------------
+
+
+def plan(path: Path, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
+    """Choose what to unpack.
+
+    Parameters
+    ----------
+    path
+        The archive.
+    parts
+        Names of the parts wanted.
+    data_dir
+        Where they go.
+
+    Returns
+    -------
+    dict
+        For each name in the archive where it goes.
+
+    Raises
+    ------
+    InputError
+        If a path in the archive would leave the folder, whether wanted or not, or a part wanted is
+        not there.
+    """
+    files: dict[str, Path] = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            name = PurePosixPath(member.filename)
+            is_link = stat.S_ISLNK(member.external_attr >> 16)
+            leaves = name.is_absolute() or ".." in name.parts
+            if is_link or leaves or any(sign in member.filename for sign in "\\:"):
+                raise InputError(
+                    f"{path}: holds '{member.filename}', which would leave the folder {data_dir}; "
+                    f"nothing was unpacked"
+                )
+            inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
+            is_wanted = len(inner) > 1 and inner[0] in {PARTS[part] for part in parts}
+            if is_wanted and not member.is_dir():
+                files[member.filename] = data_dir.joinpath(*inner)
+    present = {file.relative_to(data_dir).parts[0] for file in files.values()}
+    for part in parts:
+        if PARTS[part] not in present:
+            raise InputError(
+                f"{path}: holds no folder {PARTS[part]}, expected it for --parts {part}"
+            )
+    return files
+
+
+def refuse_to_overwrite(path: Path, files: Mapping[str, Path], data_dir: Path) -> None:
+    """Raise `InputError` if a file to be written is there and is neither the same nor simulated."""
+    simulated = simulated_files(data_dir)
+    with zipfile.ZipFile(path) as archive:
+        for name, file in files.items():
+            if file.exists() and file not in simulated and not is_same(file, archive.getinfo(name)):
+                raise InputError(
+                    f"{file}: is there and is not the archive's file, expected none or the same; "
+                    f"move it away and run the command again"
+                )
+
+
+def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
+    """Tell whether a file on disk is what a zip holds, by size and CRC-32."""
+    if not file.is_file() or file.stat().st_size != member.file_size:
+        return False
+    checksum = 0
+    with file.open("rb") as opened:
+        while block := opened.read(BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum == member.CRC
+
+
+def simulated_files(data_dir: Path) -> list[Path]:
+    """Give the simulated files in a folder: those that the marker lists and nobody has changed."""
+    marker = data_dir / layout.SIMULATED_MARKER_NAME
+    if not marker.exists():
+        return []
+    try:
+        sizes = json.loads(marker.read_text(encoding="utf-8"))["bytes"]
+    except (ValueError, KeyError):
+        return []
+    files = [(data_dir / name, size) for name, size in sizes.items()]
+    return [file for file, size in files if file.is_file() and file.stat().st_size == size]
+
+
+def remove_simulated(data_dir: Path, template_dir: Path) -> None:
+    """Remove simulated files and what was made of them: they must never mix with official ones."""
+    marker = data_dir / layout.SIMULATED_MARKER_NAME
+    if not marker.exists():
+        return
+    print(f"removing the simulated data in {cli.show(data_dir)}")
+    split = (
+        layout.TRAIN_TASK_1_2,
+        layout.VALID_TASK_1_2,
+        layout.LOCAL_TEMPLATE_TASK_1_2,
+        layout.TRAIN_TASK_4,
+        layout.VALID_TASK_4,
+    )
+    made = [data_dir / layout.TEST_INPUT_DIR.name / name for name in split]
+    made += [template_dir / name for name in (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)]
+    for file in [*made, *simulated_files(data_dir)]:
+        file.unlink(missing_ok=True)
+    # Last: should the run be killed before, the next one goes on here.
+    marker.unlink()
+
+
+def unpack(path: Path, files: Mapping[str, Path], expected: Archive, data_dir: Path) -> None:
+    """Unpack files, each complete and checked or not at all; those that are there are kept.
+
+    Parameters
+    ----------
+    path
+        The archive.
+    files
+        For each name in it where it goes.
+    expected
+        Tells the checksums of some of the files.
+    data_dir
+        Where they go.
+
+    Raises
+    ------
+    InputError
+        If a file is damaged or has another checksum, or the disk is too small.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path) as archive:
+        todo = {name: file for name, file in files.items() if not file.exists()}
+        n_bytes = sum(archive.getinfo(name).file_size for name in todo)
+        require_space(data_dir, n_bytes)
+        with progress(n_bytes, "unpacking") as bar:
+            for name, file in todo.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                partial = file.with_name(f"{file.name}.partial")
+                digest = sha256()
+                try:
+                    with archive.open(name) as source, partial.open("wb") as target:
+                        while block := source.read(BLOCK):
+                            target.write(block)
+                            digest.update(block)
+                            bar.update(len(block))
+                except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                    raise InputError(f"{path}: {name} is damaged ({error})") from None
+                checksum = expected.files.get(file.relative_to(data_dir).as_posix())
+                if checksum and digest.hexdigest() != checksum:
+                    raise InputError(
+                        f"{path}: {name} has SHA-256 {digest.hexdigest()}, expected {checksum}"
+                    )
+                partial.replace(file)
+
+
+def require_space(folder: Path, n_bytes: int) -> None:
+    """Raise `InputError` unless the disk of a folder has room for so many bytes."""
+    free = shutil.disk_usage(folder).free
+    if free < n_bytes:
+        raise InputError(
+            f"{folder}: the disk has {free / 1e6:,.0f} MB free, expected {n_bytes / 1e6:,.0f} MB"
+        )
+
+
+def progress(n_bytes: int, what: str) -> "tqdm[Never]":
+    """Give a progress bar that counts bytes, shown on a terminal."""
+    return tqdm(total=n_bytes, desc=what, unit="B", unit_scale=True, disable=None)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,128 @@
+"""Copies of sample models: named anew throughout, never over something that is there."""
+
+import argparse
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common import layout, new_entry
+from common.errors import InputError
+
+SCRIPT = '''"""Task 1 baseline: something simple.
+
+Run:     python task_1/sample_model_simple.py --local      predict
+         python task_1/local_evaluation.py                 score sample_model_simple.py
+Scores:  0.63 on real answers,
+         0.64 on simulated ones
+Writes:  a file
+"""
+
+NAME = "sample_model_simple"
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "task_1"
+    path.mkdir()
+    (path / "sample_model_simple.py").write_text(SCRIPT)
+    (path / "sample_model_other.py").write_text('"""Task 1: another."""\n')
+    return path
+
+
+def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
+    text = new_entry.copy_script(folder, "simple", "my_idea").read_text()
+    assert (
+        text
+        == '''"""Task 1, my_idea: say here in one line what it does.
+
+Copied from sample_model_simple.py, which says of itself:
+Task 1 baseline: something simple.
+
+Run:     python task_1/my_idea.py --local                  predict
+         python task_1/local_evaluation.py                 score my_idea.py
+Writes:  a file
+"""
+
+NAME = "my_idea"
+'''
+    )
+
+
+def test_a_docstring_of_one_line(folder: Path) -> None:
+    text = new_entry.copy_script(folder, "other", "my_idea").read_text()
+    docstring = ast.get_docstring(ast.parse(text))
+    assert docstring is not None
+    assert docstring.splitlines()[0] == "Task 1, my_idea: say here in one line what it does."
+    assert docstring.splitlines()[-1] == "Task 1: another."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text", "expected"),
+    [
+        ("long_name", "x", "long_name.py   a", "x.py           a"),
+        ("x", "long_name", "x.py           a", "long_name.py   a"),
+        ("x", "long_name", "x.py  a", "long_name.py  a"),
+        ("old", "new", "old and old", "new and new"),
+    ],
+)
+def test_columns_stay_in_line(old: str, new: str, text: str, expected: str) -> None:
+    assert new_entry.rename(text, old, new) == expected
+
+
+def test_a_package_is_copied_without_weights(tmp_path: Path) -> None:
+    source = tmp_path / "task_4" / "numpy"
+    source.mkdir(parents=True)
+    (source / "train_model.py").write_text('"""Task 4: train.\n\nRun: task_4/numpy/train.\n"""\n')
+    (source / "model.py").write_text("import numpy\n")
+    (source / "model_task_4_weights.npy").write_bytes(b"weights")
+    (source / "__pycache__").mkdir()
+    target = new_entry.copy_package(tmp_path / "task_4", "numpy", "my_idea")
+    assert sorted(path.name for path in target.iterdir()) == ["model.py", "train_model.py"]
+    assert "Run: task_4/my_idea/train." in (target / "train_model.py").read_text()
+    assert (target / "model.py").read_text() == "import numpy\n"
+    assert sorted(path.name for path in (tmp_path / "task_4").iterdir()) == ["my_idea", "numpy"]
+
+
+def test_nothing_is_overwritten(folder: Path) -> None:
+    (folder / "my_idea.py").write_text("mine")
+    with pytest.raises(InputError, match=r"my_idea\.py: is there already"):
+        new_entry.copy_script(folder, "simple", "my_idea")
+    assert (folder / "my_idea.py").read_text() == "mine"
+
+
+def test_an_unknown_model_is_named_with_the_known_ones(folder: Path) -> None:
+    with pytest.raises(InputError, match="expected one of other, simple"):
+        new_entry.copy_script(folder, "complicated", "my_idea")
+
+
+@pytest.mark.parametrize(
+    "name", ["numpy", "common", "json", "My_idea", "2fast", "my-idea", "../my_idea", "a b", ""]
+)
+def test_names_that_would_do_harm(name: str) -> None:
+    command = [sys.executable, "-m", "common.new_entry", "task_1", name]
+    if name in ("numpy", "2fast"):  # the command itself, for two of them
+        done = subprocess.run(command, cwd=layout.ROOT, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].startswith(
+            "python -m common.new_entry: error: argument"
+        )
+    with pytest.raises(argparse.ArgumentTypeError):
+        new_entry.entry_name(name)
+
+
+def test_every_sample_model_of_the_kit_can_be_copied(tmp_path: Path) -> None:
+    """Each copy is valid Python and nowhere names what it was copied from, but once."""
+    for task in ("task_1", "task_2", "task_3"):
+        for source in sorted((layout.ROOT / task).glob("sample_model_*.py")):
+            folder = tmp_path / task
+            folder.mkdir(exist_ok=True)
+            (folder / source.name).write_text(source.read_text(encoding="utf-8"))
+            model = source.stem.removeprefix("sample_model_")
+            text = new_entry.copy_script(folder, model, f"my_{model}").read_text()
+            ast.parse(text)
+            assert text.count(source.stem) == 1
+            assert f"python {task}/my_{model}.py" in text

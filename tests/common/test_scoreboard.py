@@ -1,0 +1,190 @@
+"""The scoreboard: compares only what can be compared, and makes a page that stands alone."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import scoreboard
+from common.results import Result
+
+Run = Callable[..., Any]
+
+RESULT = Result(
+    time="2026-01-01T10:00:00+00:00",
+    task=1,
+    phase="local",
+    rules="",
+    model="majority",
+    score=0.6,
+    parts={},
+    seconds=2.0,
+    seed=None,
+    made_by="python task_1/sample_model_majority.py --local",
+    command="python task_1/local_evaluation.py",
+    submission="data/test_output/test_submission_task_1.csv",
+    revision=None,
+    data="a" * 12,
+    simulated=True,
+)
+STRICT = "targets may not be asked, unobserved = -1"
+LENIENT = "targets may be asked, unobserved = -1"
+RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.72}
+
+
+def seeded(model: str, seed: int, score: float, time: str = RESULT.time) -> Result:
+    made_by = f"python task_1/{model}.py --local --seed {seed} --n_dimensions 8"
+    return replace(
+        RESULT, model=model, seed=seed, score=score, made_by=made_by, time=time, seconds=seed + 1.0
+    )
+
+
+def test_models_are_ranked_by_their_mean_over_seeds() -> None:
+    results = [seeded("idea", seed, score) for seed, score in enumerate((0.71, 0.69, 0.73))]
+    (board,) = scoreboard.make_boards([RESULT, *results])
+    best, other = board.rows
+    assert (best.name, best.n_seeds) == ("idea --n_dimensions 8", 3)
+    assert best.score == pytest.approx(0.71)
+    assert best.deviation == pytest.approx(0.02)
+    assert best.seconds == 2.0
+    assert (other.name, other.score, other.deviation) == ("majority", 0.6, None)
+
+
+def test_the_last_score_of_a_seed_counts() -> None:
+    results = [
+        seeded("idea", 0, 0.7, "2026-01-02T10:00:00+00:00"),
+        seeded("idea", 0, 0.9, "2026-01-01T10:00:00+00:00"),
+    ]
+    (board,) = scoreboard.make_boards(results)
+    assert [(row.score, row.n_seeds, row.day) for row in board.rows] == [(0.7, 1, "2026-01-02")]
+
+
+def test_what_differs_is_never_on_one_board() -> None:
+    others = [
+        replace(RESULT, task=2),
+        replace(RESULT, phase="private"),
+        replace(RESULT, simulated=False),
+        replace(RESULT, task=4, rules=STRICT),
+        replace(RESULT, task=4, rules=LENIENT),
+    ]
+    boards = scoreboard.make_boards([RESULT, *others])
+    assert len(boards) == 6
+    assert all(board.is_current for board in boards)
+    assert [board.simulated for board in boards] == [False] + [True] * 5
+
+
+def test_scores_on_earlier_answers_are_set_apart() -> None:
+    later = replace(RESULT, data="b" * 12, score=0.5, time="2026-01-02T10:00:00+00:00")
+    current, earlier = scoreboard.make_boards([later, RESULT])
+    assert (current.data, current.is_current) == ("b" * 12, True)
+    assert (earlier.data, earlier.is_current) == ("a" * 12, False)
+    text = scoreboard.as_text([current, earlier])
+    assert "0.5000" in text
+    assert "0.6000" not in text
+    assert "1 scores on earlier answers" in text
+    page = scoreboard.as_page([current, earlier])
+    assert page.index("<details>") < page.index("0.6000") < page.index("</details>")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"task": 1, "phase": "private"}, ["winner of 2020"]),
+        ({"task": 1, "phase": "public"}, []),
+        ({"task": 1, "phase": "local"}, []),
+        ({"task": 4, "phase": "private", "rules": STRICT}, ["most popular, 2020"]),
+        (
+            {"task": 4, "phase": "private", "rules": LENIENT},
+            ["winner of 2020", "most popular, 2020"],
+        ),
+    ],
+)
+def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
+    changes: dict[str, Any], expected: list[str]
+) -> None:
+    for simulated in (False, True):
+        (board,) = scoreboard.make_boards([replace(RESULT, simulated=simulated, **changes)])
+        names = [row.name for row in board.rows if row.is_reference]
+        assert names == ([] if simulated else expected)
+    assert "winner of 2020 (reference)" not in scoreboard.as_text([board])
+
+
+class Page(HTMLParser):
+    """Collects what a page holds: open elements must be closed, ids are counted."""
+
+    EMPTY = frozenset({"meta", "link", "br", "path", "use", "rect", "line", "circle"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: Counter[str] = Counter()
+        self.references: list[str] = []
+        self.open: list[str] = []
+        self.n_charts = 0
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        self.n_charts += tag == "svg"
+        for name, value in attributes:
+            if name == "id":
+                self.ids[value or ""] += 1
+            if name in ("src", "href", "xlink:href"):
+                self.references.append(value or "")
+            self.references += re.findall(r"url\(([^)]*)\)", value or "")
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag not in self.EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone_and_is_well_formed() -> None:
+    results = [
+        RESULT,
+        replace(RESULT, task=2, model="<script>alert(1)</script>", made_by=""),
+        replace(RESULT, task=3, phase="public", parts=RANDOM),
+        replace(RESULT, task=4, phase="private", rules=LENIENT, simulated=False),
+        *(seeded("a_model_with_a_very_long_name_indeed", seed, 0.6 + seed / 9) for seed in (1, 2)),
+    ]
+    text = scoreboard.as_page(scoreboard.make_boards(results))
+    page = Page(text)
+    assert page.open == []
+    assert page.n_charts == 4
+    assert max(page.ids.values()) == 1
+    for reference in page.references:
+        assert reference == "data:," or reference[1:] in page.ids, reference
+    assert "<script" not in text
+    assert "#0102" not in text, "a stand-in for a colour was left"
+    assert "random rankings reach 0.59" in text
+    assert text.index("Real answers") < text.index("0.7474") < text.index("Simulated answers")
+
+
+def test_no_scores_at_all(tmp_path: Path) -> None:
+    assert "No scores yet" in scoreboard.as_page(scoreboard.make_boards([]))
+    assert scoreboard.as_text([]) == ""
+
+
+def test_the_command(run: Run, fails: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    assert "file not found; `python task_1/local_evaluation.py`" in fails(
+        ["-m", "common.scoreboard", "--results", path]
+    )
+    path.write_text(json.dumps(asdict(RESULT)) + "\n" + '{"task": 1, "sc')
+    done = run(["-m", "common.scoreboard", "--results", path])
+    assert done.returncode == 0, done.stderr
+    assert "Task 1: right or wrong: accuracy, local split, simulated answers" in done.stdout
+    assert "majority  0.6000" in done.stdout
+    assert "1 lines are no results" in done.stderr
+    assert (tmp_path / "scoreboard.html").read_text().startswith("<!doctype html>")
