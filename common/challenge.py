@@ -86,9 +86,7 @@ def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
     p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
 
 
-def run_generator(
-    doc: str | None, script: str, write_sample: Callable[[Path, int], None]
-) -> None:
+def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, int], None]) -> None:
     """Run a challenge's `generate_sample.py`: write a simulated sample and mark it as such.
 
     Parameters
@@ -109,13 +107,12 @@ def run_generator(
     options = p.parse_args()
     target = options.output_dir / layout.TRAIN_DIR.name
     marker = options.output_dir / layout.SIMULATED_MARKER_NAME
-    if target.exists() and any(target.iterdir()):
-        if not (marker.exists() and layout.is_simulated(options.output_dir)):
-            raise InputError(
-                f"{target}: holds files that are not simulated and would be overwritten; "
-                "expected an empty folder, or give another one with --output_dir"
-            )
-        shutil.rmtree(target)
+    is_ours = marker.exists() and layout.is_simulated(options.output_dir)
+    if target.exists() and any(target.iterdir()) and not is_ours:
+        raise InputError(
+            f"{target}: holds files that are not simulated and would be overwritten; "
+            "expected an empty folder, or give another one with --output_dir"
+        )
     partial = options.output_dir / ".simulation.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -128,6 +125,8 @@ def run_generator(
         }
         # The marker first: should the run be killed now, what is there counts as simulated.
         record = {"simulated": True, "seed": options.seed, "bytes": sizes}
+        if target.exists():
+            shutil.rmtree(target)
         marker.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         partial.replace(target)
     finally:

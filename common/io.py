@@ -450,7 +450,7 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table) -> None:
+def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table, *, header: bool = True) -> None:
     """Write columns as a CSV file, atomically.
 
     Parameters
@@ -459,20 +459,25 @@ def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table) -> None:
         Destination.
     columns
         For each column name an array; NaN in a float column becomes an empty cell. Or a table.
+    header
+        Whether the column names stand in row 1.
     """
     with atomic_write(path) as (file,):
-        write_csv_to(file, columns)
+        write_csv_to(file, columns, header=header)
 
 
-def write_csv_to(file: BinaryIO, columns: Mapping[str, Any] | pa.Table) -> None:
+def write_csv_to(
+    file: BinaryIO, columns: Mapping[str, Any] | pa.Table, *, header: bool = True
+) -> None:
     """Write columns as CSV to an open binary file; as `write_csv`."""
     if not isinstance(columns, pa.Table):
         columns = pa.table(
             {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
         )
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(columns.column_names)
-    file.write(header.getvalue().encode("utf-8"))
+    if header:
+        names = io.StringIO()
+        csv.writer(names, lineterminator="\n").writerow(columns.column_names)
+        file.write(names.getvalue().encode("utf-8"))
     # "needed" would put quotes around every text, so it serves only where a text needs them.
     needs_quotes = any(
         pc.any(pc.match_substring_regex(column, '[",\r\n]')).as_py()
