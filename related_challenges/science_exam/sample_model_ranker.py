@@ -3,7 +3,7 @@
 Run:     python related_challenges/science_exam/sample_model_ranker.py
          python related_challenges/science_exam/local_evaluation.py
 Writes:  data/test_output/submission.csv
-Scores:  0.57 on the 200 public questions, no more than the longest option first (0.58)
+Scores:  0.54 on the 200 public questions, less than the longest option first (0.58)
 
 The ranker learns from pairs (right option, wrong option) of one question which differences of
 features tell them apart (Joachims 2002, with a logistic loss). The public test.csv repeats the

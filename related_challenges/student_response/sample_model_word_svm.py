@@ -4,12 +4,12 @@ Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_word_svm.py
          python related_challenges/student_response/local_evaluation.py
 Writes:  data/test_output/submission.csv
-Scores:  SCORES
+Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5-way, 10 folds
 
 The features are words, pairs of words, pieces of words (which forgive misspellings), words together
 with the question they answer, and the eight measures of likeness of the decision tree. What a word
-says about an answer depends on the question: with unseen questions (`--by_question`) most of the
-lead is gone.
+says about an answer depends on the question: with unseen questions (`--by_question`) it gets 0.626
+and 0.546, and the tree 0.528 and 0.435.
 """
 
 from typing import Any
