@@ -52,10 +52,18 @@ class Source:
     open
         Opens it for reading bytes. Always one of pyarrow's own files: its threads read ahead, and
         one that calls into Python while the interpreter ends would abort the process.
+    column_names
+        Names of the columns, in order, of a file without a header; empty where row 1 is one.
     """
 
     name: str
     open: Callable[[], pa.NativeFile]
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first data row, as a spreadsheet shows it."""
+        return 1 if self.column_names else 2
 
 
 def require_file(path: Path) -> None:
@@ -73,8 +81,15 @@ def require_file(path: Path) -> None:
     raise InputError(f"{path}: file not found; {how}")
 
 
-def file_source(path: Path) -> Source:
+def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
     """Give a CSV file on disk as a source.
+
+    Parameters
+    ----------
+    path
+        The file.
+    column_names
+        Names of its columns, in order, if it has no header.
 
     Raises
     ------
@@ -82,7 +97,7 @@ def file_source(path: Path) -> Source:
         If there is no such file.
     """
     require_file(path)
-    return Source(str(path), lambda: pa.OSFile(str(path), "rb"))
+    return Source(str(path), lambda: pa.OSFile(str(path), "rb"), column_names)
 
 
 def zip_source(path: Path, member: str, report: Report = stop) -> Source:
@@ -154,7 +169,10 @@ def read_header(source: Source) -> list[str]:
     with source.open() as file:
         line = file.read(_LONGEST_HEADER).split(b"\n", 1)[0]
     if not line.strip():
-        raise InputError(f"{source.name}: is empty, expected a header with column names in row 1")
+        expected = "rows" if source.column_names else "a header with column names in row 1"
+        raise InputError(f"{source.name}: is empty, expected {expected}")
+    if source.column_names:
+        return list(source.column_names)
     try:
         names = next(csv.reader([line.decode("utf-8-sig").strip("\r\n")]))
     except (UnicodeDecodeError, csv.Error):
@@ -227,7 +245,9 @@ def read_table(
     )
     try:
         with source.open() as file:
-            options = pa_csv.ReadOptions(block_size=_BLOCK_SIZE)
+            options = pa_csv.ReadOptions(
+                block_size=_BLOCK_SIZE, column_names=source.column_names
+            )
             table = pa_csv.read_csv(file, read_options=options, convert_options=convert)
     except pa.ArrowInvalid:
         table = None
@@ -331,7 +351,9 @@ def _read_with_care(
         with source.open() as file:
             table = pa_csv.read_csv(
                 file,
-                read_options=pa_csv.ReadOptions(use_threads=False),
+                read_options=pa_csv.ReadOptions(
+                    column_names=source.column_names, use_threads=False
+                ),
                 parse_options=pa_csv.ParseOptions(invalid_row_handler=note_crooked),
                 convert_options=convert,
             )
@@ -393,7 +415,7 @@ def _convert(
     wrong = pc.and_(pc.fill_null(wrong, False), pc.is_valid(values))
     rows = np.flatnonzero(wrong.to_numpy())
     if len(rows):
-        shown = [(row + 2, values[int(row)].as_py()) for row in rows[:SHOWN]]
+        shown = [(row + source.first_row, values[int(row)].as_py()) for row in rows[:SHOWN]]
         found = "; ".join(f"row {row} is {repr(text) if text else 'empty'}" for row, text in shown)
         more = f" and {len(rows) - SHOWN} more rows" if len(rows) > SHOWN else ""
         report(f"{source.name}: column '{column.name}': {found}{more}, expected {column.expected}")
@@ -437,7 +459,7 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table) -> None:
+def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table, *, header: bool = True) -> None:
     """Write columns as a CSV file, atomically.
 
     Parameters
@@ -446,20 +468,25 @@ def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table) -> None:
         Destination.
     columns
         For each column name an array; NaN in a float column becomes an empty cell. Or a table.
+    header
+        Whether the column names stand in row 1.
     """
     with atomic_write(path) as (file,):
-        write_csv_to(file, columns)
+        write_csv_to(file, columns, header=header)
 
 
-def write_csv_to(file: BinaryIO, columns: Mapping[str, Any] | pa.Table) -> None:
+def write_csv_to(
+    file: BinaryIO, columns: Mapping[str, Any] | pa.Table, *, header: bool = True
+) -> None:
     """Write columns as CSV to an open binary file; as `write_csv`."""
     if not isinstance(columns, pa.Table):
         columns = pa.table(
             {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
         )
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(columns.column_names)
-    file.write(header.getvalue().encode("utf-8"))
+    if header:
+        names = io.StringIO()
+        csv.writer(names, lineterminator="\n").writerow(columns.column_names)
+        file.write(names.getvalue().encode("utf-8"))
     start = file.tell()
     options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
     try:

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA_DIR = ROOT / "data"
 TEMPLATE_DIR = ROOT / "submission_templates"
 SUBMISSION_DIR = ROOT / "submissions"
+RELATED_DIR = ROOT / "related_challenges"
 
 TRAIN_DIR = DATA_DIR / "train_data"
 METADATA_DIR = DATA_DIR / "metadata"
@@ -95,6 +96,8 @@ def is_simulated(data_dir: Path = DATA_DIR) -> bool:
 
 def where_to_get(path: Path) -> str:
     """Say which command makes or fetches a missing file, as the end of an error message."""
+    if path.is_relative_to(RELATED_DIR):
+        return _where_to_get_related(path)
     if path.name in (VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2) or path == (
         TEST_INPUT_DIR / TRAIN_TASK_1_2
     ):
@@ -117,3 +120,13 @@ def where_to_get(path: Path) -> str:
             "`python data/generate_sample.py` simulates one"
         )
     return ""
+
+
+def _where_to_get_related(path: Path) -> str:
+    """As `where_to_get`, for the default folders of a related challenge."""
+    challenge = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
+    return {
+        TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the challenge's files",
+        TEST_INPUT_DIR.name: f"`python {challenge}/local_data_split.py` makes it",
+        TEST_OUTPUT_DIR.name: f"every sample model in {challenge} makes one",
+    }.get(path.parent.name, "")

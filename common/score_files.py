@@ -84,19 +84,7 @@ def write_scores(
     """
     text_path = output_dir / f"scores_task_{task}.txt"
     page_path = output_dir / f"scores_task_{task}.html"
-    sections = [
-        f'<p class="score">{score:.4f}</p>',
-        f'<p class="what">{escape(what)}</p>',
-        simulated_note(simulated),
-        table([], facts, css_class="facts"),
-        body,
-    ]
-    content = page(
-        title,
-        "\n".join(sections),
-        tab=f"{title}: {score:.4f}",
-        style=style,
-    )
+    content = score_page(title, score, what, facts, simulated=simulated, body=body, style=style)
     with io.atomic_write(text_path, page_path) as (text_file, page_file):
         text_file.write(f"score:{score!r}\n".encode())
         page_file.write(content.encode())
@@ -113,6 +101,27 @@ def write_scores(
         rules=rules,
     )
     return [text_path, page_path]
+
+
+def score_page(
+    title: str,
+    score: float,
+    what: str,
+    facts: Sequence[tuple[str, str]],
+    *,
+    simulated: bool,
+    body: str = "",
+    style: str = "",
+) -> str:
+    """Give a page that shows one score; the parameters are those of `write_scores`."""
+    sections = [
+        f'<p class="score">{score:.4f}</p>',
+        f'<p class="what">{escape(what)}</p>',
+        simulated_note(simulated),
+        table([], facts, css_class="facts"),
+        body,
+    ]
+    return page(title, "\n".join(sections), tab=f"{title}: {score:.4f}", style=style)
 
 
 def simulated_note(simulated: bool) -> str:

@@ -1,0 +1,134 @@
+"""What the related challenges share beyond the tasks: folders, flags, and samples marked simulated.
+
+Every challenge keeps its files beside its scripts, laid out like the kit's own `data/`.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from common import cli, layout
+from common.errors import InputError
+
+SUBMISSION = "submission.csv"
+
+
+def data_dir(script: str) -> Path:
+    """Give the folder of a challenge's files, `data/` beside its scripts.
+
+    Parameters
+    ----------
+    script
+        The ``__file__`` of a script of the challenge.
+    """
+    return Path(script).resolve().parent / layout.DATA_DIR.name
+
+
+def split_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's `local_data_split.py`.
+
+    Parameters
+    ----------
+    doc, script
+        The script's ``__doc__`` and ``__file__``.
+    """
+    p = cli.parser(doc)
+    add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
+    add_folder(p, "--output_dir", data_dir(script) / layout.TEST_INPUT_DIR.name)
+    return p
+
+
+def model_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's sample model; a model adds its own flags to it."""
+    p = cli.parser(doc)
+    add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
+    add_folder(p, "--output_dir", data_dir(script) / layout.TEST_OUTPUT_DIR.name)
+    p.add_argument(
+        "--output_file", metavar="FILE", default=SUBMISSION, help=f"default {SUBMISSION}"
+    )
+    return p
+
+
+def evaluation_parser(
+    doc: str | None, script: str, *, input_dir: str = layout.TRAIN_DIR.name
+) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's `local_evaluation.py`.
+
+    Parameters
+    ----------
+    doc, script
+        The script's ``__doc__`` and ``__file__``.
+    input_dir
+        Folder in `data/` that holds the true answers.
+    """
+    output_dir = data_dir(script) / layout.TEST_OUTPUT_DIR.name
+    p = cli.parser(doc)
+    add_folder(p, "--input_dir", data_dir(script) / input_dir)
+    add_folder(p, "--submission_dir", output_dir)
+    p.add_argument(
+        "--submit_data", metavar="FILE", default=SUBMISSION, help=f"default {SUBMISSION}"
+    )
+    add_folder(p, "--output_dir", output_dir)
+    return p
+
+
+def add_folder(p: argparse.ArgumentParser, flag: str, default: Path) -> None:
+    """Add a flag that names a folder."""
+    p.add_argument(
+        flag, type=Path, metavar="DIR", default=default, help=f"default {cli.show(default)}"
+    )
+
+
+def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
+    """Add a flag that names a file in a folder that another flag names."""
+    p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
+
+
+def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, int], None]) -> None:
+    """Run a challenge's `generate_sample.py`: write a simulated sample and mark it as such.
+
+    Parameters
+    ----------
+    doc, script
+        The script's ``__doc__`` and ``__file__``.
+    write_sample
+        Writes the files into a folder, given a seed; the same seed, the same bytes.
+
+    Raises
+    ------
+    InputError
+        If the folder holds files that are not simulated.
+    """
+    p = cli.parser(doc)
+    add_folder(p, "--output_dir", data_dir(script))
+    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
+    options = p.parse_args()
+    target = options.output_dir / layout.TRAIN_DIR.name
+    marker = options.output_dir / layout.SIMULATED_MARKER_NAME
+    is_ours = marker.exists() and layout.is_simulated(options.output_dir)
+    if target.exists() and any(target.iterdir()) and not is_ours:
+        raise InputError(
+            f"{target}: holds files that are not simulated and would be overwritten; "
+            "expected an empty folder, or give another one with --output_dir"
+        )
+    partial = options.output_dir / ".simulation.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        write_sample(partial, options.seed)
+        files = sorted(path for path in partial.rglob("*") if path.is_file())
+        names = [path.relative_to(partial).as_posix() for path in files]
+        sizes = {
+            f"{target.name}/{name}": path.stat().st_size
+            for name, path in zip(names, files, strict=True)
+        }
+        # The marker first: should the run be killed now, what is there counts as simulated.
+        record = {"simulated": True, "seed": options.seed, "bytes": sizes}
+        if target.exists():
+            shutil.rmtree(target)
+        marker.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        partial.replace(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    print(f"simulated files in {cli.show(target)}")

@@ -1,0 +1,61 @@
+"""Cloze: simulate a small set of queries, so that everything runs before the real files are there.
+
+Run:     python related_challenges/cloze/generate_sample.py [--seed N]
+Writes:  related_challenges/cloze/data/train_data/KCT_train_public.txt
+         and KCT_test_public.txt, without answers
+
+Invented people have a country, a profession, a birthday and a university; sentences ask for one of
+these in several wordings. A few countries and universities have most of the people.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import queries
+
+from common import challenge, cli, io
+
+N_TRAIN, N_TEST = 600, 200
+PROFESSIONS = ("chemist", "physicist", "composer", "writer", "engineer", "judge")
+MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
+SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
+WORDINGS = {
+    "country": ("the {profession} {name}'s nationality is {gap}.", "{name} was born in {gap}."),
+    "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),
+    "university": ("{name} graduated from {gap}.", "{gap} is where {name} studied."),
+    "profession": ("{name} of {country} is a {gap}.", "{name} works as a {gap}."),
+}
+
+
+def write_sample(folder: Path, seed: int) -> None:
+    """Write the training and the test queries into a folder."""
+    rng = np.random.default_rng(seed)
+
+    def invent(n_syllables: int) -> str:
+        return "".join(rng.choice(SYLLABLES, n_syllables))
+
+    countries = [invent(2) + "ia" for _ in range(25)]
+    universities = [f"university of {invent(3)}" for _ in range(40)]
+    popularity = 1 / np.arange(1, 41)
+    lines = []
+    for number in range(N_TRAIN + N_TEST):
+        facts = {
+            "name": f"{invent(2)} {invent(3)}",
+            "country": rng.choice(countries, p=popularity[:25] / popularity[:25].sum()),
+            "university": rng.choice(universities, p=popularity / popularity.sum()),
+            "profession": rng.choice(PROFESSIONS),
+            "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
+        }
+        asked = str(rng.choice(list(WORDINGS)))
+        text = str(rng.choice(WORDINGS[asked])).format(gap=queries.MASK, **facts)
+        record = {"qid": f"{number:06x}", "query": text, "answer": [str(facts[asked])]}
+        if number >= N_TRAIN:
+            del record["answer"]
+        lines.append(json.dumps(record) + "\n")
+    io.write_text(folder / queries.TRAIN, "".join(lines[:N_TRAIN]))
+    io.write_text(folder / queries.TEST, "".join(lines[N_TRAIN:]))
+
+
+if __name__ == "__main__":
+    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))

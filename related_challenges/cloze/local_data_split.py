@@ -1,0 +1,29 @@
+"""Cloze: deal the training queries into folds for cross-validation; the test answers are secret.
+
+Run:     python related_challenges/cloze/local_data_split.py
+Reads:   data/train_data/KCT_train_public.txt
+Writes:  data/test_input/folds.csv, with the columns id and fold
+"""
+
+import numpy as np
+import queries
+
+from common import challenge, cli, folds
+
+
+def main() -> None:
+    """Split the file that the flags name."""
+    p = challenge.split_parser(__doc__, __file__)
+    challenge.add_file(p, "--train_data", queries.TRAIN)
+    p.add_argument("--folds", type=int, metavar="N", default=5, help="default 5")
+    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
+    options = p.parse_args()
+    train = queries.read_queries(options.input_dir / options.train_data, answers=True)
+    fold = folds.assign_folds(np.arange(len(train)), options.folds, options.seed)
+    path = options.output_dir / queries.FOLDS
+    folds.write_folds(path, [query.id for query in train], fold)
+    print(f"written: {cli.show(path)} ({len(train):,} queries, {options.folds} folds)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

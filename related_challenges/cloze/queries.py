@@ -1,0 +1,231 @@
+"""Files and metric of the knowledge cloze test: sentences with a gap, up to five guesses each."""
+
+import argparse
+import codecs
+import json
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common import challenge, cli, folds, io, layout
+from common.errors import InputError
+from common.schema import TEXT, Column
+
+MASK = "[MASK]"
+N_GUESSES = 5
+TRAIN, TEST, FOLDS = "KCT_train_public.txt", "KCT_test_public.txt", "folds.csv"
+
+_ID = Column("id", TEXT)
+_RET = Column("ret", TEXT)
+_ARTICLES = {"a", "an", "the"}
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A sentence with a gap.
+
+    Attributes
+    ----------
+    id
+        Its id, as text.
+    text
+        The sentence with `MASK` in it.
+    answers
+        What may stand in the gap, each right by itself; empty where it is not told.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+def read_queries(path: Path, *, answers: bool) -> list[Query]:
+    """Read and check a file of queries, one JSON object in each line.
+
+    Parameters
+    ----------
+    path
+        Each object has qid, query and, if wanted, answer, a list; domain and NeedReasoning may be
+        there too.
+    answers
+        Whether the answers must be there; otherwise they are not read.
+
+    Raises
+    ------
+    InputError
+        If a line is not such an object, or an id stands twice.
+    """
+    io.require_file(path)
+    queries: list[Query] = []
+    line_of: dict[str, int] = {}
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        query = _read_query(f"{path}: line {number}", line, answers)
+        if query.id in line_of:
+            raise InputError(
+                f"{path}: line {number} repeats qid '{query.id}' of line {line_of[query.id]}"
+            )
+        line_of[query.id] = number
+        queries.append(query)
+    if not queries:
+        raise InputError(f"{path}: is empty, expected a JSON object in each line")
+    return queries
+
+
+def _read_query(where: str, line: str, answers: bool) -> Query:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where} is not JSON ({error}); is the file cut off?") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{where} holds no JSON object, expected qid, query and answer")
+    for key in ("qid", "query"):
+        if not isinstance(record.get(key), str) or not record[key]:
+            raise InputError(f"{where}: '{key}' is {record.get(key)!r}, expected text")
+    if MASK not in record["query"]:
+        raise InputError(f"{where}: 'query' holds no {MASK}: '{record['query'][:60]}'")
+    if not answers:
+        return Query(record["qid"], record["query"])
+    found = record.get("answer")
+    if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
+        raise InputError(f"{where}: 'answer' is {found!r}, expected a list of texts")
+    return Query(record["qid"], record["query"], tuple(found))
+
+
+def parse_flags(doc: str | None) -> argparse.Namespace:
+    """Read the flags of a sample model."""
+    local_dir = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
+    p = challenge.model_parser(doc, __file__)
+    challenge.add_file(p, "--train_data", TRAIN)
+    challenge.add_file(p, "--test_data", TEST)
+    p.add_argument(
+        "--local",
+        action="store_true",
+        help="predict the training queries instead, every fold learnt from the others",
+    )
+    challenge.add_folder(p, "--submission_template_dir", local_dir)
+    challenge.add_file(p, "--submission_template_file", FOLDS)
+    return p.parse_args()
+
+
+def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list[Query]]]:
+    """Give the queries to learn from and those to predict: one pair, or with --local one a fold."""
+    train = read_queries(options.input_dir / options.train_data, answers=True)
+    if not options.local:
+        yield train, read_queries(options.input_dir / options.test_data, answers=False)
+        return
+    template = options.submission_template_dir / options.submission_template_file
+    fold = folds.read_folds(template, [query.id for query in train])
+    for learnt, predicted in folds.splits(fold):
+        # Without their answers, so that a model cannot look at them.
+        hidden = [Query(train[row].id, train[row].text) for row in np.flatnonzero(predicted)]
+        yield [train[row] for row in np.flatnonzero(learnt)], hidden
+
+
+def best_guesses(weights: Mapping[str, float]) -> list[str]:
+    """Give the five answers of largest weight, best first; of equal weights the earlier one."""
+    return sorted(weights, key=lambda answer: -weights[answer])[:N_GUESSES]
+
+
+def write_guesses(path: Path, guesses: Mapping[str, Sequence[str]]) -> None:
+    """Write a submission, UTF-8 without a byte order mark.
+
+    Parameters
+    ----------
+    path
+        Where the CSV goes.
+    guesses
+        For each id at most five answers.
+
+    Raises
+    ------
+    InputError
+        If there are more.
+    """
+    for query_id, answers in guesses.items():
+        if len(answers) > N_GUESSES:
+            raise InputError(f"{path}: '{query_id}' would have {len(answers)} answers, at most 5")
+    ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
+    io.write_csv(path, {"id": np.array(list(guesses), object), "ret": np.array(ret, object)})
+    print(f"written: {cli.show(path)} ({len(ret):,} rows)")
+
+
+def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
+    """Read and check a submission.
+
+    Parameters
+    ----------
+    path
+        CSV with id and ret, a JSON list of at most five texts.
+    ids
+        The queries, in the order wanted.
+
+    Returns
+    -------
+    list of list of str
+        The answers guessed for each query.
+
+    Raises
+    ------
+    InputError
+        If a query is missing, unknown or twice there, ret is not such a list, or the file begins
+        with a byte order mark.
+    """
+    source = io.file_source(path)
+    with source.open() as file:
+        if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+            raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
+    data = io.read_columns(path, (_ID, _RET))
+    rows = folds.match_ids(str(path), data["id"], ids, "the queries")
+    guesses = [_read_ret(path, row + 2, text) for row, text in enumerate(data["ret"])]
+    return [guesses[row] for row in rows]
+
+
+def _read_ret(path: Path, row: int, text: str) -> list[str]:
+    expected = f"expected a JSON list of at most {N_GUESSES} texts"
+    try:
+        ret: Any = json.loads(text)
+    except json.JSONDecodeError:
+        ret = None
+    if not isinstance(ret, list) or not all(isinstance(answer, str) for answer in ret):
+        raise InputError(f"{path}: column 'ret': row {row} is '{text[:60]}', {expected}")
+    if len(ret) > N_GUESSES:
+        raise InputError(f"{path}: column 'ret': row {row} holds {len(ret)} answers, {expected}")
+    return ret
+
+
+def normalise(text: str) -> list[str]:
+    """Split a text into words to be compared: lower-case, no punctuation, no articles."""
+    kept = text.lower().translate(_NO_PUNCTUATION).split()
+    return [word for word in kept if word not in _ARTICLES]
+
+
+def token_f1(guess: str, answer: str) -> float:
+    """Compare two texts by the words that they share, each as often as it stands in both.
+
+    Returns
+    -------
+    float
+        Harmonic mean of precision and recall; 1 if neither text holds a word, 0 if only one does.
+    """
+    left, right = normalise(guess), normalise(answer)
+    if not left or not right:
+        return float(left == right)
+    n_shared = (Counter(left) & Counter(right)).total()
+    return 2 * n_shared / (len(left) + len(right))
+
+
+def score_query(guesses: Sequence[str], answers: Sequence[str]) -> float:
+    """Score the guesses at one query: the best F1 of a guess and an answer, 0 without a guess."""
+    return max((token_f1(guess, answer) for guess in guesses for answer in answers), default=0.0)

@@ -1,0 +1,34 @@
+"""Cloze baseline: the five most frequent answers for every query.
+
+Run:     python related_challenges/cloze/local_data_split.py
+         python related_challenges/cloze/sample_model_frequent.py --local
+         python related_challenges/cloze/local_evaluation.py
+Without --local it predicts the test queries.
+Writes:  data/test_output/submission.csv
+Scores:  0.211 on the rebuilt training queries, 5 folds
+"""
+
+from collections import Counter
+
+import queries
+
+from common import cli
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = queries.parse_flags(__doc__)
+    guesses = {}
+    for train, test in queries.read_splits(options):
+        # ---- The model: replace this block by your own. ---------------------------------------
+        # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
+        frequency = Counter(answer for query in train for answer in query.answers)
+        most_frequent = queries.best_guesses(frequency)
+        for query in test:
+            guesses[query.id] = most_frequent
+        # ---- End of the model. ----------------------------------------------------------------
+    queries.write_guesses(options.output_dir / options.output_file, guesses)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,59 @@
+"""Cloze sample model: the answers of the most similar training queries.
+
+Run:     python related_challenges/cloze/local_data_split.py
+         python related_challenges/cloze/sample_model_nearest_queries.py --local
+         python related_challenges/cloze/local_evaluation.py
+Without --local it predicts the test queries.
+Writes:  data/test_output/submission.csv
+Scores:  0.363 on the rebuilt training queries, 5 folds
+
+Queries are alike by the cosine of their TF-IDF vectors of words and pairs of words; the thirty most
+similar ones vote with the cube of it.
+"""
+
+import numpy as np
+import queries
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from common import cli
+
+N_NEAREST = 30
+POWER = 3
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = queries.parse_flags(__doc__)
+    guesses = {}
+    for train, test in queries.read_splits(options):
+        # ---- The model: replace this block by your own. ---------------------------------------
+        # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
+        for query, weights in zip(test, weigh_by_likeness(train, test), strict=True):
+            guesses[query.id] = queries.best_guesses(weights)
+        # ---- End of the model. ----------------------------------------------------------------
+    queries.write_guesses(options.output_dir / options.output_file, guesses)
+
+
+def weigh_by_likeness(
+    train: list[queries.Query], test: list[queries.Query]
+) -> list[dict[str, float]]:
+    """Weigh answers for every query of `test` by the training queries like it; they sum to 1."""
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+")
+    known = vectorizer.fit_transform([query.text for query in train])
+    cosine = (vectorizer.transform([query.text for query in test]) @ known.T).tocsr()
+    weighed = []
+    for start, end in zip(cosine.indptr[:-1], cosine.indptr[1:], strict=True):
+        value, row = cosine.data[start:end], cosine.indices[start:end]
+        weights: dict[str, float] = {}
+        for place in np.argsort(-value, kind="stable")[:N_NEAREST]:
+            answers = train[row[place]].answers
+            for answer in answers:
+                vote = float(value[place]) ** POWER / len(answers)
+                weights[answer] = weights.get(answer, 0.0) + vote
+        total = sum(weights.values()) or 1.0
+        weighed.append({answer: weight / total for answer, weight in weights.items()})
+    return weighed
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,84 @@
+"""Debiasing: score recommendations by NDCG@50 and hit rate@50, exactly as the challenge would.
+
+Run:     python related_challenges/debiasing/local_evaluation.py
+Reads:   data/test_input/debias_track_answer.csv and data/test_output/submission.csv
+Writes:  data/test_output/scores_debiasing.txt and .html
+
+The score is NDCG@50 over all users, summed over the phases. Rows of users who are not scored are
+ignored. With --final_stage only the phases 7 to 9 are scored, and 7 is added to each sum, as the
+organisers did at the end of the challenge.
+"""
+
+import clicks
+import numpy as np
+
+from common import challenge, cli, layout, score_files
+from common.errors import InputError
+
+FINAL_PHASES = (7, 8, 9)
+METRICS = ("ndcg_full", "ndcg_half", "hit_rate_full", "hit_rate_half")
+
+
+def main() -> None:
+    """Score the submission that the flags name."""
+    p = challenge.evaluation_parser(__doc__, __file__, input_dir=layout.TEST_INPUT_DIR.name)
+    challenge.add_file(p, "--ref_data", clicks.ANSWERS)
+    p.add_argument("--final_stage", action="store_true", help="score phases 7 to 9, plus 7")
+    options = p.parse_args()
+    reference_path = options.input_dir / options.ref_data
+    submission_path = options.submission_dir / options.submit_data
+
+    answers = clicks.read_answers(reference_path)
+    phases = np.unique(answers.phase).tolist()
+    if options.final_stage:
+        if not set(FINAL_PHASES) <= set(phases):
+            raise InputError(
+                f"{reference_path}: holds the phases {', '.join(map(str, phases))}, --final_stage "
+                f"expects {', '.join(map(str, FINAL_PHASES))}"
+            )
+        phases = list(FINAL_PHASES)
+    user, items = clicks.read_recommendations(submission_path)
+    scores = []
+    for phase in phases:
+        rows = answers.phase == phase
+        recommended = clicks.select_users(submission_path, user, items, answers.user[rows])
+        rank = clicks.rank_of_answer(recommended, answers.item[rows])
+        scores.append(clicks.score_phase(rank, answers.degree[rows]))
+
+    values = np.array([[getattr(score, metric) for metric in METRICS] for score in scores])
+    # In the final stage the organisers gave everybody 1 for each of the phases 0 to 6.
+    totals = values.sum(axis=0) + (min(FINAL_PHASES) if options.final_stage else 0)
+    lines = [
+        *zip((f"phase {phase}" for phase in phases), values, strict=True),
+        ("mean", values.mean(axis=0)),
+        ("sum" + (" + 7" if options.final_stage else ""), totals),
+    ]
+    rows_shown = [[name, *(f"{value:.4f}" for value in line)] for name, line in lines]
+    header = ["", "NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half"]
+    n_scored = sum(score.n_full for score in scores)
+    paths = score_files.write_scores(
+        options.output_dir,
+        "debiasing",
+        float(totals[0]),
+        title="Debiasing: the next item clicked",
+        what="NDCG@50 over all test users, summed over the phases",
+        facts=[
+            ("Submission", cli.show(submission_path)),
+            ("True answers", cli.show(reference_path)),
+            ("Users scored", f"{n_scored:,}"),
+            ("Users of rare items (half)", f"{sum(score.n_half for score in scores):,}"),
+        ],
+        simulated=layout.is_simulated(reference_path.parent.parent),
+        body=score_files.table(header, rows_shown, caption="Metrics by phase"),
+    )
+    print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
+    for name, *cells in rows_shown:
+        print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))
+    print(
+        f"score {totals[0]:.4f} (NDCG@50 of {n_scored:,} users, summed over {len(phases)} phases)"
+    )
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,42 @@
+"""Debiasing baseline: the items clicked most often in the phase, but not yet by the user.
+
+Run:     python related_challenges/debiasing/sample_model_popularity.py --local
+         python related_challenges/debiasing/local_evaluation.py
+Without --local it predicts the published test users.
+Writes:  data/test_output/submission.csv
+Scores:  mean NDCG@50 full 0.0055, half 0.0000 on the real phases 1 to 3, latest click masked
+"""
+
+import clicks
+import numpy as np
+import recommend
+from scipy.sparse import csr_array
+from tqdm import tqdm
+
+from common import cli
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    options = recommend.parse_flags(__doc__)
+
+    users, items = [], []
+    for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
+        phase = recommend.read_phase(options.input_dir, options.test_dir, number)
+
+        # ---- The model: replace this block by your own. ---------------------------------------
+        # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
+        # Without any score, popularity decides.
+        scores = csr_array((len(phase.test_user), len(phase.item_ids)))
+        # ---- End of the model. ----------------------------------------------------------------
+
+        users.append(phase.test_user_ids)
+        items.append(recommend.best_items(phase, scores))
+
+    path = options.output_dir / options.output_file
+    clicks.write_recommendations(path, np.concatenate(users), np.concatenate(items))
+    print(f"written: {cli.show(path)} ({sum(map(len, users)):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,172 @@
+"""Files and metric of the science exam: questions with five options, up to three guesses each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common import io
+from common.errors import InputError
+from common.folds import match_ids
+from common.schema import TEXT, Column
+
+LABELS = ("A", "B", "C", "D", "E")
+N_GUESSES = 3
+TRAIN, TEST = "train.csv", "test.csv"
+
+# What guessing at random scores: a chance of 1/5 each for 1, 1/2 and 1/3 of a point.
+RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
+
+_ID = Column("id", TEXT)
+_PROMPT = Column("prompt", TEXT)
+_OPTIONS = tuple(Column(label, TEXT) for label in LABELS)
+_ANSWER = Column("answer", TEXT)
+_PREDICTION = Column("prediction", TEXT)
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Multiple-choice questions, one of five options right.
+
+    Attributes
+    ----------
+    ids
+        Id of every question, as text.
+    prompts
+        The questions themselves.
+    options
+        For every question its five options, in the order of `LABELS`.
+    answer
+        Number of the right option, 0 to 4, shape (questions,); None where it is not told.
+    """
+
+    ids: list[str]
+    prompts: list[str]
+    options: list[tuple[str, ...]]
+    answer: npt.NDArray[np.int8] | None = None
+
+    def __len__(self) -> int:
+        """Count the questions."""
+        return len(self.ids)
+
+
+def read_questions(path: Path, *, answers: bool) -> Questions:
+    """Read and check a file of questions.
+
+    Parameters
+    ----------
+    path
+        CSV with id, prompt, A to E and, if wanted, answer.
+    answers
+        Whether the right answers must be there; otherwise they are not read.
+
+    Raises
+    ------
+    InputError
+        If a column or a text is missing, an id stands twice, or an answer is not A to E.
+    """
+    columns = [_ID, _PROMPT, *_OPTIONS] + ([_ANSWER] if answers else [])
+    data = io.read_columns(path, columns)
+    ids = [str(value) for value in data["id"]]
+    match_ids(str(path), data["id"], list(dict.fromkeys(ids)), "the file itself")
+    answer = None
+    if answers:
+        unknown = np.flatnonzero(~np.isin(data["answer"].astype(str), LABELS))
+        if len(unknown):
+            raise InputError(
+                f"{path}: column 'answer': row {unknown[0] + 2} is '{data['answer'][unknown[0]]}' "
+                f"({len(unknown)} such rows), expected one of {', '.join(LABELS)}"
+            )
+        answer = np.array([LABELS.index(label) for label in data["answer"]], np.int8)
+    options = list(zip(*(data[label] for label in LABELS), strict=True))
+    return Questions(ids, list(data["prompt"]), options, answer)
+
+
+def write_predictions(path: Path, questions: Questions, scores: FloatArray) -> None:
+    """Write a submission: for every question the three labels with the highest scores.
+
+    Parameters
+    ----------
+    path
+        Where the CSV goes.
+    questions
+        What was predicted.
+    scores
+        The more, the likelier an option is right, shape (questions, 5); of equal scores the
+        earlier label comes first.
+
+    Raises
+    ------
+    InputError
+        If a score is missing.
+    """
+    if scores.shape != (len(questions), len(LABELS)) or np.isnan(scores).any():
+        raise InputError(
+            f"{path}: scores have shape {scores.shape} and {int(np.isnan(scores).sum())} NaN, "
+            f"expected ({len(questions)}, {len(LABELS)}) and none"
+        )
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
+    prediction = [" ".join(LABELS[option] for option in row) for row in best]
+    io.write_csv(
+        path, {"id": np.array(questions.ids, object), "prediction": np.array(prediction, object)}
+    )
+
+
+def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
+    """Read and check a submission.
+
+    Parameters
+    ----------
+    path
+        CSV with id and prediction, labels separated by spaces.
+    ids
+        The questions, in the order wanted.
+
+    Returns
+    -------
+    list of list of str
+        The labels predicted for each question, in order; perhaps more than three.
+
+    Raises
+    ------
+    InputError
+        If a question is missing, unknown or twice there, or a label is not A to E.
+    """
+    data = io.read_columns(path, (_ID, _PREDICTION))
+    rows = match_ids(str(path), data["id"], ids, "the questions")
+    for row, text in enumerate(data["prediction"]):
+        if not text.split() or not set(text.split()) <= set(LABELS):
+            raise InputError(
+                f"{path}: column 'prediction': row {row + 2} is '{text}', expected up to "
+                f"{N_GUESSES} of {', '.join(LABELS)}, separated by spaces"
+            )
+    return [data["prediction"][row].split() for row in rows]
+
+
+def average_precision(answer: str, predicted: Sequence[str]) -> float:
+    """Score the guesses at one question: 1, 1/2 or 1/3 for the right one in first to third place.
+
+    Only the first three guesses count, and the right label counts once. A wrong label that is
+    repeated takes up a place each time.
+
+    Parameters
+    ----------
+    answer
+        The right label.
+    predicted
+        The labels guessed, best first.
+    """
+    guesses = list(predicted[:N_GUESSES])
+    return 1 / (guesses.index(answer) + 1) if answer in guesses else 0.0
+
+
+def mean_average_precision(answers: Sequence[str], predicted: Sequence[Sequence[str]]) -> float:
+    """Average the scores of all questions: MAP@3, from 0 to 1."""
+    return float(
+        np.mean([average_precision(a, p) for a, p in zip(answers, predicted, strict=True)])
+    )

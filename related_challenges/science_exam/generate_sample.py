@@ -1,0 +1,55 @@
+"""Science exam: simulate a small exam, so that everything runs before the real files are there.
+
+Run:     python related_challenges/science_exam/generate_sample.py [--seed N]
+Writes:  related_challenges/science_exam/data/train_data/train.csv and test.csv (the same questions
+         without their answers, as the challenge publishes them)
+
+The texts are made of invented words. As in the real exam, the right option is written with more
+care: it is longer on average than the wrong ones, which repeat more of the question's words.
+"""
+
+from pathlib import Path
+
+import exam
+import numpy as np
+
+from common import challenge, cli, io
+
+N_QUESTIONS = 200
+N_TOPICS = 20
+WORDS_PER_TOPIC = 60
+SYLLABLES = ("ka", "lo", "mi", "ter", "on", "ra", "ves", "pu", "dis", "tal", "ne", "gra", "sy")
+
+
+def write_sample(folder: Path, seed: int) -> None:
+    """Write train.csv and test.csv into a folder."""
+    rng = np.random.default_rng(seed)
+    topics = [
+        ["".join(rng.choice(SYLLABLES, rng.integers(2, 5))) for _ in range(WORDS_PER_TOPIC)]
+        for _ in range(N_TOPICS)
+    ]
+    rows = []
+    for number in range(N_QUESTIONS):
+        topic = topics[rng.integers(N_TOPICS)]
+        prompt = list(rng.choice(topic, 12))
+        right = int(rng.integers(len(exam.LABELS)))
+        options = []
+        for option in range(len(exam.LABELS)):
+            n_words = max(4, int(rng.normal(26 if option == right else 22, 4)))
+            repeated = rng.random(n_words) < (0.20 if option == right else 0.25)
+            words = np.where(repeated, rng.choice(prompt, n_words), rng.choice(topic, n_words))
+            options.append(" ".join(words).capitalize() + ".")
+        question = f"Which of these, if any, is the {' '.join(prompt)}?"
+        rows.append((str(number), question, *options, exam.LABELS[right]))
+    names = ("id", "prompt", *exam.LABELS, "answer")
+    columns = {
+        name: np.array(column, object)
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    io.write_csv(folder / exam.TRAIN, columns)
+    del columns["answer"]
+    io.write_csv(folder / exam.TEST, columns)
+
+
+if __name__ == "__main__":
+    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))

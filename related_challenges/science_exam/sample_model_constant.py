@@ -1,0 +1,33 @@
+"""Science exam baseline: the same three labels for every question.
+
+Run:     python related_challenges/science_exam/sample_model_constant.py
+         python related_challenges/science_exam/local_evaluation.py
+Writes:  data/test_output/submission.csv
+Scores:  0.378 on the 200 public questions; only how often each label is right there matters
+"""
+
+import exam
+import numpy as np
+
+from common import challenge, cli
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    p = challenge.model_parser(__doc__, __file__)
+    challenge.add_file(p, "--test_data", exam.TEST)
+    options = p.parse_args()
+    questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `questions`. Out: `scores`, shape (questions, 5): the more, the likelier it is right.
+    scores = np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
+    # ---- End of the model. --------------------------------------------------------------------
+
+    path = options.output_dir / options.output_file
+    exam.write_predictions(path, questions, scores)
+    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

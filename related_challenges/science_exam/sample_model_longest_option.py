@@ -1,0 +1,34 @@
+"""Science exam baseline: the longest option first.
+
+Run:     python related_challenges/science_exam/sample_model_longest_option.py
+         python related_challenges/science_exam/local_evaluation.py
+Writes:  data/test_output/submission.csv
+Scores:  0.58 on the 200 public questions: who writes an exam takes more care over what is right,
+         and it gets longer. A model that claims to know science should beat this one.
+"""
+
+import exam
+import numpy as np
+
+from common import challenge, cli
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    p = challenge.model_parser(__doc__, __file__)
+    challenge.add_file(p, "--test_data", exam.TEST)
+    options = p.parse_args()
+    questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `questions`. Out: `scores`, shape (questions, 5): the more, the likelier it is right.
+    scores = np.array([[float(len(text)) for text in texts] for texts in questions.options])
+    # ---- End of the model. --------------------------------------------------------------------
+
+    path = options.output_dir / options.output_file
+    exam.write_predictions(path, questions, scores)
+    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

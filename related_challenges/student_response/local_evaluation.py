@@ -1,0 +1,85 @@
+"""Student responses: score predicted labels with the measures of Dzikovska et al. (2012).
+
+Run:     python related_challenges/student_response/local_evaluation.py
+Reads:   data/train_data/*.xml (the true labels) and data/test_output/submission.csv
+Writes:  data/test_output/scores_student_response.txt and .html
+
+The score is the macro-averaged F1. --ways 3 or 2 merges the labels of both sides first.
+"""
+
+import responses
+
+from common import challenge, cli, layout, score_files
+from common.errors import InputError
+
+
+def main() -> None:
+    """Score the submission that the flags name."""
+    p = challenge.evaluation_parser(__doc__, __file__)
+    p.add_argument(
+        "--ways", type=int, choices=(2, 3, 5), help="labels to tell apart (default: as the files)"
+    )
+    options = p.parse_args()
+    submission_path = options.submission_dir / options.submit_data
+
+    answers = responses.read_responses(options.input_dir)
+    ways = options.ways or len(answers.labels)
+    if ways > len(answers.labels):
+        raise InputError(
+            f"--ways is {ways}, but {options.input_dir} tells only {len(answers.labels)} labels "
+            "apart"
+        )
+    predicted = responses.read_predictions(submission_path, answers)
+    labels = responses.LABEL_SETS[ways]
+    counts = responses.count(
+        [responses.coarsen(answers.labels[number], ways) for number in answers.label],
+        [responses.coarsen(name, ways) for name in predicted],
+        labels,
+    )
+    evaluation = responses.evaluate(counts)
+
+    measures = [
+        *zip(labels, evaluation.by_label, strict=True),
+        ("macro average", evaluation.macro),
+        ("micro average", evaluation.micro),
+        ("corrective feedback", evaluation.corrective),
+    ]
+    measure_rows = [[name, *(f"{value:.4f}" for value in values)] for name, values in measures]
+    count_rows = [
+        [f"predicted {name}", *map(str, row)]
+        for name, row in zip((*labels, responses.UNINTERPRETABLE), counts, strict=True)
+        if name in labels or row.any()
+    ]
+    header = ["", "precision", "recall", "F1"]
+    score = float(evaluation.macro[2])
+    paths = score_files.write_scores(
+        options.output_dir,
+        "student_response",
+        score,
+        title="Student response analysis",
+        what="Macro-averaged F1 over the labels",
+        facts=[
+            ("Submission", cli.show(submission_path)),
+            ("True labels", cli.show(options.input_dir)),
+            ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
+            ("Accuracy", f"{evaluation.accuracy:.4f}"),
+        ],
+        simulated=layout.is_simulated(options.input_dir.parent),
+        body=score_files.table(header, measure_rows, caption="Micro: weighted by class size")
+        + "<h2>Confusion matrix</h2>"
+        + score_files.table(
+            ["", *(f"truly {name}" for name in labels)],
+            count_rows,
+            caption="Numbers of answers, predictions in rows as in the paper.",
+        ),
+    )
+    print(f"{'':30s} {'precision':>9s} {'recall':>9s} {'F1':>9s}")
+    for name, *cells in measure_rows:
+        print(f"{name:30s} " + " ".join(f"{cell:>9s}" for cell in cells))
+    print(f"score {score:.4f} (macro F1 of {len(answers):,} answers)")
+    print(f"accuracy {evaluation.accuracy:.4f}")
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+if __name__ == "__main__":
+    cli.run(main)

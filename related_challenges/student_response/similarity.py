@@ -1,0 +1,88 @@
+"""Four measures of how much two texts have in common, by the phrases that they share."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import responses
+
+MEASURES = ("overlap", "f1", "lesk", "cosine")
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words; apostrophes vanish, other signs separate."""
+    return re.sub(r"[^a-z0-9_]+", " ", text.lower().replace("'", "")).split()
+
+
+def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
+    """Find the lengths of the phrases that two texts share, the longest first.
+
+    The longest phrase that stands in both is taken out of both, then the longest that is left, and
+    so on; no phrase reaches across a gap.
+
+    Parameters
+    ----------
+    left, right
+        Words of both texts.
+    """
+    # run[i, j]: how many words left of and with left[i] equal those left of and with right[j].
+    equal = np.array([[a == b for b in right] for a in left], bool).reshape(len(left), len(right))
+    lengths = []
+    while equal.any():
+        run = np.zeros(equal.shape, np.int64)
+        run[0], run[:, 0] = equal[0], equal[:, 0]
+        for i in range(1, len(left)):
+            run[i, 1:] = np.where(equal[i, 1:], run[i - 1, :-1] + 1, 0)
+        length = int(run.max())
+        end_left, end_right = np.unravel_index(run.argmax(), run.shape)
+        equal[end_left - length + 1 : end_left + 1] = False
+        equal[:, end_right - length + 1 : end_right + 1] = False
+        lengths.append(length)
+    return lengths
+
+
+def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
+    """Measure what two texts share, in the order of `MEASURES`.
+
+    Returns
+    -------
+    overlap
+        Number of words in shared phrases.
+    f1
+        Harmonic mean of the shares that these are of both texts.
+    lesk
+        Sum of the squared lengths of the shared phrases (Banerjee and Pedersen 2003).
+    cosine
+        Overlap divided by the root of the product of both texts' numbers of words.
+    """
+    lengths = shared_phrases(left, right)
+    overlap = sum(lengths)
+    if not overlap:
+        return 0.0, 0.0, 0.0, 0.0
+    f1 = 2 * overlap / (len(left) + len(right))
+    lesk = sum(length**2 for length in lengths)
+    return overlap, f1, lesk, overlap / (len(left) * len(right)) ** 0.5
+
+
+def describe(answers: responses.Responses) -> responses.FloatArray:
+    """Describe every answer by its likeness to the question and to the best reference answer.
+
+    Returns
+    -------
+    array of float64, shape (answers, 8)
+        The four measures against the question, and of each the largest against a reference.
+    """
+    question_words = [words(question.text) for question in answers.questions]
+    reference_words = [
+        [words(reference) for reference in question.references] for question in answers.questions
+    ]
+    known: dict[tuple[int, str], responses.FloatArray] = {}
+    rows = []
+    for number, text in zip(answers.question, answers.texts, strict=True):
+        if (number, text) not in known:
+            answer = words(text)
+            to_references = [measure(answer, other) for other in reference_words[number]]
+            to_question = measure(answer, question_words[number])
+            known[number, text] = np.concatenate([to_question, np.max(to_references, axis=0)])
+        rows.append(known[number, text])
+    return np.array(rows)
