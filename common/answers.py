@@ -142,9 +142,10 @@ def _any_pair_repeats(student: IntArray, question: IntArray) -> bool:
     """Tell whether any pair stands twice, in little memory and without saying where."""
     width = int(question.max(initial=0)) + 1
     highest = int(student.max(initial=0)) * width + width
-    keys = student.astype(np.uint32 if highest < 2**32 else np.uint64)
-    keys *= keys.dtype.type(width)
-    keys += question.astype(keys.dtype, copy=False)
+    dtype = np.uint32 if highest < 2**32 else np.uint64
+    keys = student.astype(dtype)
+    np.multiply(keys, width, out=keys)
+    np.add(keys, question.astype(dtype, copy=False), out=keys)
     keys.sort()
     return bool((keys[1:] == keys[:-1]).any())
 

@@ -245,9 +245,7 @@ def read_table(
     )
     try:
         with source.open() as file:
-            options = pa_csv.ReadOptions(
-                block_size=_BLOCK_SIZE, column_names=source.column_names
-            )
+            options = pa_csv.ReadOptions(block_size=_BLOCK_SIZE, column_names=source.column_names)
             table = pa_csv.read_csv(file, read_options=options, convert_options=convert)
     except pa.ArrowInvalid:
         table = None
