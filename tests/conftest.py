@@ -1,6 +1,8 @@
 """What all tests share: running scripts as a user does, a kit with tiny data, the real answers."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -97,3 +99,15 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return write_file
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Give the code blocks of a language in a Markdown page."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Give the commands of a Markdown page: every line of its bash blocks, without comments."""
+    lines = "".join(blocks(page, "bash")).splitlines()
+    return [shlex.split(line, comments=True) for line in lines]

@@ -2,31 +2,19 @@
 
 import json
 import re
-import shlex
 import subprocess
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import copy_kit
+from conftest import blocks, commands, copy_kit
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def blocks(language: str) -> list[str]:
-    text = GUIDE.read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-def guide_commands() -> Iterator[list[str]]:
-    for block in blocks("bash"):
-        for line in block.splitlines():
-            yield shlex.split(line)
 
 
 def apply(diff: str, text: str) -> str:
@@ -57,11 +45,11 @@ def walked(tmp_path_factory: pytest.TempPathFactory, run: Run) -> tuple[Path, di
         return done.stdout
 
     printed = {"quickstart": ok(["quickstart.py", "--size", "tiny"])}
-    for command, *arguments in guide_commands():
+    for command, *arguments in commands(GUIDE):
         assert command == "python"
         printed[" ".join(arguments)] = ok(arguments)
         if arguments[-2:] == ["task_1", "my_idea"]:
-            (diff,) = blocks("diff")
+            (diff,) = blocks(GUIDE, "diff")
             entry = kit / "task_1" / "my_idea.py"
             entry.write_text(apply(diff, entry.read_text(encoding="utf-8")), encoding="utf-8")
     return kit, printed

@@ -1,0 +1,44 @@
+"""Every command in a README runs, in order, in a kit with tiny data; every link leads somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Run, commands
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    path.relative_to(ROOT)
+    for pattern in ("*.md", "*/*.md", "*/*/*.md")
+    for path in ROOT.glob(pattern)
+    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+)
+# The guide's way has a test of its own.
+WITH_COMMANDS = [
+    page for page in PAGES if commands(ROOT / page) and page.name != "WRITE_YOUR_OWN_ENTRY.md"
+]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=str)
+def test_commands_run(page: Path, tiny_kit: Path, run: Run) -> None:
+    for program, *arguments in commands(ROOT / page):
+        assert program in ("python", "python3")
+        if arguments == ["quickstart.py", "--test"]:
+            continue  # These very tests.
+        if arguments == ["quickstart.py"]:
+            arguments += ["--size", "tiny"]
+        done = run(arguments, kit=tiny_kit, cwd=tiny_kit, timeout=250)
+        assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)", text):
+        assert (ROOT / page.parent / target).exists(), target
+
+
+def test_the_main_commands_are_the_promised_ones() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "\npython3 quickstart.py\n" in text
+    assert "\npython3 quickstart.py --test\n" in text
