@@ -15,6 +15,8 @@ import os
 import re
 import site
 import sys
+import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -115,6 +117,18 @@ def limit_memory(n_bytes: int) -> bool:
         return False
     # macOS takes the limit and ignores it.
     return sys.platform != "darwin"
+
+
+def end_with_parent() -> None:
+    """End this process when the evaluator has gone without saying so, as when it is killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def guard_files(folder: Path) -> None:
@@ -234,6 +248,7 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
 
 def main() -> None:
     """Set up the process as the command line says: the memory limit in bytes; then serve."""
+    end_with_parent()
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,6 +1,7 @@
 """An entry in its own process: what it gets, and how every misdeed becomes a message."""
 
 import os
+import subprocess
 import sys
 import time
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common import entry_runner
 from common.adaptive_evaluation import Setting, measure_curves, play_all
 from common.adaptive_report import Curves
 from common.adaptive_testing import Reference, Rules, make_reference
@@ -275,6 +277,22 @@ def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Refe
     assert "ZeroDivisionError" in text
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends(pid: int, seconds: float = 20) -> bool:
+    deadline = time.monotonic() + seconds
+    while is_running(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 @linux
 def test_what_an_entry_started_ends_with_it(setting: Setting, students: Reference) -> None:
     lines = [
@@ -283,17 +301,7 @@ def test_what_an_entry_started_ends_with_it(setting: Setting, students: Referenc
         "print('started', child.pid)",
     ]
     result = play_all(with_method(setting, "__init__", *lines), students)
-    pid = int(result.output.split()[-1])
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().split()[2]
-        except FileNotFoundError:
-            return
-        if state == "Z":
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"process {pid} still runs")
+    assert ends(int(result.output.split()[-1]))
 
 
 def test_the_curve_does_without_select_questions_or_says_why(
@@ -366,3 +374,32 @@ def test_submissions_that_are_none(setting: Setting, students: Reference, kind: 
     faults = {"no entry": f"{ENTRY_FILE}: file not found", "missing": "entry.zip: file not found"}
     with pytest.raises(InputError, match=faults.get(kind, "is not a zip file, or is cut off")):
         play_all(Setting(**{**vars(setting), "submission": path}), students)
+
+
+EVALUATOR = """
+import sys
+from pathlib import Path
+from common.entry_process import EntryProcess, Limits
+
+process = EntryProcess(Path(sys.argv[1]), {}, Limits(), Path("none"))
+print(process._process.pid, flush=True)
+with process:
+    pass
+"""
+
+
+@linux
+def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting) -> None:
+    entry = with_method(setting, "__init__", "import time", "time.sleep(1000)")
+    root = str(Path(entry_runner.__file__).parents[1])
+    evaluator = subprocess.Popen(
+        [sys.executable, "-c", EVALUATOR, str(entry.submission)],
+        env={**os.environ, "PYTHONPATH": root, "TMPDIR": str(setting.metadata_dir)},
+        stdout=subprocess.PIPE,
+    )
+    assert evaluator.stdout is not None
+    pid = int(evaluator.stdout.readline())
+    assert is_running(pid)
+    evaluator.kill()
+    evaluator.communicate()
+    assert ends(pid)

@@ -230,6 +230,9 @@ def test_faults_are_one_line(kit: Path, fails: Fails, package: Path, tmp_path: P
     )
     message = fails([*evaluate, "--time_limit", "0.01"], kit=kit)
     assert "has not finished; expected a whole game within 0.01 s" in message
+    if sys.platform == "linux":
+        message = fails([*evaluate, "--memory_limit", "0.01"], kit=kit)
+        assert "expected at most 0.01 GiB" in message
     (package / "model_task_4_num_answers.npy").unlink()
     assert "starting Submission: raised FileNotFoundError" in fails(evaluate, kit=kit)
     assert not (tmp_path / "output/scores_task_4.txt").exists()
