@@ -28,18 +28,20 @@ them, in blocks that fit the processor's cache and in two threads, updates every
 up what the questions need; nothing of the size students × questions is ever made.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-FloatArray = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
+Reduce = Callable[[FloatArray], FloatArray]
 
 N_THREADS = 2
 # Answers per task of a thread, and per block whose temporary arrays stay in the cache.
@@ -48,7 +50,8 @@ _SMALLEST_CHUNK = 1 << 14
 _BLOCK = 1 << 13
 # The variational fit begins with so many answers, and grows by this factor when those are used up.
 _FIRST_ANSWERS = 500_000
-_GROWTH = 5
+_GROWTH = 6
+_STEPS_AT_SHARE = 4
 # Terms of the infinite sum in a Pólya-Gamma draw; the rest is replaced by its mean, which leaves
 # out less than 0.1 % of the variance.
 _POLYA_GAMMA_TERMS = 4
@@ -56,6 +59,8 @@ _POLYA_GAMMA_TERMS = 4
 _PRIOR_QUESTIONS = 3.0
 _PRIOR_SLOPE_VARIANCE = 0.1
 _START_SLOPE_DEVIATION = 0.3
+# Standard deviation of what is added to the slopes before the first draw.
+_PUSH = 0.2
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,25 @@ class Fit:
     prior: Gaussians
 
 
+@dataclass(frozen=True)
+class Draw:
+    """One draw from the joint posterior.
+
+    Attributes
+    ----------
+    ability
+        Shape (students, k), float32.
+    question
+        Slopes, then intercept, shape (questions, k + 1), float64.
+    prior
+        The distribution over the questions of each group, drawn as well.
+    """
+
+    ability: FloatArray
+    question: FloatArray
+    prior: Gaussians
+
+
 def sort_by_student(
     student: IntArray, question: IntArray, correct: IntArray, n_students: int, n_questions: int
 ) -> tuple[Observations, npt.NDArray[np.int32]]:
@@ -176,7 +200,8 @@ def fit(
     group: IntArray | None = None,
     seed: int = 0,
     start: Fit | None = None,
-    reduce: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] | None = None,
+    first_step: int = 0,
+    reduce: Reduce | None = None,
 ) -> Iterator[tuple[Fit, float]]:
     """Fit by variational Bayes, endlessly: each step improves the bound; the caller stops.
 
@@ -193,8 +218,8 @@ def fit(
         Shape (questions,), integers from 0: questions of one group share a prior. Default: all do.
     seed
         Seed of the random start of all dimensions but the first.
-    start
-        Where to start instead, over all answers.
+    start, first_step
+        Go on from this state, which the step before `first_step` yielded.
     reduce
         Sums an array over the processes that share the work, each with its own students.
 
@@ -205,23 +230,18 @@ def fit(
     share : float
         Share of the answers that the step used; 1 from some step on.
     """
-    reduce = reduce or (lambda array: array)
-    if group is None:
-        group = np.zeros(observations.n_questions, np.int8)
+    reduce = reduce or _alone
+    group = _one_group(observations) if group is None else group
     answered = reduce(_count_answers(observations)) > 0
     state = start or _first_guess(observations, n_dimensions, group, seed, reduce)
-    n_answers = int(observations.start[-1])
-    # Only known here, in each process for its own answers.
-    share = 1.0 if start is not None else min(1.0, _FIRST_ANSWERS / max(n_answers, 1))
-    steps_left = _steps_at(share)
-    while True:
-        n_students = _n_students_within(observations, share)
+    n_answers = float(reduce(observations.start[-1:].astype(np.float64))[0])
+    for step in itertools.count(first_step):
+        share = _FIRST_ANSWERS * _GROWTH ** (step // _STEPS_AT_SHARE) / max(n_answers, 1.0)
+        n_students = observations.n_students
+        if share < 1:
+            n_students = int(np.searchsorted(observations.start, share * observations.start[-1]))
         state = _step(observations, n_students, state, group, answered, reduce)
-        yield state, share
-        steps_left -= 1
-        if steps_left == 0 and share < 1:
-            share = min(1.0, share * _GROWTH)
-            steps_left = _steps_at(share)
+        yield state, min(share, 1.0)
 
 
 def student_posterior(
@@ -273,20 +293,30 @@ def logit_moments(
     -------
     mean, variance : array of float32, shape (pairs,)
     """
-    moments_1 = _pack_students(students)
-    moments_2 = _pack_questions(questions).moments
-    ability = _with_one(students.mean)
-    mean = np.empty(len(student), np.float32)
-    square = np.empty(len(student), np.float32)
-
-    def work(begin: int) -> None:
-        rows = slice(begin, begin + _BLOCK)
-        i, j = student[rows], question[rows]
-        mean[rows] = _row_products(ability[i], questions.mean[j])
-        square[rows] = _row_products(moments_1[i], moments_2[j])
-
-    _map(work, range(0, len(student), _BLOCK))
+    mean = logits(students.mean, questions.mean, student, question)
+    square = _all_products(
+        _pack_students(students), _pack_questions(questions).moments, student, question
+    )
     return mean, np.maximum(square - mean * mean, 0)
+
+
+def logits(
+    ability: FloatArray, questions: FloatArray, student: IntArray, question: IntArray
+) -> FloatArray:
+    """Give the logits slopes · ability + intercept of pairs.
+
+    Parameters
+    ----------
+    ability
+        Shape (students, k).
+    questions
+        Slopes, then intercept, shape (questions, k + 1).
+    student, question
+        Shape (pairs,): places in `ability` and `questions`.
+    """
+    return _all_products(
+        _with_one(ability), questions.astype(np.float32, order="C", copy=False), student, question
+    )
 
 
 def probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -303,7 +333,7 @@ def probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 def sigmoid(x: FloatArray) -> FloatArray:
     """Give 1 / (1 + exp(−x)) without overflow."""
-    return np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x))
+    return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))
 
 
 def sample(
@@ -312,9 +342,10 @@ def sample(
     *,
     group: IntArray | None = None,
     seed: int = 0,
+    first_sweep: int = 0,
     rank: int = 0,
-    reduce: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] | None = None,
-) -> Iterator[tuple[FloatArray, FloatArray, Gaussians]]:
+    reduce: Reduce | None = None,
+) -> Iterator["Draw"]:
     """Draw from the exact posterior by Gibbs sampling, endlessly; the caller stops.
 
     The variational fit takes students and questions as independent and so trusts the dimensions
@@ -325,48 +356,46 @@ def sample(
     observations, group, reduce
         As in `fit`.
     start
-        From `fit`. The first draws still remember it: leave them out.
+        From `fit`. The first draws still remember it: leave them out. To go on after a draw, give
+        it as the means and the prior here, and `first_sweep`.
     seed
         Same seed, same draws.
+    first_sweep
+        Number of the first draw.
     rank
         Number of this process among those that share the work.
 
     Yields
     ------
-    ability : array of float32, shape (students, k)
-    slopes_and_intercept : array of float32, shape (questions, k + 1)
-    prior : Gaussians
-        The distribution over the questions of each group, drawn as well.
+    Draw
+        One after each sweep over students and questions.
     """
-    reduce = reduce or (lambda array: array)
-    if group is None:
-        group = np.zeros(observations.n_questions, np.int8)
-    # Every process draws the same questions, and other students.
-    rng = np.random.default_rng([seed, 0])
-    chunks = _chunks(observations, observations.n_students)
-    seeds = np.random.SeedSequence([seed, 1, rank]).spawn(len(chunks))
-    chunk_rngs = [np.random.default_rng(s) for s in seeds]
+    reduce = reduce or _alone
+    group = _one_group(observations) if group is None else group
     answered = reduce(_count_answers(observations)) > 0
+    n_chunks = len(_chunks(observations, observations.n_students))
     k = start.students.mean.shape[1]
-    z = start.questions.mean.astype(np.float64)
-    # Dimensions that the variational fit switched off need a push to be considered again.
-    z[:, 1:k] += 0.2 * rng.standard_normal((len(z), k - 1)) * (group == 0)[:, None]
-    ability = start.students.mean
+    ability, z, prior = start.students.mean, start.questions.mean.astype(np.float64), start.prior
+    if first_sweep == 0:
+        # Dimensions that the variational fit switched off need a push to be considered again.
+        push = np.random.default_rng(seed).standard_normal((len(z), k - 1))
+        z[:, 1:k] += _PUSH * push * (group == 0)[:, None]
     no_variance = np.zeros((len(z), k + 1, k + 1), np.float32)
-    prior = start.prior
-    while True:
+    for sweep in itertools.count(first_sweep):
+        # Every process draws the same questions, and other students.
+        rng = np.random.default_rng([seed, sweep])
+        rngs = [np.random.default_rng([seed, sweep, rank, c]) for c in range(n_chunks)]
         prior = _draw_prior(z, group, answered, prior, rng)
-        questions = _pack_questions(Gaussians(z.astype(np.float32), no_variance))
         students, sums = _update(
             observations,
             observations.n_students,
             Gaussians(ability, np.zeros((len(ability), 0, 0), np.float32)),
-            questions,
-            chunk_rngs,
+            _pack_questions(Gaussians(z.astype(np.float32), no_variance)),
+            rngs,
         )
         ability = students.mean
         z = _draw(*_question_equations(reduce(sums), prior, group), rng)
-        yield ability, z.astype(np.float32), prior
+        yield Draw(ability, z, prior)
 
 
 # ---- One step of the variational fit -----------------------------------------------------------
@@ -378,7 +407,7 @@ def _step(
     state: Fit,
     group: IntArray,
     answered: npt.NDArray[np.bool_],
-    reduce: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
+    reduce: Reduce,
 ) -> Fit:
     """Update weights, then the first `n_students` students, then questions, then their prior."""
     students, sums = _update(
@@ -390,16 +419,14 @@ def _step(
     mean = np.einsum("nij,nj->ni", covariance, linear)
     prior = _estimate_prior(mean, covariance, group, answered, state.prior)
     new = Fit(
-        Gaussians(students.mean.copy(), students.covariance.copy()),
+        students,
         Gaussians(mean.astype(np.float32), covariance.astype(np.float32)),
         prior,
     )
     return _standardise(new, np.flatnonzero(has_answers), reduce)
 
 
-def _standardise(
-    state: Fit, students: IntArray, reduce: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-) -> Fit:
+def _standardise(state: Fit, students: IntArray, reduce: Reduce) -> Fit:
     """Scale the latent space so that abilities have mean 0 and covariance I over the students.
 
     No prediction changes, but the fit needs far fewer steps (parameter expansion: Liu, Rubin and
@@ -413,9 +440,10 @@ def _standardise(
     spread = sums[k + 1 :].reshape(k, k) / sums[0] - np.outer(centre, centre)
     root = np.linalg.cholesky(spread)
     inverse = np.linalg.inv(root).astype(np.float32)
-    mean = (state.students.mean - centre.astype(np.float32)) @ inverse.T
-    covariance = inverse @ state.students.covariance @ inverse.T
-    # slopes · ability + intercept must stay: slopes' = rootᵀ slopes, intercept' = … + slopes·centre.
+    mean, covariance = state.students.mean.copy(), state.students.covariance.copy()
+    mean[students] = (m - centre) @ inverse.T
+    covariance[students] = inverse @ covariance[students] @ inverse.T
+    # What slopes · ability + intercept gives must stay the same.
     transform = np.eye(k + 1)
     transform[:k, :k] = root.T
     transform[k, :k] = centre
@@ -428,8 +456,8 @@ def _standardise(
 
 
 def _estimate_prior(
-    mean: npt.NDArray[np.float64],
-    covariance: npt.NDArray[np.float64],
+    mean: FloatArray,
+    covariance: FloatArray,
     group: IntArray,
     answered: npt.NDArray[np.bool_],
     old: Gaussians,
@@ -450,8 +478,8 @@ def _estimate_prior(
 
 
 def _question_equations(
-    sums: npt.NDArray[np.float64], prior: Gaussians, group: IntArray
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    sums: FloatArray, prior: Gaussians, group: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Give the precision and the linear term of every question's posterior."""
     d = prior.mean.shape[1]
     i, j = _packed_places(d)
@@ -468,7 +496,7 @@ def _first_guess(
     k: int,
     group: IntArray,
     seed: int,
-    reduce: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
+    reduce: Reduce,
 ) -> Fit:
     """Start at one general ability, intercepts from shares, and small random slopes beyond."""
     rng = np.random.default_rng(seed)
@@ -493,7 +521,7 @@ def _first_guess(
     )
 
 
-def _count_answers(observations: Observations, correct: bool = False) -> npt.NDArray[np.float64]:
+def _count_answers(observations: Observations, correct: bool = False) -> FloatArray:
     weight = observations.correct.astype(np.float32) if correct else None
     if observations.used is not None:
         weight = observations.used * (np.float32(1) if weight is None else weight)
@@ -501,14 +529,13 @@ def _count_answers(observations: Observations, correct: bool = False) -> npt.NDA
     return np.bincount(observations.question, weight, n).astype(np.float64)
 
 
-def _steps_at(share: float) -> int:
-    return 5 if share < 1 else 0
+def _one_group(observations: Observations) -> IntArray:
+    return np.zeros(observations.n_questions, np.int8)
 
 
-def _n_students_within(observations: Observations, share: float) -> int:
-    if share >= 1:
-        return observations.n_students
-    return int(np.searchsorted(observations.start, share * observations.start[-1]))
+def _alone(array: FloatArray) -> FloatArray:
+    """Sum over the only process there is."""
+    return array
 
 
 # ---- One pass over the answers -----------------------------------------------------------------
@@ -535,11 +562,13 @@ def _packed_places(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
 def _pack_questions(questions: Gaussians) -> _PackedQuestions:
     i, j = _packed_places(questions.mean.shape[1])
     mean = questions.mean
-    return _PackedQuestions(questions.covariance[:, i, j] + mean[:, i] * mean[:, j], mean)
+    moments = questions.covariance[:, i, j] + mean[:, i] * mean[:, j]
+    # Rows must be contiguous: everything below takes them one by one.
+    return _PackedQuestions(np.ascontiguousarray(moments), np.ascontiguousarray(mean))
 
 
 def _pack_students(students: Gaussians) -> FloatArray:
-    """E[ttᵀ] with t = (ability, 1), upper triangle, doubled off the diagonal for scalar products."""
+    """E[ttᵀ] with t = (ability, 1), upper triangle, off the diagonal doubled for products."""
     k = students.mean.shape[1]
     i, j = _packed_places(k + 1)
     t = _with_one(students.mean)
@@ -547,16 +576,47 @@ def _pack_students(students: Gaussians) -> FloatArray:
     inside = (i < k) & (j < k)
     moments[:, inside] += students.covariance[:, i[inside], j[inside]]
     moments[:, i != j] *= 2
-    return moments
+    return np.ascontiguousarray(moments)
 
 
 def _with_one(ability: FloatArray) -> FloatArray:
     return np.concatenate([ability, np.ones((len(ability), 1), np.float32)], axis=1)
 
 
-def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
-    # A product of a matrix and a vector of ones: faster than einsum for short rows.
-    return (a * b) @ np.ones(a.shape[1], np.float32)
+def _products(
+    a: FloatArray, b: FloatArray, row_of_a: IntArray, row_of_b: IntArray
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the scalar products of pairs of rows, block by block: the block, and its products."""
+    width = a.shape[1]
+    ones = np.ones(width, np.float32)
+    buffer_a = np.empty((_BLOCK, width), np.float32)
+    buffer_b = np.empty((_BLOCK, width), np.float32)
+    for begin in range(0, len(row_of_a), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        n = len(row_of_a[block])
+        # "clip" only because it takes twice as fast as checking each place.
+        np.take(a, row_of_a[block], axis=0, out=buffer_a[:n], mode="clip")
+        np.take(b, row_of_b[block], axis=0, out=buffer_b[:n], mode="clip")
+        np.multiply(buffer_a[:n], buffer_b[:n], out=buffer_a[:n])
+        # A product with ones: much faster than einsum for short rows.
+        yield block, buffer_a[:n] @ ones
+
+
+def _all_products(
+    a: FloatArray, b: FloatArray, row_of_a: IntArray, row_of_b: IntArray
+) -> FloatArray:
+    """Give the scalar products of pairs of rows, in two threads."""
+    result = np.empty(len(row_of_a), np.float32)
+
+    def work(begin: int) -> None:
+        rows = slice(begin, begin + _CHUNK)
+        part = result[rows]
+        for block, products in _products(a, b, row_of_a[rows], row_of_b[rows]):
+            part[block] = products
+
+    for _ in _imap(work, range(0, len(row_of_a), _CHUNK)):
+        pass
+    return result
 
 
 def _update(
@@ -565,7 +625,7 @@ def _update(
     students: Gaussians,
     questions: _PackedQuestions,
     rngs: list[np.random.Generator] | None,
-) -> tuple[Gaussians, npt.NDArray[np.float64]]:
+) -> tuple[Gaussians, FloatArray]:
     """Update the first `n_students` students and sum up what the questions need.
 
     With `rngs`, one for each chunk, abilities are drawn, and `students.covariance` is not used.
@@ -610,11 +670,7 @@ def _update_chunk(
     student = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(indptr))
     moments_1 = _with_one(students.mean) if rng is not None else _pack_students(students)
     moments_2 = questions.mean if rng is not None else questions.moments
-    for begin in range(0, len(question), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        a = np.take(moments_2, question[block], axis=0)
-        a *= np.take(moments_1, student[block], axis=0)
-        x = a @ np.ones(a.shape[1], np.float32)
+    for block, x in _products(moments_1, moments_2, student, question):
         weight[block] = _expected_weight(x) if rng is None else _polya_gamma(x, rng)
     if observations.used is not None:
         kappa *= observations.used[answers]
@@ -623,13 +679,13 @@ def _update_chunk(
     kappas = scipy.sparse.csr_matrix((kappa, question, indptr), shape=shape)
 
     # Students: precision I + Σ w E[aaᵀ], linear term Σ κ E[a] − w E[ab].
-    sums = weights @ questions.moments[:, :-1]
+    sums = weights @ questions.moments
     n_square = k * (k + 1) // 2
     precision = np.empty((shape[0], k, k), np.float32)
     precision[:, i[:n_square], j[:n_square]] = sums[:, :n_square]
     precision[:, j[:n_square], i[:n_square]] = sums[:, :n_square]
     precision[:, range(k), range(k)] += 1
-    linear = kappas @ questions.mean[:, :k] - sums[:, n_square:]
+    linear = (kappas @ questions.mean)[:, :k] - sums[:, n_square:-1]
     if rng is None:
         covariance = _invert(precision)
         mean = np.einsum("nij,nj->ni", covariance, linear)
@@ -639,7 +695,7 @@ def _update_chunk(
 
     # Questions: precision Σ w E[ttᵀ], linear term Σ κ E[t] with t = (ability, 1).
     t = _with_one(mean)
-    moments = t[:, i] * t[:, j]
+    moments = np.ascontiguousarray(t[:, i] * t[:, j])
     if rng is None:
         moments[:, :n_square] += covariance[:, i[:n_square], j[:n_square]]
     return mean, covariance, np.concatenate([weights.T @ moments, kappas.T @ t], axis=1)
@@ -662,7 +718,7 @@ def _polya_gamma(logit: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _invert(matrices: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Invert many small positive definite matrices, shape (n, d, d)."""
-    return np.linalg.inv(matrices)
+    return np.asarray(np.linalg.inv(matrices))
 
 
 def _draw(
@@ -674,11 +730,11 @@ def _draw(
     # Mean P⁻¹h = R⁻ᵀ(R⁻¹h), noise R⁻ᵀε.
     inner = np.einsum("nij,nj->ni", inverse_root, linear)
     inner += rng.standard_normal(inner.shape, dtype=inner.dtype)
-    return np.einsum("nji,nj->ni", inverse_root, inner)
+    return np.asarray(np.einsum("nji,nj->ni", inverse_root, inner))
 
 
 def _draw_prior(
-    z: npt.NDArray[np.float64],
+    z: FloatArray,
     group: IntArray,
     answered: npt.NDArray[np.bool_],
     old: Gaussians,
@@ -708,7 +764,7 @@ def _chunks(observations: Observations, n_students: int) -> list[tuple[int, int]
     size = min(_CHUNK, max(_SMALLEST_CHUNK, end // (4 * N_THREADS)))
     cuts = np.searchsorted(observations.start[: n_students + 1], np.arange(size, end, size))
     bounds = [0, *np.unique(cuts).tolist(), n_students]
-    return [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    return [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
 
 
 def _imap(function: Callable[[int], Any], items: range) -> Iterator[Any]:
@@ -717,24 +773,3 @@ def _imap(function: Callable[[int], Any], items: range) -> Iterator[Any]:
         return
     with ThreadPoolExecutor(N_THREADS) as pool:
         yield from pool.map(function, items)
-
-
-def _map(function: Callable[[int], None], items: range) -> None:
-    for _ in _imap(function, items):
-        pass
-
-
-__all__ = [
-    "Fit",
-    "Gaussians",
-    "Observations",
-    "fit",
-    "logit_moments",
-    "probability",
-    "replace",
-    "sample",
-    "sigmoid",
-    "sort_by_student",
-    "standard_normal",
-    "student_posterior",
-]
