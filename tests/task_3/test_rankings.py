@@ -12,14 +12,35 @@ import pytest
 Run = Callable[..., Any]
 Fails = Callable[..., str]
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = sorted(path.name for path in (ROOT / "task_3").glob("sample_model_*.py"))
+MODELS = sorted(
+    path.stem.removeprefix("sample_model_") for path in (ROOT / "task_3").glob("sample_model_*.py")
+)
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
 
 
 def rank(kit: Path, run: Run, output_dir: Path, script: str, *flags: object) -> pd.Series:
     done = run([f"task_3/{script}", "--output_dir", output_dir, *flags], kit=kit)
     assert done.returncode == 0, done.stderr
-    return pd.read_csv(output_dir / "submission_task_3.csv", index_col="QuestionId").ranking
+    return read(output_dir)
+
+
+@pytest.fixture(scope="module")
+def submissions(
+    simulated_kit: Path, run: Run, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Give the folder of a sample model's submission; the model runs once for all tests."""
+    folder = tmp_path_factory.mktemp("submissions")
+
+    def submission(model: str) -> Path:
+        if not (folder / model).exists():
+            rank(simulated_kit, run, folder / model, f"sample_model_{model}.py")
+        return folder / model
+
+    return submission
+
+
+def read(folder: Path) -> pd.Series:
+    return pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId").ranking
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +48,20 @@ def answers(simulated_kit: Path) -> pd.DataFrame:
     return pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
 
 
-@pytest.mark.parametrize("script", MODELS)
+@pytest.mark.parametrize("model", MODELS)
 def test_every_question_gets_one_rank(
-    simulated_kit: Path, run: Run, tmp_path: Path, script: str
+    simulated_kit: Path, submissions: Callable[[str], Path], model: str
 ) -> None:
-    ranking = rank(simulated_kit, run, tmp_path, script)
+    ranking = read(submissions(model))
     template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
     assert ranking.index.tolist() == template.QuestionId.tolist()
     assert sorted(ranking) == list(range(1, len(template) + 1))
 
 
 def test_confidence_ranks_by_the_mean(
-    simulated_kit: Path, run: Run, tmp_path: Path, answers: pd.DataFrame
+    simulated_kit: Path, submissions: Callable[[str], Path], answers: pd.DataFrame
 ) -> None:
-    ranking = rank(simulated_kit, run, tmp_path, "sample_model_confidence.py")
+    ranking = read(submissions("confidence"))
     metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
     told = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
     confidence = told.groupby("QuestionId").Confidence
@@ -91,10 +112,11 @@ def test_missing_metadata_is_said_in_one_line(
 
 
 def test_evaluation_shows_intervals_experts_and_disputes(
-    simulated_kit: Path, run: Run, tmp_path: Path
+    simulated_kit: Path, run: Run, submissions: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    ranking = rank(simulated_kit, run, tmp_path, "sample_model_rank_average.py")
-    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    folder = submissions("rank_average")
+    ranking = read(folder)
+    flags = ["--submission_dir", folder, "--output_dir", tmp_path]
     done = run(["task_3/local_evaluation.py", *flags], kit=simulated_kit)
     assert done.returncode == 0, done.stderr
     pairs = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
@@ -115,14 +137,19 @@ def test_evaluation_shows_intervals_experts_and_disputes(
 
 
 def test_pages_of_questions_and_of_the_ranking(
-    simulated_kit: Path, run: Run, tmp_path: Path, answers: pd.DataFrame
+    simulated_kit: Path,
+    run: Run,
+    submissions: Callable[[str], Path],
+    tmp_path: Path,
+    answers: pd.DataFrame,
 ) -> None:
-    ranking = rank(simulated_kit, run, tmp_path, "sample_model_entropy.py")
+    folder = submissions("entropy")
+    ranking = read(folder)
     images = tmp_path / "images"
     images.mkdir()
     question = int(ranking.idxmin())
     (images / f"{question}.jpg").write_bytes(b"picture")
-    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path / "pages"]
+    flags = ["--submission_dir", folder, "--output_dir", tmp_path / "pages"]
     flags += ["--images_dir", images]
     done = run(["task_3/question_report.py", *flags], kit=simulated_kit)
     assert done.returncode == 0, done.stderr
@@ -149,26 +176,27 @@ def test_pages_of_questions_and_of_the_ranking(
 
 
 def test_pages_need_a_known_question_and_a_ranking(
-    simulated_kit: Path, run: Run, fails: Fails, tmp_path: Path
+    simulated_kit: Path, submissions: Callable[[str], Path], fails: Fails, tmp_path: Path
 ) -> None:
-    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path / "pages"]
-    line = fails(["task_3/question_report.py", *flags], kit=simulated_kit)
+    report = ["task_3/question_report.py", "--output_dir", tmp_path / "pages"]
+    line = fails([*report, "--submission_dir", tmp_path], kit=simulated_kit)
     assert "`python task_3/sample_model_entropy.py` makes one" in line
-    rank(simulated_kit, run, tmp_path, "sample_model_random.py")
-    line = fails(["task_3/question_report.py", "--question", 99999, *flags], kit=simulated_kit)
+    flags = ["--submission_dir", submissions("random"), "--question", 99999]
+    line = fails([*report, *flags], kit=simulated_kit)
     assert "--question 99999: is not one of the questions" in line
     assert not (tmp_path / "pages").exists()
 
 
-def test_comparison_of_features(simulated_kit: Path, run: Run, tmp_path: Path) -> None:
-    rank(simulated_kit, run, tmp_path, "sample_model_random.py")
-    submission = tmp_path / "submission_task_3.csv"
+def test_comparison_of_features(
+    simulated_kit: Path, run: Run, submissions: Callable[[str], Path], tmp_path: Path
+) -> None:
+    submission = submissions("random") / "submission_task_3.csv"
     done = run(["task_3/compare_features.py", "--rankings", submission], kit=simulated_kit)
     assert done.returncode == 0, done.stderr
     lines = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
     # Every feature, this ranking, and the other experts; the row of the ranking as the evaluation.
     assert len(lines) == 1 + 13 + 2
-    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    flags = ["--submission_dir", submission.parent, "--output_dir", tmp_path]
     done = run(["task_3/local_evaluation.py", *flags], kit=simulated_kit)
     shares = [line.split()[1] for line in done.stdout.splitlines()[:7]]
     assert [cell.split()[0] for cell in lines[-2][1:8]] == shares
