@@ -26,9 +26,20 @@ th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align:
          vertical-align: top; }
 th { font-weight: 600; } th:first-child, td:first-child { padding-left: 0; }
 th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
-.facts td { overflow-wrap: anywhere; } .cell small { display: block; opacity: .75; }
+.facts { width: 100%; } .facts th { width: 12.5rem; } .facts td { overflow-wrap: anywhere; }
+.confusion { width: 100%; } .cell { white-space: nowrap; }
+.cell small { display: block; opacity: .75; }
+.confusion tr:first-child td:empty { border: 0; }
+.confusion [colspan] { text-align: center; border: 0; padding-bottom: 0; font-weight: 400; }
 caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
-figure { margin: 0; } figure svg { max-width: 100%; height: auto; }
+figure { margin: 0; overflow-x: auto; } figure svg { max-width: 100%; height: auto; }
+@media (max-width: 34rem) {
+  body { margin: 1.5rem auto; } th, td { padding-inline: .45rem; } .confusion { font-size: .9rem; }
+  .facts :is(tr, th, td) { display: block; width: auto; padding: 0; border: 0; }
+  .facts tr { border-bottom: 1px solid var(--line); padding: .35rem 0; }
+  .facts th { font-weight: 400; font-size: .85rem; opacity: .75; }
+  figure svg { max-width: none; min-width: 30rem; }
+}
 """
 
 
@@ -206,7 +217,7 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
     labels
         Name of every category.
     """
-    head = "".join(f'<th scope="col">predicted {escape(label)}</th>' for label in labels)
+    head = "".join(f'<th scope="col">{escape(label)}</th>' for label in labels)
     lines = []
     for label, row, shares in zip(labels, counts, metrics.normalise_rows(counts), strict=True):
         cells = "".join(
@@ -214,11 +225,11 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
             f"{part:.1%}<small>{count:,}</small></td>"
             for count, part in zip(row, shares, strict=True)
         )
-        lines.append(f'<tr><th scope="row">truly {escape(label)}</th>{cells}</tr>')
+        lines.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
     return (
-        '<h2>Confusion matrix</h2><div class="wide"><table>'
+        '<h2>Confusion matrix</h2><div class="wide"><table class="confusion">'
         "<caption>Of the answers that are truly so, the share predicted so (each row sums to "
-        f"100 %), with counts below.</caption><thead><tr><td></td>{head}</tr></thead><tbody>"
-        + "\n".join(lines)
-        + "</tbody></table></div>"
+        f'100 %), with counts below.</caption><thead><tr><td></td><th colspan="{len(labels)}" '
+        f'scope="colgroup">predicted</th></tr><tr><th scope="col">truly</th>{head}</tr></thead>'
+        "<tbody>" + "\n".join(lines) + "</tbody></table></div>"
     )
