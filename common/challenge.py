@@ -6,10 +6,10 @@ Every challenge keeps its files beside its scripts, laid out like the kit's own 
 import argparse
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, layout
+from common import cli, io, layout, score_files
 from common.errors import InputError
 
 SUBMISSION = "submission.csv"
@@ -84,6 +84,43 @@ def add_folder(p: argparse.ArgumentParser, flag: str, default: Path) -> None:
 def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
     """Add a flag that names a file in a folder that another flag names."""
     p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
+
+
+def write_scores(
+    output_dir: Path,
+    name: str,
+    score: float,
+    *,
+    title: str,
+    what: str,
+    facts: Sequence[tuple[str, str]],
+    simulated: bool,
+    body: str = "",
+) -> list[Path]:
+    """Write the score of a challenge as text and as a page.
+
+    Parameters
+    ----------
+    output_dir
+        Folder for both files, made if missing.
+    name
+        The challenge, for the file names `scores_NAME.txt` and `.html`.
+    score
+        The more the better; it may exceed 1.
+    title, what, facts, simulated, body
+        As in `common.score_files.write_scores`.
+
+    Returns
+    -------
+    list of Path
+        The files written: text, page.
+    """
+    paths = [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
+    page = score_files.score_page(title, score, what, facts, simulated=simulated, body=body)
+    with io.atomic_write(*paths) as (text_file, page_file):
+        text_file.write(f"score:{score!r}\n".encode())
+        page_file.write(page.encode())
+    return paths
 
 
 def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, int], None]) -> None:

@@ -8,7 +8,7 @@ Writes:  data/test_output/scores_cloze.txt and .html
 import numpy as np
 import queries
 
-from common import challenge, cli, layout, score_files
+from common import challenge, cli, layout
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         ]
     )
     score = float(scores.mean())
-    paths = score_files.write_scores(
+    paths = challenge.write_scores(
         options.output_dir,
         "cloze",
         score,

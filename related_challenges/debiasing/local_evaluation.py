@@ -56,7 +56,7 @@ def main() -> None:
     rows_shown = [[name, *(f"{value:.4f}" for value in line)] for name, line in lines]
     header = ["", "NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half"]
     n_scored = sum(score.n_full for score in scores)
-    paths = score_files.write_scores(
+    paths = challenge.write_scores(
         options.output_dir,
         "debiasing",
         float(totals[0]),

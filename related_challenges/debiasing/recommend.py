@@ -111,8 +111,8 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     phase
         The clicks of the phase.
     scores
-        Of every test user and item, at least 0, shape (test users, items); items of equal score
-        come in order of popularity.
+        Of every test user and item, at least 0, shape (test users, items); the items without a
+        score follow in order of popularity.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
         If a user has not clicked fewer than fifty items.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
-    # A rank between 0 and 1 that all scores exceed once they are above 0.
-    popularity = np.argsort(np.argsort(n_clicks, kind="stable")) / len(n_clicks)
-    unit = scores.data[scores.data > 0].min() / 2 if (scores.data > 0).any() else 1.0
+    # Below every score that is above 0.
+    least = scores.data[scores.data > 0].min(initial=1.0)
+    popularity = least * np.argsort(np.argsort(n_clicks, kind="stable")) / len(n_clicks)
     seen = test_rows(phase, click_matrix(phase))
     n_unseen = len(phase.item_ids) - np.diff(seen.indptr).max(initial=0)
     if n_unseen < clicks.N_RECOMMENDED:
@@ -137,7 +137,8 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
         )
     best = np.empty((len(phase.test_user), clicks.N_RECOMMENDED), phase.item_ids.dtype)
     for start in range(0, len(best), BLOCK):
-        block = scores[start : start + BLOCK].toarray() + unit * popularity
+        block = scores[start : start + BLOCK].toarray()
+        block = np.where(block > 0, block, popularity)
         block[seen[start : start + BLOCK].nonzero()] = -np.inf
         top = np.argpartition(-block, clicks.N_RECOMMENDED - 1)[:, : clicks.N_RECOMMENDED]
         top_scores = np.take_along_axis(block, top, axis=1)

@@ -12,7 +12,7 @@ import sys
 import exam
 import numpy as np
 
-from common import challenge, cli, layout, score_files
+from common import challenge, cli, layout
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
         (f"Right answer in place {place}", f"{np.isclose(points, 1 / place).mean():.1%}")
         for place in range(1, exam.N_GUESSES + 1)
     ]
-    paths = score_files.write_scores(
+    paths = challenge.write_scores(
         options.output_dir,
         "science_exam",
         score,

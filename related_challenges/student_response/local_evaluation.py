@@ -52,7 +52,7 @@ def main() -> None:
     ]
     header = ["", "precision", "recall", "F1"]
     score = float(evaluation.macro[2])
-    paths = score_files.write_scores(
+    paths = challenge.write_scores(
         options.output_dir,
         "student_response",
         score,

@@ -1,0 +1,61 @@
+"""Folds from a file: every example once, groups together, exactly the ids expected."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common import folds
+from common.errors import InputError
+
+Write = Callable[[str, str | bytes], Path]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1), st.integers(2, 10), st.integers(0, 5))
+def test_groups_stay_together_in_folds_of_equal_size(
+    values: list[int], n_folds: int, seed: int
+) -> None:
+    group = np.unique(values, return_inverse=True)[1]
+    n_groups = group.max() + 1
+    if n_folds > n_groups:
+        with pytest.raises(InputError, match="--folds"):
+            folds.assign_folds(group, n_folds, seed)
+        return
+    fold = folds.assign_folds(group, n_folds, seed)
+    pairs = set(zip(group.tolist(), fold.tolist(), strict=True))
+    assert len(pairs) == n_groups
+    sizes = np.bincount([number for _, number in pairs], minlength=n_folds)
+    assert len(sizes) == n_folds
+    assert np.ptp(sizes) <= 1
+
+
+def test_every_example_is_predicted_once_and_never_learnt_from_then() -> None:
+    fold = folds.assign_folds(np.arange(11), 3, 0)
+    n_predicted = np.zeros(11, int)
+    for train, test in folds.splits(fold):
+        assert not (train & test).any()
+        assert (train | test).all()
+        n_predicted += test
+    assert (n_predicted == 1).all()
+
+
+def test_folds_survive_writing_and_reading_in_another_order(tmp_path: Path) -> None:
+    folds.write_folds(tmp_path / "folds.csv", ["01", "1", "b,c"], np.array([2, 0, 1]))
+    assert folds.read_folds(tmp_path / "folds.csv", ["b,c", "01", "1"]).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,fold\na,0\n", "1 of 2 ids are missing, first 'b'"),
+        ("id,fold\na,0\nb,1\na,1\n", "row 4 repeats 'a' of row 2"),
+        ("id,fold\na,0\nb,1\nc,1\n", "row 4 is 'c', which is not in the training examples"),
+        ("id,fold\na,0\nb,-1\n", "column 'fold': row 3 is '-1'"),
+    ],
+)
+def test_refuses_other_ids(write: Write, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        folds.read_folds(write("folds.csv", content), ["a", "b"])

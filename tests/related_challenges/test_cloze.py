@@ -1,0 +1,198 @@
+"""Cloze: the metric by known answers and a second implementation, bad input, the scripts."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import InputError
+
+queries = import_module("queries")
+
+Write = Callable[[str, str | bytes], Path]
+FOLDER = "related_challenges/cloze"
+TRAIN = "KCT_train_public.txt"
+
+
+@pytest.mark.parametrize(
+    ("guess", "answer", "score"),
+    [
+        ("columbia university", "Columbia University", 1),
+        ("ucla", "Columbia University", 0),
+        ("columbia city", "Columbia University", 0.5),
+        ("The U.S.A.", "usa", 1),
+        ("an", "the", 1),
+        ("...", "", 1),
+        ("the", "usa", 0),
+        ("usa", "?", 0),
+        ("new york new york", "new york", 2 / 3),
+        ("York, New", "new york", 1),
+    ],
+)
+def test_worked_examples(guess: str, answer: str, score: float) -> None:
+    assert queries.token_f1(guess, answer) == pytest.approx(score)
+
+
+def test_best_guess_and_best_answer_count() -> None:
+    guesses = ["columbia city", "ucla", "columbia university"]
+    assert queries.score_query(guesses, ["Columbia University"]) == 1
+    assert queries.score_query(["ucla"], ["mit", "UCLA"]) == 1
+    assert queries.score_query([], ["mit"]) == 0
+
+
+def plain_f1(guess: str, answer: str) -> float:
+    """Token F1 with lists alone, words taken out one by one."""
+
+    def split(text: str) -> list[str]:
+        text = re.sub(r"[!-/:-@\[-`{-~]", "", text.lower())
+        return [word for word in re.split(r"\s+", text) if word not in ("", "a", "an", "the")]
+
+    left, right = split(guess), split(answer)
+    if not left and not right:
+        return 1.0
+    rest, shared = list(right), 0
+    for word in left:
+        if word in rest:
+            rest.remove(word)
+            shared += 1
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(left), shared / len(right)
+    return 2 * precision * recall / (precision + recall)
+
+
+words = st.lists(st.sampled_from(["a", "The", "an", "x", "X.", "y", "z", "!", "ü"])).map(" ".join)
+
+
+@given(st.lists(words, max_size=5), st.lists(words, min_size=1, max_size=3))
+def test_metric_agrees_with_a_plain_one(guesses: list[str], answers: list[str]) -> None:
+    expected = max((plain_f1(g, a) for g in guesses for a in answers), default=0.0)
+    assert queries.score_query(guesses, answers) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,ret\n01,[]\n", "1 of 2 ids are missing, first '1'"),
+        ('id,ret\n1,[]\n01,"[""a"",""b"",""c"",""d"",""e"",""f""]"\n', "row 3 holds 6 answers"),
+        ("id,ret\n1,[]\n01,ucla\n", "row 3 is 'ucla', expected a JSON list"),
+        ("id,ret\n1,[]\n01,[1]\n", r"row 3 is '\[1\]', expected a JSON list"),
+        ("id,ret\n1,[]\n01,{}\n", "row 3 is '{}', expected a JSON list"),
+        ("id,ret\n1,[]\n01,\n", "row 3 is empty"),
+        ("id,ret\n1,[]\n01,[]\n1,[]\n", "row 4 repeats '1' of row 2"),
+        ("id,ret\n1,[]\n01,[]\n001,[]\n", "row 4 is '001', which is not in the queries"),
+        ("\ufeffid,ret\n1,[]\n01,[]\n", "byte order mark"),
+        ("id,answer\n1,[]\n01,[]\n", "column 'ret' is missing"),
+    ],
+)
+def test_refuses_a_wrong_submission(write: Write, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        queries.read_guesses(write("submission.csv", content), ["1", "01"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"qid": "1", "query": "x [MASK]", "answer": ["y"]', "line 1 is not JSON"),
+        ("[]", "line 1 holds no JSON object"),
+        ('{"qid": 1, "query": "x [MASK]", "answer": ["y"]}', "line 1: 'qid' is 1, expected text"),
+        ('{"qid": "1", "query": "x", "answer": ["y"]}', r"holds no \[MASK\]"),
+        ('{"qid": "1", "query": "[MASK]", "answer": []}', r"'answer' is \[\], expected a list"),
+        ('{"qid": "1", "query": "[MASK]", "answer": "y"}', "'answer' is 'y', expected a list"),
+        ('{"qid": "1", "query": "[MASK]"}', "'answer' is None"),
+        ('{"qid": "1", "query": "[MASK]", "answer": ["y"]}\n' * 2, "line 2 repeats qid '1'"),
+        ("\n", "is empty"),
+        (b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_refuses_wrong_queries(write: Write, content: str | bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        queries.read_queries(write(TRAIN, content), answers=True)
+
+
+def test_guesses_survive_writing_and_reading(tmp_path: Path) -> None:
+    path = tmp_path / "submission.csv"
+    guesses = {"007": ['a "b", c', "ü"], "7": []}
+    queries.write_guesses(path, guesses)
+    assert path.read_bytes().startswith(b"id,ret\n")
+    assert queries.read_guesses(path, ["7", "007"]) == [[], ['a "b", c', "ü"]]
+    with pytest.raises(InputError, match="6 answers, at most 5"):
+        queries.write_guesses(path, {"1": list("abcdef")})
+
+
+def test_best_guesses_are_ordered_and_at_most_five() -> None:
+    assert queries.best_guesses({"a": 1, "b": 3, "c": 1, "d": 2, "e": 0, "f": 0}) == list("bdace")
+
+
+def score_of(folder: Path) -> float:
+    return float((folder / "scores_cloze.txt").read_text().removeprefix("score:"))
+
+
+def test_scripts(
+    challenge_kit: Callable[[str], Path],
+    succeeds: Callable[..., str],
+    run: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    kit = challenge_kit("cloze")
+    data = kit / FOLDER / "data"
+    succeeds([f"{FOLDER}/local_data_split.py", "--folds", "3"], kit=kit)
+    reference = queries.read_queries(data / "train_data" / TRAIN, answers=True)
+    scores = {}
+    for model in ("frequent", "back_off", "nearest_queries", "mix"):
+        succeeds([f"{FOLDER}/sample_model_{model}.py", "--local"], kit=kit)
+        path = data / "test_output/submission.csv"
+        guesses = queries.read_guesses(path, [query.id for query in reference])
+        pairs = zip(guesses, reference, strict=True)
+        points = [queries.score_query(guess, query.answers) for guess, query in pairs]
+        scores[model] = sum(points) / len(points)
+    done = run([f"{FOLDER}/local_evaluation.py"], kit=kit)  # In a process of its own, as users do.
+    assert f"score {scores['mix']:.4f}" in done.stdout
+    assert score_of(data / "test_output") == pytest.approx(scores["mix"])
+    assert all(scores["frequent"] + 0.1 < scores[name] for name in scores if name != "frequent")
+
+    succeeds([f"{FOLDER}/sample_model_mix.py", "--output_file", "test.csv"], kit=kit)
+    test = queries.read_queries(data / "train_data/KCT_test_public.txt", answers=False)
+    guesses = queries.read_guesses(data / "test_output/test.csv", [query.id for query in test])
+    assert all(len(guess) == 5 for guess in guesses)
+
+
+def test_models_do_not_see_the_answers_they_predict(
+    write: Write, succeeds: Callable[..., str]
+) -> None:
+    # Every query has an answer of its own, so that only a model that peeks can know it.
+    line = '{{"qid": "{0}", "query": "person {0} was born in [MASK].", "answer": ["place{0}"]}}\n'
+    folder = write(TRAIN, "".join(line.format(number) for number in range(40))).parent
+    flags = ["--input_dir", folder, "--output_dir", folder]
+    succeeds([f"{FOLDER}/local_data_split.py", *flags])
+    succeeds(
+        [f"{FOLDER}/sample_model_mix.py", *flags, "--local", "--submission_template_dir", folder]
+    )
+    succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--submission_dir", folder])
+    assert score_of(folder) == 0
+
+
+def test_missing_split_names_the_command(
+    challenge_kit: Callable[[str], Path], fails: Callable[..., str], tmp_path: Path
+) -> None:
+    kit = challenge_kit("cloze")
+    model = f"{FOLDER}/sample_model_frequent.py"
+    template = kit / "related_challenges/other/data/test_input"
+    line = fails([model, "--local", "--submission_template_dir", template], kit=kit)
+    assert "`python related_challenges/other/local_data_split.py` makes it" in line
+
+
+def test_real_queries(real_data: Path, tmp_path: Path, succeeds: Callable[..., str]) -> None:
+    flags: list[object] = ["--input_dir", real_data / "related/cloze"]
+    name = "KCT_train_public.reconstructed.txt"
+    train = [*flags, "--train_data", name, "--output_dir", tmp_path]
+    succeeds([f"{FOLDER}/local_data_split.py", *train])
+    model = f"{FOLDER}/sample_model_frequent.py"
+    succeeds([model, *train, "--local", "--submission_template_dir", tmp_path])
+    evaluation = [f"{FOLDER}/local_evaluation.py", *flags, "--ref_data", name]
+    succeeds([*evaluation, "--submission_dir", tmp_path, "--output_dir", tmp_path])
+    assert score_of(tmp_path) == pytest.approx(0.211, abs=0.002)

@@ -1,0 +1,272 @@
+"""Debiasing: metrics by known answers and a second implementation, models, bad input, scripts."""
+
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import InputError
+
+clicks = import_module("clicks")
+recommend = import_module("recommend")
+item_cf_time = import_module("sample_model_item_cf_time")
+
+Write = Callable[[str, str | bytes], Path]
+FOLDER = "related_challenges/debiasing"
+FIFTY = list(range(1, 51))
+
+
+def row(user: int, items: list[int]) -> str:
+    return ",".join(map(str, [user, *items])) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "rank", "gain"), [(1, 0, 1), (3, 2, 0.5), (50, 49, 1 / math.log2(51)), (51, 50, 0)]
+)
+def test_rank_and_gain(answer: int, rank: int, gain: float) -> None:
+    found = clicks.rank_of_answer(np.array([FIFTY]), np.array([answer]))
+    assert found.tolist() == [rank]
+    score = clicks.score_phase(found, np.array([7]))
+    assert score.ndcg_full == pytest.approx(gain)
+    assert score.hit_rate_full == (rank < 50)
+
+
+def plain_phase(cases: list[tuple[int, int]]) -> list[float]:
+    """Score (rank, degree) cases one by one, as the organisers describe it."""
+    degrees = sorted(degree for _, degree in cases)
+    median = degrees[len(degrees) // 2]
+    sums = {"full": [0.0, 0, 0], "half": [0.0, 0, 0]}
+    for rank, degree in cases:
+        for name in ("full", "half") if degree <= median else ("full",):
+            sums[name][2] += 1
+            if rank < 50:
+                sums[name][0] += 1 / math.log2(rank + 2)
+                sums[name][1] += 1
+    return [sums[name][k] / sums[name][2] for k in (0, 1) for name in ("full", "half")]
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9)), min_size=1))
+def test_metrics_agree_with_plain_ones(cases: list[tuple[int, int]]) -> None:
+    rank, degree = map(np.array, zip(*cases, strict=True))
+    score = clicks.score_phase(rank, degree)
+    found = [score.ndcg_full, score.ndcg_half, score.hit_rate_full, score.hit_rate_half]
+    assert found == pytest.approx(plain_phase(cases))
+
+
+def evaluation(folder: Path, *flags: object) -> list[object]:
+    where = ("--input_dir", folder, "--submission_dir", folder, "--output_dir", folder)
+    return [f"{FOLDER}/local_evaluation.py", *where, *flags]
+
+
+def score_of(folder: Path) -> float:
+    return float((folder / "scores_debiasing.txt").read_text().removeprefix("score:"))
+
+
+def test_sums_over_phases_and_final_stage(write: Write, succeeds: Callable[..., str]) -> None:
+    # Users 0, 7, 8, 9 belong to the phases 0, 7, 8, 9; user 5 is nobody's test user.
+    folder = write("debias_track_answer.csv", "0,0,1,4\n7,7,1,4\n8,8,3,4\n9,9,99,4\n").parent
+    users = (5, 0, 9, 8, 7)
+    write("submission.csv", "".join(row(user, FIFTY) for user in users))
+    succeeds(evaluation(folder))
+    assert score_of(folder) == pytest.approx(1 + 1 + 0.5 + 0)
+    succeeds(evaluation(folder, "--final_stage"))
+    assert score_of(folder) == pytest.approx(7 + 1 + 0.5 + 0)
+
+
+def test_final_stage_needs_its_phases(write: Write, fails: Callable[..., str]) -> None:
+    folder = write("debias_track_answer.csv", "0,0,1,4\n7,7,1,4\n").parent
+    line = fails(evaluation(folder, "--final_stage"))
+    assert "holds the phases 0, 7, --final_stage expects 7, 8, 9" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (row(0, FIFTY) + row(11, FIFTY[:-1]), "row 2 has 50 columns, expected 51"),
+        (row(0, FIFTY) + row(11, [*FIFTY, 51]), "row 2 has 52 columns, expected 51"),
+        (row(0, FIFTY) + row(11, [*FIFTY[:-1], 1]), "row 2: user 11 has 49 different items"),
+        (row(0, FIFTY) + row(0, FIFTY), "row 2 repeats user 0"),
+        (row(0, FIFTY), "1 of 2 test users are missing, first user_id 11"),
+        (row(0, FIFTY) + row(11, FIFTY).replace("11,", "x,", 1), "column 'user_id': row 2 is 'x'"),
+        (row(0, FIFTY) + row(11, [-1, *FIFTY[1:]]), "column 'item_1': row 2 is '-1'"),
+        ("", "is empty, expected rows"),
+    ],
+)
+def test_refuses_a_wrong_submission(write: Write, content: str, message: str) -> None:
+    path = write("submission.csv", content)
+    with pytest.raises(InputError, match=message):
+        clicks.select_users(path, *clicks.read_recommendations(path), np.array([0, 11]))
+
+
+def test_incomplete_submission_gets_no_score(write: Write, fails: Callable[..., str]) -> None:
+    folder = write("debias_track_answer.csv", "0,0,1,4\n0,11,1,4\n").parent
+    write("submission.csv", row(0, FIFTY))
+    assert "1 of 2 test users are missing" in fails(evaluation(folder))
+    assert not (folder / "scores_debiasing.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0,0,1,4\n1,13,1,4\n", "column 'phase_id': row 2 is 1 for user 13"),
+        ("0,0,1,4\n0,0,2,4\n", "row 2 repeats user 0"),
+        ("0,0,1\n", "has 3 columns, expected 4"),
+    ],
+)
+def test_refuses_wrong_answers(write: Write, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        clicks.read_answers(write("debias_track_answer.csv", content))
+
+
+def test_refuses_wrong_clicks(write: Write) -> None:
+    with pytest.raises(InputError, match=r"column 'time': row 2 is '1\.5'"):
+        clicks.read_clicks(write("clicks.csv", "1,2,0.5\n1,3,1.5\n"))
+
+
+def test_times_keep_all_their_digits(write: Write) -> None:
+    first, second = 0.9839525152735815, 0.9839525152735816
+    path = write("clicks.csv", f"1,2,{first}\n1,3,{second}\n")
+    data = clicks.read_clicks(path)
+    assert data.time[0] < data.time[1]
+    clicks.write_clicks(path, data)
+    assert clicks.read_clicks(path).time.tolist() == [first, second]
+
+
+def test_split_masks_the_latest_click_and_counts_degrees(
+    write: Write, succeeds: Callable[..., str]
+) -> None:
+    write("in/underexpose_train_click-0.csv", "1,7,0.1\n2,7,0.2\n2,8,0.3\n")
+    write("in/underexpose_test_click-0.csv", "11,9,0.7\n0,7,0.3\n11,7,0.2\n0,8,0.4\n0,9,0.1\n")
+    write("in/underexpose_train_click-1.csv", "2,9,0.5\n")
+    folder = write("in/underexpose_test_click-1.csv", "12,7,0.6\n12,8,0.5\n").parent
+    output = folder.parent / "out"
+    succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", folder, "--output_dir", output])
+    assert (output / "underexpose_test_click-0.csv").read_text() == "0,7,0.3\n11,7,0.2\n0,9,0.1\n"
+    assert (output / "underexpose_test_qtime-0.csv").read_text() == "0,0.4\n11,0.7\n"
+    # Item 8 has one click in phase 0 and item 9 one: the masked ones are not among them. Item 7 has
+    # two training and two test clicks there, none in phase 1 but the masked one.
+    answers = (output / "debias_track_answer.csv").read_text()
+    assert answers == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
+
+
+def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 120) -> object:
+    rng = np.random.default_rng(seed)
+    pairs = rng.permutation(n_users * n_items)[:n_clicks]
+    user, item = np.sort(pairs) // n_items, np.sort(pairs) % n_items
+    time = rng.random(n_clicks)
+    order = np.lexsort((time, user))
+    return recommend.Phase(
+        user=user[order],
+        item=item[order],
+        time=time[order],
+        item_ids=np.arange(n_items) + 100,
+        test_user_ids=np.array([3, 5, 77]),
+        test_user=np.array([3, 5, -1]),
+        n_users=n_users,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_likeness_agrees_with_a_plain_one(seed: int) -> None:
+    phase = make_phase(seed)
+    n_clicks = np.bincount(phase.item, minlength=60)  # type: ignore[attr-defined]
+    expected = np.zeros((60, 60))
+    for a in range(120):
+        for b in range(120):
+            same = phase.user[a] == phase.user[b]  # type: ignore[attr-defined]
+            if a != b and same and abs(a - b) <= item_cf_time.MAX_DISTANCE:
+                gap = abs(phase.time[a] - phase.time[b])  # type: ignore[attr-defined]
+                left, right = phase.item[a], phase.item[b]  # type: ignore[attr-defined]
+                expected[left, right] += (
+                    abs(a - b) ** -item_cf_time.DISTANCE_POWER
+                    * math.exp(-item_cf_time.TIME_DECAY * gap)
+                    / n_clicks[left] ** item_cf_time.CLICKED_POWER
+                    / n_clicks[right] ** item_cf_time.SCORED_POWER
+                )
+    needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])  # type: ignore[attr-defined]
+    found = item_cf_time.likeness(phase).toarray()
+    np.testing.assert_allclose(found, expected * needed[:, None], rtol=1e-6)
+
+
+def test_best_items_are_unseen_and_in_order() -> None:
+    phase = make_phase(0, n_items=70)
+    rng = np.random.default_rng(1)
+    dense = np.where(rng.random((3, 70)) < 0.3, rng.random((3, 70)), 0)
+    dense[2] = 0
+    best = recommend.best_items(phase, recommend.csr_array(dense)) - 100
+    n_clicks = np.bincount(phase.item, minlength=70)  # type: ignore[attr-defined]
+    for user, items in zip((3, 5, -1), best, strict=True):
+        seen = set(phase.item[phase.user == user])  # type: ignore[attr-defined]
+        assert len(set(items)) == 50
+        assert not seen & set(items)
+    for scores, items in zip(dense[:2], best, strict=False):
+        assert (np.diff(scores[items]) <= 0).all()
+        assert scores[items].min() == 0
+    # A user without a click gets what is popular.
+    assert (np.diff(n_clicks[best[2]]) <= 0).all()
+
+
+def test_too_few_items_are_refused() -> None:
+    phase = make_phase(0, n_items=40)
+    with pytest.raises(InputError, match="expected at least 50"):
+        recommend.best_items(phase, recommend.csr_array(np.zeros((3, 40))))
+
+
+def mean_scores(data: Path) -> npt.NDArray[np.float64]:
+    answers = clicks.read_answers(data / "test_input/debias_track_answer.csv")
+    path = data / "test_output/submission.csv"
+    items = clicks.select_users(path, *clicks.read_recommendations(path), answers.user)
+    rank = clicks.rank_of_answer(items, answers.item)
+    phases = np.unique(answers.phase)
+    scores = [
+        clicks.score_phase(rank[answers.phase == p], answers.degree[answers.phase == p])
+        for p in phases
+    ]
+    return np.mean([(score.ndcg_full, score.ndcg_half) for score in scores], axis=0) * len(phases)
+
+
+def test_scripts(
+    challenge_kit: Callable[[str], Path],
+    succeeds: Callable[..., str],
+    run: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    kit = challenge_kit("debiasing")
+    data = kit / FOLDER / "data"
+    succeeds([f"{FOLDER}/local_data_split.py"], kit=kit)
+    ndcg = {}
+    for model in ("popularity", "item_cf", "item_cf_time"):
+        succeeds([f"{FOLDER}/sample_model_{model}.py", "--local"], kit=kit)
+        ndcg[model] = mean_scores(data)
+    done = run([f"{FOLDER}/local_evaluation.py"], kit=kit)  # In a process of its own, as users do.
+    assert f"score {ndcg['item_cf_time'][0]:.4f}" in done.stdout
+    assert score_of(data / "test_output") == pytest.approx(ndcg["item_cf_time"][0])
+    assert (ndcg["popularity"] < ndcg["item_cf"]).all()
+    assert (ndcg["item_cf"] < ndcg["item_cf_time"]).all()
+
+    # The published test users, who are others than the local split's answers know.
+    succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"], kit=kit)
+    user, _ = clicks.read_recommendations(data / "test_output/test.csv")
+    expected = clicks.read_query_users(data / "train_data/underexpose_test_qtime-2.csv")
+    assert set(expected) <= set(user)
+
+
+def test_real_clicks(real_data: Path, tmp_path: Path, succeeds: Callable[..., str]) -> None:
+    for kind in ("train_click", "test_click"):
+        name = f"underexpose_{kind}-1.csv"
+        shutil.copyfile(real_data / "related/debiasing" / name, tmp_path / name)
+    data = tmp_path / "data"
+    flags = ["--input_dir", tmp_path]
+    succeeds([f"{FOLDER}/local_data_split.py", *flags, "--output_dir", data / "test_input"])
+    output = ["--test_dir", data / "test_input", "--output_dir", data / "test_output"]
+    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *flags, *output])
+    full, half = mean_scores(data)
+    assert full == pytest.approx(0.0580, abs=1e-3)
+    assert half == pytest.approx(0.0423, abs=1e-3)
