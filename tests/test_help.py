@@ -14,7 +14,13 @@ NOT_FOR_USERS = {"common/entry_runner.py"}
 
 
 def scripts() -> list[str]:
-    patterns = ("*.py", "common/*.py", "data/*.py", "task_[1-4]/**/*.py")
+    patterns = (
+        "*.py",
+        "common/*.py",
+        "data/*.py",
+        "task_[1-4]/**/*.py",
+        "related_challenges/*/*.py",
+    )
     paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
     names = [path.relative_to(ROOT).as_posix() for path in paths if "__main__" in path.read_text()]
     return [name for name in names if name not in NOT_FOR_USERS]
@@ -27,12 +33,13 @@ def test_help(
     path = ROOT / script
     monkeypatch.setattr(sys, "argv", [str(path), "--help"])
     monkeypatch.setenv("COLUMNS", str(SCREEN[1]))
-    # Two packages of task 4 both have a module `model` beside their scripts, which Python finds.
-    if script.startswith("task_4/"):
+    # Scripts with modules beside them; two packages of task 4 both have a `model`.
+    has_modules = script.startswith(("task_4/", "related_challenges/"))
+    if has_modules:
         monkeypatch.syspath_prepend(path.parent)
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(path), run_name="__main__")
-    for beside in path.parent.glob("*.py") if script.startswith("task_4/") else ():
+    for beside in path.parent.glob("*.py") if has_modules else ():
         sys.modules.pop(beside.stem, None)
     assert ended.value.code == 0
     lines = capsys.readouterr().out.splitlines()
