@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from common import challenge, cli, layout
 from common.errors import InputError
 
-# Users whose scores for all items are held densely at a time; 41,000 items then take 84 MB.
-BLOCK = 256
+# Users whose scores for all items are held densely at a time; with 41,000 items they take 21 MB.
+BLOCK = 64
 
 
 def parse_flags(doc: str | None) -> argparse.Namespace:
