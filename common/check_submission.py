@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import adaptive_evaluation, cli, io, layout, schema, submission
+from common import cli, io, layout, schema, submission
 from common.entry_process import ENTRY_FILE, unpack
 from common.entry_runner import CLASS, METHODS
 from common.errors import InputError
@@ -179,6 +179,9 @@ def _list(values: Sequence[int] | io.IntArray) -> str:
 
 def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; where it reads well, it plays the ten rounds."""
+    # Takes a second to load, which the other tasks need not wait for.
+    from common import adaptive_evaluation
+
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "entry"
         unpack(options.file, folder)
