@@ -48,17 +48,20 @@ N_THREADS = 2
 _CHUNK = 1 << 19
 _SMALLEST_CHUNK = 1 << 14
 _BLOCK = 1 << 13
-# The variational fit begins with so many answers, and grows by this factor when those are used up.
-_FIRST_ANSWERS = 500_000
-_GROWTH = 6
-_STEPS_AT_SHARE = 4
+# The start is found on about so many answers, in so many steps: of the fit in one dimension, then
+# of subspace iteration, with so many more dimensions than asked for.
+_START_ANSWERS = 4_000_000
+_START_STEPS, _START_ITERATIONS, _OVERSAMPLING = 3, 20, 10
+# Residuals of a student or question with few answers count less: as if there were so many more.
+_START_SHRINKAGE = 10
 # Terms of the infinite sum in a Pólya-Gamma draw; the rest is replaced by its mean, which leaves
 # out less than 0.1 % of the variance.
 _POLYA_GAMMA_TERMS = 4
 # Weight, in questions, of the prior guess about the spread of slopes and intercepts.
 _PRIOR_QUESTIONS = 3.0
 _PRIOR_SLOPE_VARIANCE = 0.1
-_START_SLOPE_DEVIATION = 0.3
+# Root mean square of the slopes in each dimension beyond the first, and their prior variance.
+_START_SLOPE, _START_VARIANCE = 0.3, 0.06
 # Standard deviation of what is added to the slopes before the first draw.
 _PUSH = 0.2
 
@@ -200,48 +203,37 @@ def fit(
     group: IntArray | None = None,
     seed: int = 0,
     start: Fit | None = None,
-    first_step: int = 0,
     reduce: Reduce | None = None,
-) -> Iterator[tuple[Fit, float]]:
+) -> Iterator[Fit]:
     """Fit by variational Bayes, endlessly: each step improves the bound; the caller stops.
-
-    The first steps use a part of the students, so that the questions are roughly known before the
-    first pass over all answers. Students are taken in order: shuffle them.
 
     Parameters
     ----------
     observations
-        The answers.
+        The answers. The start is found on the first students: shuffle them.
     n_dimensions
         Number k of latent dimensions, at least 1.
     group
         Shape (questions,), integers from 0: questions of one group share a prior. Default: all do.
     seed
-        Seed of the random start of all dimensions but the first.
-    start, first_step
-        Go on from this state, which the step before `first_step` yielded.
+        Seed of the start.
+    start
+        Go on from this state instead.
     reduce
         Sums an array over the processes that share the work, each with its own students.
 
     Yields
     ------
-    fit : Fit
+    Fit
         After each step.
-    share : float
-        Share of the answers that the step used; 1 from some step on.
     """
     reduce = reduce or _alone
     group = _one_group(observations) if group is None else group
     answered = reduce(_count_answers(observations)) > 0
-    state = start or _first_guess(observations, n_dimensions, group, seed, reduce)
-    n_answers = float(reduce(observations.start[-1:].astype(np.float64))[0])
-    for step in itertools.count(first_step):
-        share = _FIRST_ANSWERS * _GROWTH ** (step // _STEPS_AT_SHARE) / max(n_answers, 1.0)
-        n_students = observations.n_students
-        if share < 1:
-            n_students = int(np.searchsorted(observations.start, share * observations.start[-1]))
-        state = _step(observations, n_students, state, group, answered, reduce)
-        yield state, min(share, 1.0)
+    state = start or _find_start(observations, n_dimensions, group, seed, reduce)
+    while True:
+        state = _step(observations, state, group, answered, reduce)
+        yield state
 
 
 def student_posterior(
@@ -267,7 +259,7 @@ def student_posterior(
     students = standard_normal(observations.n_students, k)
     packed = _pack_questions(questions)
     for _ in range(n_steps):
-        students = _update(observations, observations.n_students, students, packed, None)[0]
+        students = _update(observations, students, packed, None)[0]
     return students
 
 
@@ -373,7 +365,7 @@ def sample(
     reduce = reduce or _alone
     group = _one_group(observations) if group is None else group
     answered = reduce(_count_answers(observations)) > 0
-    n_chunks = len(_chunks(observations, observations.n_students))
+    n_chunks = len(_chunks(observations))
     k = start.students.mean.shape[1]
     ability, z, prior = start.students.mean, start.questions.mean.astype(np.float64), start.prior
     if first_sweep == 0:
@@ -388,7 +380,6 @@ def sample(
         prior = _draw_prior(z, group, answered, prior, rng)
         students, sums = _update(
             observations,
-            observations.n_students,
             Gaussians(ability, np.zeros((len(ability), 0, 0), np.float32)),
             _pack_questions(Gaussians(z.astype(np.float32), no_variance)),
             rngs,
@@ -403,17 +394,14 @@ def sample(
 
 def _step(
     observations: Observations,
-    n_students: int,
     state: Fit,
     group: IntArray,
     answered: npt.NDArray[np.bool_],
     reduce: Reduce,
 ) -> Fit:
-    """Update weights, then the first `n_students` students, then questions, then their prior."""
-    students, sums = _update(
-        observations, n_students, state.students, _pack_questions(state.questions), None
-    )
-    has_answers = np.diff(observations.start[: n_students + 1]) > 0
+    """Update weights, then students, then questions, then their prior."""
+    students, sums = _update(observations, state.students, _pack_questions(state.questions), None)
+    has_answers = np.diff(observations.start) > 0
     precision, linear = _question_equations(reduce(sums), state.prior, group)
     covariance = _invert(precision)
     mean = np.einsum("nij,nj->ni", covariance, linear)
@@ -491,33 +479,123 @@ def _question_equations(
     return precision, linear + sums[:, len(i) :]
 
 
-def _first_guess(
-    observations: Observations,
-    k: int,
-    group: IntArray,
-    seed: int,
-    reduce: Reduce,
+def _find_start(
+    observations: Observations, k: int, group: IntArray, seed: int, reduce: Reduce
 ) -> Fit:
-    """Start at one general ability, intercepts from shares, and small random slopes beyond."""
-    rng = np.random.default_rng(seed)
+    """Fit one general ability, then find the other dimensions in what it leaves unexplained.
+
+    From a random start, the fit takes many steps to turn towards the dimensions that matter, and
+    meanwhile the prior shrinks them away.
+    """
+    n_students = int(np.searchsorted(observations.start, _START_ANSWERS))
+    few = _first_students(observations, min(n_students, observations.n_students))
+    answered = reduce(_count_answers(few)) > 0
+    one = _first_guess(few, group, reduce)
+    for _ in range(_START_STEPS):
+        one = _step(few, one, group, answered, reduce)
+    slopes = _START_SLOPE * _residual_directions(few, one, k - 1, seed, reduce)
+    n_groups = len(one.prior)
+    mean, prior_mean = np.zeros((len(group), k + 1)), np.zeros((n_groups, k + 1))
+    # From (general slope, intercept) to (general slope, other slopes, intercept).
+    ends = [0, k]
+    mean[:, ends], prior_mean[:, ends] = one.questions.mean, one.prior.mean
+    mean[:, 1:k] = slopes
+    prior_covariance = np.tile(_START_VARIANCE * np.eye(k + 1), (n_groups, 1, 1))
+    prior_covariance[np.ix_(range(n_groups), ends, ends)] = one.prior.covariance
+    students = standard_normal(observations.n_students, k)
+    students.mean[: few.n_students, :1] = one.students.mean
+    return Fit(
+        students,
+        Gaussians(mean.astype(np.float32), np.zeros((len(mean), k + 1, k + 1), np.float32)),
+        Gaussians(prior_mean, prior_covariance),
+    )
+
+
+def _first_guess(observations: Observations, group: IntArray, reduce: Reduce) -> Fit:
+    """Start in one dimension: all slopes alike, intercepts from the shares of right answers."""
     n_groups = int(group.max(initial=0)) + 1
     n_answers = reduce(_count_answers(observations))
     n_correct = reduce(_count_answers(observations, correct=True))
-    prior_mean = np.zeros((n_groups, k + 1))
-    prior_mean[0, 0] = 1
     total = np.bincount(group, n_answers, n_groups) + 2
     share = (np.bincount(group, n_correct, n_groups) + 1) / total
-    prior_mean[:, k] = np.log(share / (1 - share))
+    prior_mean = np.zeros((n_groups, 2))
+    # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
+    prior_mean[0, 0] = 1
+    prior_mean[:, 1] = np.log(share / (1 - share))
     mean = prior_mean[group]
-    noise = rng.standard_normal((observations.n_questions, k - 1))
-    mean[:, 1:k] = _START_SLOPE_DEVIATION * noise * (group == 0)[:, None]
     shrunk = (n_correct + 5 * share[group]) / (n_answers + 5)
-    mean[:, k] = np.log(shrunk / (1 - shrunk))
-    spread = np.diag([_START_SLOPE_DEVIATION] * k + [1.0])
+    mean[:, 1] = np.log(shrunk / (1 - shrunk))
     return Fit(
-        standard_normal(observations.n_students, k),
-        Gaussians(mean.astype(np.float32), np.zeros((len(mean), k + 1, k + 1), np.float32)),
-        Gaussians(prior_mean, np.tile(spread, (n_groups, 1, 1))),
+        standard_normal(observations.n_students, 1),
+        Gaussians(mean.astype(np.float32), np.zeros((len(mean), 2, 2), np.float32)),
+        Gaussians(prior_mean, np.tile(np.diag([0.3, 1.0]), (n_groups, 1, 1))),
+    )
+
+
+def _residual_directions(
+    observations: Observations, fit: Fit, n: int, seed: int, reduce: Reduce
+) -> FloatArray:
+    """Find the directions in which the residuals of a fit vary most, over the questions.
+
+    They are the leading right singular vectors of the sparse matrix of residuals, by randomised
+    subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
+
+    Returns
+    -------
+    array, shape (questions, n)
+        Scaled to a mean square of 1 over the answers, and cut off at three times that.
+    """
+    n_questions = observations.n_questions
+    rng = np.random.default_rng(seed)
+    size = min(n + _OVERSAMPLING, n_questions) if n else 0
+    if size == 0:
+        return np.zeros((n_questions, n))
+    n_answers = reduce(_count_answers(observations))
+    question_scale = 1 / np.sqrt(n_answers + _START_SHRINKAGE).astype(np.float32)[:, None]
+    ability = _with_one(fit.students.mean)
+    chunks = []
+    for first, last in _chunks(observations):
+        answers = slice(int(observations.start[first]), int(observations.start[last]))
+        indptr = (observations.start[first : last + 1] - answers.start).astype(np.int32)
+        lengths = np.diff(indptr)
+        student = np.repeat(np.arange(first, last, dtype=np.int32), lengths)
+        question = observations.question[answers]
+        residual = observations.correct[answers].astype(np.float32)
+        for block, x in _products(ability, fit.questions.mean, student, question):
+            residual[block] -= sigmoid(x)
+        if observations.used is not None:
+            residual *= observations.used[answers]
+        # Rows and columns scaled by the root of their length: noise alone is then even.
+        residual *= np.repeat(1 / np.sqrt(lengths + np.float32(_START_SHRINKAGE)), lengths)
+        shape = (last - first, n_questions)
+        chunks.append(scipy.sparse.csr_matrix((residual, question, indptr), shape=shape))
+
+    def squared(basis: FloatArray) -> FloatArray:
+        """Multiply by the residuals' matrix, transposed, times itself."""
+        scaled = np.ascontiguousarray(basis * question_scale, np.float32)
+        total = np.zeros(basis.shape)
+        for part in _imap(lambda c: chunks[c].T @ (chunks[c] @ scaled), range(len(chunks))):
+            total += part
+        return np.asarray(reduce(total) * question_scale)
+
+    basis: FloatArray = rng.standard_normal((n_questions, size))
+    for _ in range(_START_ITERATIONS):
+        basis = squared(np.linalg.qr(basis)[0])
+    basis = np.linalg.qr(basis)[0]
+    leading_last = np.linalg.eigh(basis.T @ squared(basis))[1]
+    directions = (basis @ leading_last[:, ::-1][:, :n]) * question_scale
+    directions /= np.sqrt((n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum())
+    return np.pad(np.clip(directions, -3, 3), [(0, 0), (0, n - directions.shape[1])])
+
+
+def _first_students(observations: Observations, n: int) -> Observations:
+    n_answers = int(observations.start[n])
+    return Observations(
+        observations.start[: n + 1],
+        observations.question[:n_answers],
+        observations.correct[:n_answers],
+        None if observations.used is None else observations.used[:n_answers],
+        observations.n_questions,
     )
 
 
@@ -621,17 +699,16 @@ def _all_products(
 
 def _update(
     observations: Observations,
-    n_students: int,
     students: Gaussians,
     questions: _PackedQuestions,
     rngs: list[np.random.Generator] | None,
 ) -> tuple[Gaussians, FloatArray]:
-    """Update the first `n_students` students and sum up what the questions need.
+    """Update the students and sum up what the questions need.
 
     With `rngs`, one for each chunk, abilities are drawn, and `students.covariance` is not used.
     """
     k = students.mean.shape[1]
-    chunks = _chunks(observations, n_students)
+    chunks = _chunks(observations)
     mean = students.mean.copy()
     covariance = students.covariance.copy() if rngs is None else students.covariance
     total = np.zeros((observations.n_questions, (k + 1) * (k + 2) // 2 + k + 1), np.float64)
@@ -758,12 +835,12 @@ def _draw_prior(
     return Gaussians(mean, covariance)
 
 
-def _chunks(observations: Observations, n_students: int) -> list[tuple[int, int]]:
-    """Cut the first `n_students` students into ranges with about equally many answers."""
-    end = int(observations.start[n_students])
+def _chunks(observations: Observations) -> list[tuple[int, int]]:
+    """Cut the students into ranges with about equally many answers."""
+    end = int(observations.start[-1])
     size = min(_CHUNK, max(_SMALLEST_CHUNK, end // (4 * N_THREADS)))
-    cuts = np.searchsorted(observations.start[: n_students + 1], np.arange(size, end, size))
-    bounds = [0, *np.unique(cuts).tolist(), n_students]
+    cuts = np.searchsorted(observations.start, np.arange(size, end, size))
+    bounds = [0, *np.unique(cuts).tolist(), observations.n_students]
     return [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
 
 

@@ -44,9 +44,9 @@ _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoi
 # Answers to stop on: this share, but never more than so many; so few would tell nothing.
 _HELD_OUT_SHARE, _MOST_HELD_OUT, _LEAST_HELD_OUT = 0.05, 100_000, 50
 # Stop when this many steps together gain less than so much held-out log loss.
-_PATIENCE, _LEAST_GAIN = 2, 2e-4
+_PATIENCE, _LEAST_GAIN = 2, 1e-3
 # Steps with all answers after that.
-_LAST_STEPS = 2
+_LAST_STEPS = 1
 # Draws left out at first; draws from one kept draw to the next, for neighbours hardly differ.
 _BURN_IN, _THINNING = 40, 4
 _CHECKPOINT_SECONDS = 10.0
@@ -81,9 +81,9 @@ class MatrixFactorization:
 
     Attributes
     ----------
-    history : list of (float, float, float)
-        After each step of the variational fit: share of the answers that it used, and log loss and
-        accuracy on held-out answers (NaN if there are too few answers to hold any out).
+    history : list of (float, float)
+        Log loss and accuracy on held-out answers after each step of the variational fit; NaN if
+        there are too few answers to hold any out.
     interrupted : bool
         Whether Control-C ended the fit early.
     """
@@ -112,7 +112,7 @@ class MatrixFactorization:
         self.n_samples = n_samples
         self.max_steps = max_steps
         self.seed = seed
-        self.history: list[tuple[float, float, float]] = []
+        self.history: list[tuple[float, float]] = []
         self.interrupted = False
 
     def fit(
@@ -213,7 +213,7 @@ class MatrixFactorization:
             _KIND,
             {
                 "settings": np.array(json.dumps(self._settings())),
-                "history": np.array(self.history, np.float64).reshape(-1, 3),
+                "history": np.array(self.history, np.float64).reshape(-1, 2),
                 **{name: getattr(self, name) for name in _PLAIN_ARRAYS},
                 "student_mean": self.students.mean,
                 "student_covariance": self.students.covariance,
@@ -261,7 +261,7 @@ class MatrixFactorization:
             raise InputError(f"{path}: the settings in it are not those of a model") from None
         for name in _PLAIN_ARRAYS:
             setattr(model, name, arrays[name])
-        model.history = [(float(a), float(b), float(c)) for a, b, c in arrays["history"]]
+        model.history = [(float(a), float(b)) for a, b in arrays["history"]]
         model.students = Gaussians(arrays["student_mean"], arrays["student_covariance"])
         model.questions = Gaussians(arrays["question_mean"], arrays["question_covariance"])
         return model
@@ -337,15 +337,15 @@ class MatrixFactorization:
         steps = self._steps(data, state, data.used)
         try:
             while last_steps == 0 and not self._has_converged():
-                state, share = next(steps)
+                state = next(steps)
                 loss, accuracy = self._evaluate(data, state)
-                self.history.append((share, loss, accuracy))
+                self.history.append((loss, accuracy))
                 bar.set_postfix(loss=f"{loss:.4f}", accuracy=f"{accuracy:.4f}", refresh=False)
                 bar.update()
                 saved.write(state, self.history)
             steps = self._steps(data, state, None)
             while data.used is not None and last_steps < _LAST_STEPS:
-                state, _ = next(steps)
+                state = next(steps)
                 last_steps += 1
                 saved.write(state, self.history, last_steps)
         except KeyboardInterrupt:
@@ -358,23 +358,22 @@ class MatrixFactorization:
 
     def _steps(
         self, data: "_Data", state: Fit | None, used: npt.NDArray[np.bool_] | None
-    ) -> Iterator[tuple[Fit, float]]:
+    ) -> Iterator[Fit]:
         return item_response.fit(
             replace(data.observations, used=used),
             self.n_dimensions,
             group=data.group,
             seed=self.seed,
             start=state,
-            first_step=len(self.history),
             reduce=data.processes.sum,
         )
 
     def _has_converged(self) -> bool:
         if len(self.history) >= self.max_steps:
             return True
-        recent = self.history[-1 - _PATIENCE :]
-        complete = len(recent) > _PATIENCE and recent[0][0] == 1
-        return complete and recent[0][1] - recent[-1][1] < _LEAST_GAIN
+        if len(self.history) <= _PATIENCE:
+            return False
+        return self.history[-1 - _PATIENCE][0] - self.history[-1][0] < _LEAST_GAIN
 
     def _evaluate(self, data: "_Data", state: Fit) -> tuple[float, float]:
         """Log loss and accuracy on the held-out answers of all processes; NaN without any."""
@@ -519,7 +518,7 @@ class _Checkpoint:
         self._path = path
         self._identity = json.dumps(identity | {"rank": processes.rank, "size": processes.size})
         self._written = time.monotonic()
-        self.history: list[tuple[float, float, float]] = []
+        self.history: list[tuple[float, float]] = []
         self.state: Fit | None = None
         self.last_steps = 0
         self.sampling: _Sampling | None = None
@@ -533,7 +532,7 @@ class _Checkpoint:
                 f"{path}: is a checkpoint of another fit: it has {arrays['identity']}, expected "
                 f"{self._identity}; remove it to start anew"
             )
-        self.history = [(float(a), float(b), float(c)) for a, b, c in arrays["history"]]
+        self.history = [(float(a), float(b)) for a, b in arrays["history"]]
         self.last_steps = int(arrays["last_steps"])
         self.state = _as_fit(arrays, "state")
         if "sweeps" in arrays:
@@ -547,7 +546,7 @@ class _Checkpoint:
     def write(
         self,
         state: Fit,
-        history: list[tuple[float, float, float]],
+        history: list[tuple[float, float]],
         last_steps: int = 0,
         sampling: _Sampling | None = None,
     ) -> None:
