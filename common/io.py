@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from common.errors import InputError, Report, stop
-from common.layout import where_to_get
+from common.layout import ROOT, where_to_get
 from common.schema import TEXT, Column
 
 IntArray = npt.NDArray[np.integer[Any]]
@@ -73,7 +73,10 @@ def require_file(path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{path}: is a folder, expected a file")
     how = where_to_get(path)
-    if not how and path.parent.is_dir():
+    if not path.parent.is_dir() and not path.is_relative_to(ROOT):
+        # A slip in a flag: no command fills a folder that the user has named but not made.
+        how = f"the folder {path.parent} does not exist"
+    elif not how and path.parent.is_dir():
         present = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == ".csv")
         how = f"the folder holds {', '.join(present[:8]) or 'no CSV file'}"
     elif not how:

@@ -104,6 +104,8 @@ def where_to_get(path: Path) -> str:
         return "`python task_1/local_data_split.py` makes it"
     if path.name in (TRAIN_TASK_4, VALID_TASK_4):
         return "`python task_4/local_data_split.py` makes it"
+    if path.parent == TEMPLATE_DIR:
+        return "`python -m common.templates` builds it from the files in data/"
     for task in (1, 2, 3):
         if path.name == local_submission_name(task):
             return f"`python task_{task}/sample_model_majority.py --local` makes one"
@@ -112,7 +114,7 @@ def where_to_get(path: Path) -> str:
             return f"`python task_{task}/sample_model_{model}.py` makes one"
     if path.name == RESULTS_NAME:
         return "`python task_1/local_evaluation.py` and its like for the other tasks append to it"
-    if path.name in (TEMPLATE_TASK_1_2, TEMPLATE_TASK_3):
+    if path.name == TEMPLATE_TASK_1_2:
         return "`python -m common.templates` builds it from the files in data/"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR):
         return (

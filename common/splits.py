@@ -80,6 +80,7 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
     """
     table = read_answer_table(train)
     held_out = hold_out_answers(table.num_rows, share, seed)
+    _require_both_parts(train, held_out, "answers")
     valid = table.filter(held_out)
     template = valid.select([name for name in _PAIR_COLUMNS if name in table.column_names])
     paths = [
@@ -115,6 +116,7 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     table = read_answer_table(train)
     student = table["UserId"].to_numpy()
     held_out = hold_out_students(student, share, seed)
+    _require_both_parts(train, held_out, "students")
     valid = table.filter(held_out)
     # Another stream of random numbers than the one that chose the students.
     targets = hold_out_answers(valid.num_rows, share, seed + 1)
@@ -125,6 +127,11 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
         for file, part in zip(files, (table.filter(~held_out), valid), strict=True):
             io.write_csv_to(file, part)
     return paths
+
+
+def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:
+    if held_out.all() or not held_out.any():
+        raise InputError(f"{train}: holds too few {of_what} to hold some out, expected more")
 
 
 def _require_other_file(train: Path, paths: list[Path]) -> None:

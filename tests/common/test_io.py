@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common import schema
+from common import layout, schema
 from common.errors import InputError
 from common.io import (
     atomic_write,
@@ -117,6 +117,8 @@ def test_missing_files_say_where_to_get_them(tmp_path: Path, write: Write) -> No
         file_source(tmp_path / "trian_task_1_2.csv")
     with pytest.raises(InputError, match=r"python task_1/local_data_split\.py` makes it"):
         file_source(tmp_path / "valid_task_1_2.csv")
+    with pytest.raises(InputError, match=r"python -m common\.templates` builds it"):
+        file_source(layout.TEMPLATE_DIR / "submission_task_9.csv")
     with pytest.raises(InputError, match="is a folder"):
         file_source(tmp_path)
 

@@ -100,3 +100,12 @@ def test_pairs_of_the_split_do_not_overlap(train: Path, tmp_path: Path) -> None:
     train_path, valid_path, _ = split_answers_file(train, tmp_path / "out", seed=0)
     keys = [pair_keys(a.student, a.question) for a in map(read_answers, (train_path, valid_path))]
     assert not np.intersect1d(*keys).size
+
+
+def test_too_few_to_split(write: Write, tmp_path: Path) -> None:
+    train = write("t.csv", "QuestionId,UserId,IsCorrect\n1,1,0\n1,2,0\n")
+    with pytest.raises(InputError, match="holds too few students to hold some out"):
+        split_students_file(train, tmp_path / "out", seed=0)
+    with pytest.raises(InputError, match="holds too few answers to hold some out"):
+        split_answers_file(train, tmp_path / "out", seed=0)
+    assert not (tmp_path / "out").exists()
