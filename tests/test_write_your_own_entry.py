@@ -2,19 +2,14 @@
 
 import json
 import re
-import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
-from conftest import blocks, commands, copy_kit
+from conftest import Run, blocks, commands, copy_kit
+from html_page import check_page
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def apply(diff: str, text: str) -> str:
@@ -25,14 +20,19 @@ def apply(diff: str, text: str) -> str:
     return text.replace(old, new)
 
 
-@pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory, run: Run) -> tuple[Path, dict[str, str]]:
-    """Walk the guide's way; give the kit and what every command printed."""
-    kit = copy_kit(tmp_path_factory.mktemp("newcomer") / "kit")
+def score(printed: str) -> float:
+    match = re.search(r"score (\d\.\d+)", printed)
+    assert match is not None
+    return float(match[1])
+
+
+def test_the_guide_leads_from_a_fresh_copy_to_checked_zips(tmp_path: Path, run: Run) -> None:
+    """One test, since all of it follows from one walk."""
+    kit, printed = tmp_path / "kit", {}
+    copy_kit(kit)
     # The plainest models suffice to get there; all of them are run by the quickstart's own test.
-    plain = ("majority", "entropy")
     for path in kit.glob("task_[123]/sample_model_*.py"):
-        if path.stem.removeprefix("sample_model_") not in plain:
+        if path.stem.removeprefix("sample_model_") not in ("majority", "entropy"):
             path.unlink()
     for path in kit.glob("task_4/*/train_model.py"):
         if path.parent.name != "numpy":
@@ -44,7 +44,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory, run: Run) -> tuple[Path, di
         assert done.stderr == ""
         return done.stdout
 
-    printed = {"quickstart": ok(["quickstart.py", "--size", "tiny"])}
+    ok(["quickstart.py", "--size", "tiny"])
     for command, *arguments in commands(GUIDE):
         assert command == "python"
         printed[" ".join(arguments)] = ok(arguments)
@@ -52,56 +52,38 @@ def walked(tmp_path_factory: pytest.TempPathFactory, run: Run) -> tuple[Path, di
             (diff,) = blocks(GUIDE, "diff")
             entry = kit / "task_1" / "my_idea.py"
             entry.write_text(apply(diff, entry.read_text(encoding="utf-8")), encoding="utf-8")
-    return kit, printed
 
-
-def score(printed: str) -> float:
-    match = re.search(r"score (\d\.\d+)", printed)
-    assert match is not None
-    return float(match[1])
-
-
-def results(kit: Path) -> list[dict[str, Any]]:
+    # The edit makes the model better, and copies that were not edited score what they were.
     lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def test_the_edit_makes_the_model_better(walked: tuple[Path, dict[str, str]]) -> None:
-    kit, printed = walked
-    majority = next(r for r in results(kit) if (r["task"], r["model"]) == (1, "majority"))
-    assert score(printed["task_1/local_evaluation.py"]) > majority["score"] + 0.03
-
-
-def test_the_new_entries_are_on_the_scoreboard(walked: tuple[Path, dict[str, str]]) -> None:
-    kit, printed = walked
-    board = printed["-m common.scoreboard"]
-    assert board.index(" my_idea ") < board.index(" majority ")
-    assert {"my_idea", "my_ranking", "my_questions"} <= {result["model"] for result in results(kit)}
-
-
-def test_copies_score_what_the_sample_models_score(walked: tuple[Path, dict[str, str]]) -> None:
-    kit, _ = walked
-    scores = {(r["task"], r["phase"], r["model"]): r["score"] for r in results(kit)}
+    results = [json.loads(line) for line in lines]
+    scores = {(r["task"], r["phase"], r["model"]): r["score"] for r in results}
+    assert score(printed["task_1/local_evaluation.py"]) > scores[1, "local", "majority"] + 0.03
     assert scores[3, "public", "my_ranking"] == scores[3, "public", "entropy"]
     assert scores[4, "local", "my_questions"] == scores[4, "local", "numpy"]
+    board = printed["-m common.scoreboard"]
+    assert board.index(" my_idea ") < board.index(" majority ")
 
+    # The zips are flat and valid.
+    for task in (1, 3):
+        path = f"submissions/submission_task_{task}.zip"
+        with zipfile.ZipFile(kit / path) as archive:
+            assert archive.namelist() == [f"submission_task_{task}.csv"]
+        assert f"valid for task {task}" in printed[f"-m common.check_submission {path}"]
+    assert (
+        "valid for task 4"
+        in printed["-m common.check_submission submissions/submission_task_4.zip"]
+    )
 
-@pytest.mark.parametrize("task", [1, 3])
-def test_the_zips_are_flat_and_valid(walked: tuple[Path, dict[str, str]], task: int) -> None:
-    kit, printed = walked
-    path = f"submissions/submission_task_{task}.zip"
-    with zipfile.ZipFile(kit / path) as archive:
-        assert archive.namelist() == [f"submission_task_{task}.csv"]
-    checked = printed[f"-m common.check_submission {path}"]
-    assert f"valid for task {task}" in checked
-
-
-def test_new_entry_names_the_commands_of_the_guide(walked: tuple[Path, dict[str, str]]) -> None:
-    """What new_entry prints and what the guide says are the same way."""
-    _, printed = walked
+    # What new_entry prints and what the guide says are the same way.
     for told, output in printed.items():
-        if "common.new_entry" not in told:
-            continue
-        named = re.findall(r"^  python (.*?)(?:  |$)", output, re.MULTILINE)
-        assert len(named) >= 3
-        assert set(named) <= set(printed), told
+        if "common.new_entry" in told:
+            named = re.findall(r"^  python (.*?)(?:  |$)", output, re.MULTILINE)
+            assert len(named) >= 3
+            assert set(named) <= set(printed), told
+
+    # Every page that was written on the way stands alone.
+    pages = sorted((kit / "data/test_output").rglob("*.html"))
+    expected = {"scoreboard.html", *(f"scores_task_{task}.html" for task in (1, 2, 3, 4))}
+    assert {page.name for page in pages} >= expected
+    for page in pages:
+        check_page(page.read_text(encoding="utf-8"))

@@ -1,15 +1,13 @@
 """The scoreboard: compares only what can be compared, and makes a page that stands alone."""
 
 import json
-import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from html_page import check_page
 
 from common import scoreboard
 from common.results import Result
@@ -115,41 +113,6 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
     assert "winner of 2020 (reference)" not in scoreboard.as_text([board])
 
 
-class Page(HTMLParser):
-    """Collects what a page holds: open elements must be closed, ids are counted."""
-
-    EMPTY = frozenset({"meta", "link", "br", "path", "use", "rect", "line", "circle"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.ids: Counter[str] = Counter()
-        self.references: list[str] = []
-        self.open: list[str] = []
-        self.n_charts = 0
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag not in self.EMPTY:
-            self.open.append(tag)
-        self.n_charts += tag == "svg"
-        for name, value in attributes:
-            if name == "id":
-                self.ids[value or ""] += 1
-            if name in ("src", "href", "xlink:href"):
-                self.references.append(value or "")
-            self.references += re.findall(r"url\(([^)]*)\)", value or "")
-
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attributes)
-        if tag not in self.EMPTY:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.EMPTY:
-            assert self.open.pop() == tag
-
-
 def test_the_page_stands_alone_and_is_well_formed() -> None:
     results = [
         RESULT,
@@ -159,13 +122,7 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
         *(seeded("a_model_with_a_very_long_name_indeed", seed, 0.6 + seed / 9) for seed in (1, 2)),
     ]
     text = scoreboard.as_page(scoreboard.make_boards(results))
-    page = Page(text)
-    assert page.open == []
-    assert page.n_charts == 4
-    assert max(page.ids.values()) == 1
-    for reference in page.references:
-        assert reference == "data:," or reference[1:] in page.ids, reference
-    assert "<script" not in text
+    assert check_page(text).n_charts == 4
     assert "#0102" not in text, "a stand-in for a colour was left"
     assert "random rankings reach 0.59" in text
     assert text.index("Real answers") < text.index("0.7474") < text.index("Simulated answers")
