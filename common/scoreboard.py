@@ -37,6 +37,8 @@ PLUMBING = (
     "--seed",
     "--log",
     "--device",
+    "--checkpoint",
+    "--model_file",
     "--input_dir",
     "--train_data",
     "--output_dir",
@@ -218,9 +220,10 @@ def make_boards(results: Sequence[Result]) -> list[Board]:
 
 def make_rows(results: Iterable[Result]) -> list[Row]:
     """Give a row for each model and its options; of the same seed only the last score counts."""
-    models: dict[str, dict[int | None, Result]] = {}
+    models: dict[str, dict[int, Result]] = {}
     for result in sorted(results, key=lambda r: r.time):
-        models.setdefault(name_of(result), {})[result.seed] = result
+        # The seed is 0 where the command names none.
+        models.setdefault(name_of(result), {})[result.seed or 0] = result
     rows = []
     for name, by_seed in models.items():
         scores = [result.score for result in by_seed.values()]

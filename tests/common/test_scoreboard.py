@@ -63,6 +63,14 @@ def test_the_last_score_of_a_seed_counts() -> None:
     assert [(row.score, row.n_seeds, row.day) for row in board.rows] == [(0.7, 1, "2026-01-02")]
 
 
+def test_no_seed_is_seed_0() -> None:
+    unnamed = replace(
+        seeded("idea", 0, 0.8), seed=None, made_by="python task_1/idea.py --n_dimensions 8"
+    )
+    (board,) = scoreboard.make_boards([seeded("idea", 0, 0.7), unnamed])
+    assert [(row.score, row.n_seeds) for row in board.rows] == [(0.8, 1)]
+
+
 def test_what_differs_is_never_on_one_board() -> None:
     others = [
         replace(RESULT, task=2),
