@@ -335,7 +335,10 @@ h3 { font-size: 1.05rem; margin: 2.2rem 0 0; } .kind { margin: 0 0 .8rem; opacit
 .board td { white-space: nowrap; } .board th, .board td { padding-inline: 0 .9rem; }
 .board :is(td, th):nth-child(2) { text-align: left; }
 .board :is(td, th):last-child { padding-right: 0; }
-@media (max-width: 34rem) { .board :is(td, th):nth-child(n+4) { display: none; } }
+@media (max-width: 34rem) {
+  .board :is(td, th):nth-child(n+4) { display: none; }
+  .board { font-size: .85rem; } .board td, .board th { padding-right: .5rem; }
+}
 details { margin: .8rem 0; } summary { cursor: pointer; }
 .sources td { text-align: left; } .sources td:nth-child(2) { white-space: nowrap; }
 """
