@@ -228,14 +228,14 @@ def test_a_faulty_model_file_is_told(tmp_path: Path) -> None:
     assert "settings" in fault(settings=np.array(json.dumps({"layers": 3})))
     for content in (whole[: len(whole) // 2], b"", b"PK not a zip", np.arange(3).tobytes()):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="is not an [.]npz file"):
+        with pytest.raises(InputError, match=r"is not an \.npz file"):
             MatrixFactorization.load(path)
 
 
 def test_a_file_with_code_in_it_is_not_run(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     np.savez(path, kind=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(InputError, match="is not an [.]npz file"):
+    with pytest.raises(InputError, match=r"is not an \.npz file"):
         MatrixFactorization.load(path)
 
 
@@ -407,12 +407,8 @@ def test_flags_of_the_script(tiny_kit: Path, run: Run, fails: Callable[..., str]
     assert len(model.ability_draws) == 1
     assert len(model.history) <= 2
     assert "n_dimensions is 0" in fails([*script, "--dimensions", 0], kit=tiny_kit)
-    assert "not an .npz" in fails(
-        [*script, "--checkpoint", tiny_kit / "README.md"]
-        if (tiny_kit / "README.md").exists()
-        else [*script, "--checkpoint", tiny_kit / "pyproject.toml"],
-        kit=tiny_kit,
-    )
+    text = tiny_kit / "pyproject.toml"
+    assert "not an .npz" in fails([*script, "--checkpoint", text], kit=tiny_kit)
 
 
 # ---- Several processes -------------------------------------------------------------------------
@@ -433,7 +429,7 @@ def test_two_processes_fit_what_one_fits(tmp_path: Path, run: Run) -> None:
         f"answers = Answers(**np.load({str(data)!r}))\n"
         "model = MatrixFactorization('option', n_dimensions=2, n_samples=5)\n"
         "model.fit(answers, processes=processes)\n"
-        f"model.save(Path({str(tmp_path)!r}) / f'model_{processes.rank}.npz')\n"
+        f"model.save(Path({str(tmp_path)!r}) / ('model_%d.npz' % processes.rank))\n"
         "print('processes', processes.size)\n"
     )
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
