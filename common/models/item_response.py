@@ -584,7 +584,8 @@ def _residual_directions(
     basis = np.linalg.qr(basis)[0]
     leading_last = np.linalg.eigh(basis.T @ squared(basis))[1]
     directions = (basis @ leading_last[:, ::-1][:, :n]) * question_scale
-    directions /= np.sqrt((n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum())
+    total_square = (n_answers[:, None] * directions**2).sum(axis=0)
+    directions *= np.sqrt(n_answers.sum() / np.maximum(total_square, 1e-30))
     return np.pad(np.clip(directions, -3, 3), [(0, 0), (0, n - directions.shape[1])])
 
 

@@ -349,7 +349,7 @@ class MatrixFactorization:
                 last_steps += 1
                 saved.write(state, self.history, last_steps)
         except KeyboardInterrupt:
-            if state is None:
+            if not self.history:
                 raise
             self._note_interruption(f"step {len(self.history)}")
         bar.close()
