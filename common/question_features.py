@@ -242,15 +242,15 @@ def irt_slope(data: QuestionAnswers) -> Values:
     Novick, chapter 17; fitted by `common.models.item_response`.
     """
     n_students = len(data.student_id)
-    # The fit begins with the first students: any, not those with the lowest ids.
+    # The start is found on the first students: any, not those with the lowest ids.
     place = np.random.default_rng(0).permutation(n_students)
     observations, _ = item_response.sort_by_student(
         place[data.student], data.question, data.is_correct, n_students, data.n_questions
     )
     slope = np.full(data.n_questions, np.inf)
-    for fit, share in item_response.fit(observations, n_dimensions=1):
+    for fit in item_response.fit(observations, n_dimensions=1):
         before, slope = slope, fit.questions.mean[:, 0].astype(np.float64)
-        if share == 1 and np.abs(slope - before).max() < SLOPE_TOLERANCE:
+        if np.abs(slope - before).max() < SLOPE_TOLERANCE:
             break
     n = np.bincount(data.question, minlength=data.n_questions)
     return np.where(n > 0, slope, np.nan), n
