@@ -242,7 +242,7 @@ def irt_slope(data: QuestionAnswers) -> Values:
     Novick, chapter 17; fitted by `common.models.item_response`.
     """
     n_students = len(data.student_id)
-    # The fit begins with the first students: any, not those with the lowest ids.
+    # The start is found on the first students: any, not those with the lowest ids.
     place = np.random.default_rng(0).permutation(n_students)
     observations, _ = item_response.sort_by_student(
         place[data.student], data.question, data.is_correct, n_students, data.n_questions

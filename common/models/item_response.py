@@ -61,7 +61,7 @@ _POLYA_GAMMA_TERMS = 4
 _PRIOR_QUESTIONS = 3.0
 _PRIOR_SLOPE_VARIANCE = 0.1
 # Root mean square of the slopes in each dimension beyond the first, and their prior variance.
-_START_SLOPE, _START_VARIANCE = 0.3, 0.06
+_START_SLOPE, _START_VARIANCE = 0.4, 0.1
 # Standard deviation of what is added to the slopes before the first draw.
 _PUSH = 0.2
 
@@ -601,11 +601,17 @@ def _first_students(observations: Observations, n: int) -> Observations:
 
 
 def _count_answers(observations: Observations, correct: bool = False) -> FloatArray:
-    weight = observations.correct.astype(np.float32) if correct else None
-    if observations.used is not None:
-        weight = observations.used * (np.float32(1) if weight is None else weight)
-    n = observations.n_questions
-    return np.bincount(observations.question, weight, n).astype(np.float64)
+    """Count the answers, or the right answers, to each question."""
+
+    def count(question: IntArray) -> IntArray:
+        return np.bincount(question, minlength=observations.n_questions)
+
+    question, used, right = observations.question, observations.used, observations.correct == 1
+    if correct:
+        counts = count(question[right if used is None else right & used])
+    else:
+        counts = count(question) if used is None else count(question) - count(question[~used])
+    return counts.astype(np.float64)
 
 
 def _one_group(observations: Observations) -> IntArray:

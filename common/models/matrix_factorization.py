@@ -32,7 +32,6 @@ from common.io import atomic_write, require_file
 from common.models import item_response
 from common.models.distributed import Processes
 from common.models.item_response import Fit, Gaussians, Observations
-from common.splits import hold_out_answers
 
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -152,8 +151,7 @@ class MatrixFactorization:
         n = len(self.student_ids)
         place = np.append(np.random.default_rng(self.seed).permutation(n), n).astype(np.int32)
         data = self._arrange(answers, place[student], question, processes)
-        identity = self._settings() | {"answers": len(answers), "checksum": _checksum(answers)}
-        saved = _Checkpoint(checkpoint, identity, processes)
+        saved = _Checkpoint(checkpoint, self._settings(), answers, processes)
         self.interrupted = False
         state = self._fit_variational(data, saved)
         sampling = self._sample(data, state, saved)
@@ -303,29 +301,28 @@ class MatrixFactorization:
                 question, answers.option, answers.correct_option, n_questions
             )
             outcome = self.stage_of_option[question, answers.option - 1]
-        held_out = _choose_held_out(len(answers), self.seed)
+        is_held_out = np.zeros(len(answers), bool)
+        is_held_out[_choose_held_out(len(answers), self.seed)] = True
         if processes.size > 1:
             own = student % processes.size == processes.rank
             student, question, outcome = student[own], question[own], outcome[own]
-            held_out = held_out[own]
-        test = np.flatnonzero(held_out)
-        test_student, test_question, test_outcome = student[test], question[test], outcome[test]
+            is_held_out = is_held_out[own]
+        test = np.flatnonzero(is_held_out)
+        test_answers = student[test], question[test], outcome[test]
         group = np.repeat(np.arange(self._n_stages, dtype=np.int8), n_questions)
         if self._n_stages > 1:
             # The rows that reach each stage, stage by stage.
             rows = [np.flatnonzero(outcome >= stage) for stage in range(self._n_stages)]
-            stage = np.repeat(np.arange(self._n_stages, dtype=np.int32), [len(r) for r in rows])
+            stage = np.repeat(np.arange(self._n_stages, dtype=np.int8), [len(r) for r in rows])
             reached = np.concatenate(rows)
-            student, held_out = student[reached], held_out[reached]
+            student, is_held_out = student[reached], is_held_out[reached]
             question = self._virtual(question[reached], stage)
             outcome = outcome[reached] - stage
         observations, order = item_response.sort_by_student(
             student, question, outcome == 0, len(self.student_ids) + 1, len(group)
         )
-        used = ~held_out[order] if len(test) else None
-        return _Data(
-            observations, used, group, test_student, test_question, test_outcome, processes
-        )
+        used = ~is_held_out[order] if len(test) else None
+        return _Data(observations, used, group, *test_answers, processes)
 
     # ---- Fitting ------------------------------------------------------------------------------
 
@@ -512,17 +509,26 @@ class _Sampling:
 class _Checkpoint:
     """A file with the state of an unfinished fit; each process has its own."""
 
-    def __init__(self, path: Path | None, identity: dict[str, Any], processes: Processes) -> None:
-        if path is not None and processes.size > 1:
-            path = path.with_name(f"{path.name}.{processes.rank}")
-        self._path = path
-        self._identity = json.dumps(identity | {"rank": processes.rank, "size": processes.size})
-        self._written = time.monotonic()
+    def __init__(
+        self, path: Path | None, settings: dict[str, Any], answers: Answers, processes: Processes
+    ) -> None:
         self.history: list[tuple[float, float]] = []
         self.state: Fit | None = None
         self.last_steps = 0
         self.sampling: _Sampling | None = None
-        if path is not None and path.exists():
+        self._path = path
+        self._written = time.monotonic()
+        if path is None:
+            return
+        if processes.size > 1:
+            self._path = path = path.with_name(f"{path.name}.{processes.rank}")
+        identity = {
+            "answers": len(answers),
+            "checksum": _checksum(answers),
+            "process": f"{processes.rank} of {processes.size}",
+        }
+        self._identity = json.dumps(settings | identity)
+        if path.exists():
             self._read(path)
 
     def _read(self, path: Path) -> None:
@@ -640,11 +646,12 @@ def _checksum(answers: Answers) -> int:
     return checksum
 
 
-def _choose_held_out(n_answers: int, seed: int) -> npt.NDArray[np.bool_]:
-    share = min(_HELD_OUT_SHARE, _MOST_HELD_OUT / n_answers)
-    if share * n_answers < _LEAST_HELD_OUT:
-        share = 0
-    return hold_out_answers(n_answers, share, seed)
+def _choose_held_out(n_answers: int, seed: int) -> IntArray:
+    """Choose the answers to stop on: row numbers."""
+    n = min(round(_HELD_OUT_SHARE * n_answers), _MOST_HELD_OUT)
+    if n < _LEAST_HELD_OUT:
+        return np.empty(0, np.int64)
+    return np.random.default_rng(seed).choice(n_answers, n, replace=False, shuffle=False)
 
 
 def _order_options(
