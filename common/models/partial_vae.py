@@ -36,6 +36,7 @@ import argparse
 import math
 import pickle
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -66,7 +67,7 @@ from common.models.preparation import (
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.integer[Any]]
 
-DEFAULT_DIMENSIONS = 8
+DEFAULT_DIMENSIONS, DEFAULT_LEARNING_RATE = 8, 0.02
 _KIND, _CHECKPOINT_KIND = "partial VAE", "partial VAE checkpoint"
 # Precisions of the Gaussian priors of what each question has of its own: loadings and intercepts
 # around their means, rows of the encoder's table around 0. Chosen on held-out training answers.
@@ -130,7 +131,7 @@ class PartialVAE:
         n_dimensions: int = DEFAULT_DIMENSIONS,
         max_epochs: int = 0,
         batch_size: int = 0,
-        learning_rate: float = 0.02,
+        learning_rate: float = DEFAULT_LEARNING_RATE,
         kl_weight: float = 1.0,
         seed: int = 0,
         device: str | None = None,
@@ -327,7 +328,7 @@ class PartialVAE:
             sums[0] = float(_negative_log(logits, rows.category).double().sum())
             right = _probabilities(logits).argmax(1) == rows.category
             sums[1:] = int(right.sum()), len(right)
-        loss, n_right, n = processes.sum(sums)
+        loss, n_right, n = processes.sum(sums).tolist()
         return (loss / n, n_right / n) if n else (math.nan, math.nan)
 
     @torch.no_grad()
@@ -564,66 +565,26 @@ _SAVED_ARRAYS = (
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the sample models: the arguments of `PartialVAE`, and files."""
-    parser.add_argument(
+
+    def add(name: str, kind: Callable[[str], Any], default: Any, metavar: str, text: str) -> None:
+        parser.add_argument(name, type=kind, default=default, metavar=metavar, help=text)
+
+    add(
         "--dimensions",
-        type=int,
-        metavar="K",
-        default=DEFAULT_DIMENSIONS,
-        help=f"length of the latent vector (default {DEFAULT_DIMENSIONS})",
+        int,
+        DEFAULT_DIMENSIONS,
+        "K",
+        f"latent vector (default {DEFAULT_DIMENSIONS})",
     )
-    parser.add_argument(
-        "--max_epochs",
-        type=int,
-        metavar="N",
-        default=0,
-        help="most passes over the answers; held-out answers stop it earlier (default: chosen by "
-        "the number of students, 8 for the full official data)",
-    )
-    parser.add_argument(
-        "--batch_size",
-        type=int,
-        metavar="N",
-        default=0,
-        help="students per step (default: 1 %% of all, from 128 to 1024)",
-    )
-    parser.add_argument(
-        "--learning_rate",
-        type=float,
-        metavar="RATE",
-        default=0.02,
-        help="largest step size of Adam (default 0.02)",
-    )
-    parser.add_argument(
-        "--kl_weight",
-        type=float,
-        metavar="BETA",
-        default=1.0,
-        help="weight of the divergence from the prior in the loss (default 1)",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        default=0,
-        help="predict with N draws from each student's posterior, N times as long "
-        "(default 0, the posterior mean)",
-    )
-    parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
-    )
-    parser.add_argument(
-        "--device", help="cpu, cuda, cuda:1 … (default: a CUDA device if there is one)"
-    )
-    parser.add_argument(
-        "--checkpoint",
-        type=Path,
-        metavar="FILE",
-        help="write the unfinished training to FILE after every epoch, and go on from it if it is "
-        "there",
-    )
-    parser.add_argument(
-        "--model_file", type=Path, metavar="FILE", help="also save the model, as .pt"
-    )
+    add("--max_epochs", int, 0, "N", "most passes over the answers (default: by their number)")
+    add("--batch_size", int, 0, "N", "students per step (default: 1 %% of all, 128 to 1024)")
+    add("--learning_rate", float, DEFAULT_LEARNING_RATE, "RATE", f"default {DEFAULT_LEARNING_RATE}")
+    add("--kl_weight", float, 1.0, "BETA", "weight of the divergence in the loss (default 1)")
+    add("--samples", int, 0, "N", "predict with N draws, N times as long (default 0, the mean)")
+    add("--seed", cli.seed, 0, "N", "another seed, another random start")
+    add("--device", str, None, "NAME", "cpu, cuda … (default: a CUDA device if there is one)")
+    add("--checkpoint", Path, None, "FILE", "write to FILE after every epoch; go on from it")
+    add("--model_file", Path, None, "FILE", "also save the model, as .pt")
 
 
 def gaussian_kl(
