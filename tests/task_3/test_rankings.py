@@ -85,6 +85,35 @@ def test_rank_average_is_the_mean_of_ranks(
     assert both.equals((alone[0] + alone[1]).rank(method="first").astype(int))
 
 
+def test_partial_vae_finds_the_questions_that_tell_something(run: Run, tmp_path: Path) -> None:
+    # Ten questions go with ability, ten are answered at random; both half rightly.
+    rng = np.random.default_rng(0)
+    student, question = np.divmod(np.arange(400 * 20), 20)
+    logit = 2 * (question < 10) * rng.standard_normal(400)[student]
+    right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
+    option = np.where(right, 1, rng.integers(2, 5, len(student)))
+    pd.DataFrame(
+        {
+            "QuestionId": question,
+            "UserId": student,
+            "IsCorrect": right.astype(int),
+            "CorrectAnswer": 1,
+            "AnswerValue": option,
+        }
+    ).to_csv(tmp_path / "train.csv", index=False)
+    template = pd.DataFrame({"QuestionId": range(21), "ranking": ""})
+    template.to_csv(tmp_path / "template.csv", index=False)
+    done = run(
+        ["task_3/sample_model_partial_vae.py", "--input_dir", tmp_path,
+         "--train_data", "train.csv", "--submission_template_dir", tmp_path,
+         "--submission_template_file", "template.csv", "--output_dir", tmp_path / "out"],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ranking = read(tmp_path / "out")
+    assert sorted(ranking[:10]) == list(range(1, 11))
+    assert ranking[20] == 21
+
+
 def test_questions_that_nobody_answered_come_last(
     simulated_kit: Path, run: Run, tmp_path: Path, answers: pd.DataFrame
 ) -> None:

@@ -430,7 +430,8 @@ def test_two_processes_fit_what_one_fits(tmp_path: Path, run: Run) -> None:
         "model = MatrixFactorization('option', n_dimensions=2, n_samples=5)\n"
         "model.fit(answers, processes=processes)\n"
         f"model.save(Path({str(tmp_path)!r}) / ('model_%d.npz' % processes.rank))\n"
-        "print('processes', processes.size)\n"
+        # One write, so that the lines of two processes never mix.
+        "sys.stdout.write('processes %d\\n' % processes.size)\n"
     )
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = run([*launcher, str(script)])
