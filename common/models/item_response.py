@@ -32,7 +32,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,12 @@ N_THREADS = 2
 _CHUNK = 1 << 19
 _SMALLEST_CHUNK = 1 << 14
 _BLOCK = 1 << 13
-# The start is found on about so many answers, in so many steps: of the fit in one dimension, then
-# of subspace iteration, with so many more dimensions than asked for.
+# The start is found in so many steps of the fit in one dimension, and then in rounds of subspace
+# iteration, each a polynomial of this degree, with so many more dimensions than asked for. The
+# first of these rounds take only the first so many answers, the last ones take all.
 _START_ANSWERS = 4_000_000
-_START_STEPS, _START_ITERATIONS, _OVERSAMPLING = 3, 20, 10
+_START_STEPS, _OVERSAMPLING = 3, 10
+_START_ROUNDS, _LAST_START_ROUNDS, _START_DEGREE = 2, 2, 5
 # Residuals of a student or question with few answers count less: as if there were so many more.
 _START_SHRINKAGE = 10
 # Terms of the infinite sum in a Pólya-Gamma draw; the rest is replaced by its mean, which leaves
@@ -489,11 +491,16 @@ def _find_start(
     """
     n_students = int(np.searchsorted(observations.start, _START_ANSWERS))
     few = _first_students(observations, min(n_students, observations.n_students))
-    answered = reduce(_count_answers(few)) > 0
     one = _first_guess(few, group, reduce)
-    for _ in range(_START_STEPS):
+    answered = reduce(_count_answers(few)) > 0
+    for _ in range(_START_STEPS - 1):
         one = _step(few, one, group, answered, reduce)
-    slopes = _START_SLOPE * _residual_directions(few, one, k - 1, seed, reduce)
+    students = standard_normal(observations.n_students, 1)
+    students.mean[: few.n_students] = one.students.mean
+    students.covariance[: few.n_students] = one.students.covariance
+    n_answers = reduce(_count_answers(observations))
+    one = _step(observations, replace(one, students=students), group, n_answers > 0, reduce)
+    slopes = _START_SLOPE * _residual_directions(observations, one, k - 1, n_answers, seed, reduce)
     n_groups = len(one.prior)
     mean, prior_mean = np.zeros((len(group), k + 1)), np.zeros((n_groups, k + 1))
     # From (general slope, intercept) to (general slope, other slopes, intercept).
@@ -503,7 +510,7 @@ def _find_start(
     prior_covariance = np.tile(_START_VARIANCE * np.eye(k + 1), (n_groups, 1, 1))
     prior_covariance[np.ix_(range(n_groups), ends, ends)] = one.prior.covariance
     students = standard_normal(observations.n_students, k)
-    students.mean[: few.n_students, :1] = one.students.mean
+    students.mean[:, :1] = one.students.mean
     return Fit(
         students,
         Gaussians(mean.astype(np.float32), np.zeros((len(mean), k + 1, k + 1), np.float32)),
@@ -533,12 +540,12 @@ def _first_guess(observations: Observations, group: IntArray, reduce: Reduce) ->
 
 
 def _residual_directions(
-    observations: Observations, fit: Fit, n: int, seed: int, reduce: Reduce
+    observations: Observations, fit: Fit, n: int, n_answers: FloatArray, seed: int, reduce: Reduce
 ) -> FloatArray:
     """Find the directions in which the residuals of a fit vary most, over the questions.
 
     They are the leading right singular vectors of the sparse matrix of residuals, by randomised
-    subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4).
+    subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4), sped up by polynomials.
 
     Returns
     -------
@@ -550,7 +557,6 @@ def _residual_directions(
     size = min(n + _OVERSAMPLING, n_questions) if n else 0
     if size == 0:
         return np.zeros((n_questions, n))
-    n_answers = reduce(_count_answers(observations))
     question_scale = 1 / np.sqrt(n_answers + _START_SHRINKAGE).astype(np.float32)[:, None]
     ability = _with_one(fit.students.mean)
     chunks = []
@@ -570,19 +576,38 @@ def _residual_directions(
         shape = (last - first, n_questions)
         chunks.append(scipy.sparse.csr_matrix((residual, question, indptr), shape=shape))
 
-    def squared(basis: FloatArray) -> FloatArray:
+    def squared(basis: FloatArray, n_chunks: int) -> FloatArray:
         """Multiply by the residuals' matrix, transposed, times itself."""
         scaled = np.ascontiguousarray(basis * question_scale, np.float32)
         total = np.zeros(basis.shape)
-        for part in _imap(lambda c: chunks[c].T @ (chunks[c] @ scaled), range(len(chunks))):
+        for part in _imap(lambda c: chunks[c].T @ (chunks[c] @ scaled), range(n_chunks)):
             total += part
         return np.asarray(reduce(total) * question_scale)
 
+    def improve(basis: FloatArray, n_chunks: int) -> FloatArray:
+        """Turn the basis towards the leading directions, by a Chebyshev polynomial.
+
+        It amplifies what lies above the smallest eigenvalue found in the basis, and is bounded
+        below (Zhou, Saad, Tiago and Chelikowsky 2006, "Self-consistent-field calculations using
+        Chebyshev-filtered subspace iteration", section 3).
+        """
+        basis = np.linalg.qr(basis)[0]
+        image = squared(basis, n_chunks)
+        scale = 2 / max(np.linalg.eigvalsh(basis.T @ image)[0], 1e-12)
+        previous, current = basis, scale * image - basis
+        for _ in range(_START_DEGREE - 1):
+            image = scale * squared(current, n_chunks) - current
+            previous, current = current, 2 * image - previous
+        return np.asarray(current)
+
+    n_few = min(len(chunks), -(-_START_ANSWERS // _CHUNK))
     basis: FloatArray = rng.standard_normal((n_questions, size))
-    for _ in range(_START_ITERATIONS):
-        basis = squared(np.linalg.qr(basis)[0])
+    for _ in range(_START_ROUNDS):
+        basis = improve(basis, n_few)
+    for _ in range(_LAST_START_ROUNDS):
+        basis = improve(basis, len(chunks))
     basis = np.linalg.qr(basis)[0]
-    leading_last = np.linalg.eigh(basis.T @ squared(basis))[1]
+    leading_last = np.linalg.eigh(basis.T @ squared(basis, len(chunks)))[1]
     directions = (basis @ leading_last[:, ::-1][:, :n]) * question_scale
     total_square = (n_answers[:, None] * directions**2).sum(axis=0)
     directions *= np.sqrt(n_answers.sum() / np.maximum(total_square, 1e-30))
@@ -673,7 +698,6 @@ def _products(
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Give the scalar products of pairs of rows, block by block: the block, and its products."""
     width = a.shape[1]
-    ones = np.ones(width, np.float32)
     buffer_a = np.empty((_BLOCK, width), np.float32)
     buffer_b = np.empty((_BLOCK, width), np.float32)
     for begin in range(0, len(row_of_a), _BLOCK):
@@ -682,9 +706,7 @@ def _products(
         # "clip" only because it takes twice as fast as checking each place.
         np.take(a, row_of_a[block], axis=0, out=buffer_a[:n], mode="clip")
         np.take(b, row_of_b[block], axis=0, out=buffer_b[:n], mode="clip")
-        np.multiply(buffer_a[:n], buffer_b[:n], out=buffer_a[:n])
-        # A product with ones: much faster than einsum for short rows.
-        yield block, buffer_a[:n] @ ones
+        yield block, np.einsum("ij,ij->i", buffer_a[:n], buffer_b[:n])
 
 
 def _all_products(

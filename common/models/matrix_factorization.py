@@ -38,7 +38,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 Arrays = dict[str, npt.NDArray[Any]]
 
 N_OPTIONS = len(schema.OPTIONS)
-DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 6, 60
+DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 8, 60
 _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoint"
 # Answers to stop on: this share, but never more than so many; so few would tell nothing.
 _HELD_OUT_SHARE, _MOST_HELD_OUT, _LEAST_HELD_OUT = 0.05, 100_000, 50

@@ -227,7 +227,11 @@ def test_a_missing_pair_of_the_phase_is_an_error(tiny_kit: Path, run: Run, fails
     ["local_data_split.py", "sample_model_majority.py", "local_evaluation.py"],
 )
 def test_missing_files_are_named_before_any_work(fails: Fails, tmp_path: Path, script: str) -> None:
-    line = fails([f"task_1/{script}", "--input_dir", tmp_path / "nowhere"])
+    arguments: list[object] = [f"task_1/{script}", "--input_dir", tmp_path / "nowhere"]
+    if script == "local_evaluation.py":
+        (tmp_path / "mine.csv").write_text("QuestionId,UserId,IsCorrect\n1,10,1\n")
+        arguments += ["--submission_dir", tmp_path, "--submit_data", "mine.csv"]
+    line = fails(arguments)
     assert str(tmp_path / "nowhere") in line
     assert "file not found" in line
 
