@@ -5,7 +5,7 @@ of answers that are known, however many, and gives the Gaussian posterior of z; 
 the probabilities of any answer from z. Both are trained together (Ma et al. 2019, "EDDI: Efficient
 dynamic discovery of high-value information with partial VAE", equations 3 to 7; Wang et al. 2020,
 "Diagnostic questions: the NeurIPS 2020 education challenge", arXiv 2003.05980): of each student in
-a batch, a random share of the answers is shown to the encoder, and
+a batch, all answers or a random share of them are shown to the encoder, and
 
     loss = - sum of log p(answer | z) over all answers of the student + β KL(q(z | shown) ‖ N(0, I))
 
@@ -34,8 +34,8 @@ Where this differs from the papers:
 
 import argparse
 import math
-import pickle
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -66,12 +66,16 @@ from common.models.preparation import (
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.integer[Any]]
 
-DEFAULT_DIMENSIONS = 8
+DEFAULT_DIMENSIONS, DEFAULT_LEARNING_RATE = 8, 0.02
 _KIND, _CHECKPOINT_KIND = "partial VAE", "partial VAE checkpoint"
 # Precisions of the Gaussian priors of what each question has of its own: loadings and intercepts
 # around their means, rows of the encoder's table around 0. Chosen on held-out training answers.
-_LOADING_PRECISION = {"is_correct": 10.0, "option": 30.0}
+_LOADING_PRECISION = {"is_correct": 20.0, "option": 30.0}
 _INTERCEPT_PRECISION, _EVIDENCE_PRECISION = 2.0, 30.0
+# Share of the students in a batch who show the encoder all their answers. If all showed a random
+# subset, the decoder would learn loadings for latent vectors that are less certain than they are
+# when it predicts.
+_SHOW_ALL = 0.5
 # Answers at the overall shares that are added to those of a question for its shares.
 _PSEUDO_ANSWERS = 4.0
 # Students per step: 1 % of all, within these bounds. At least so many steps in all, and so many
@@ -130,7 +134,7 @@ class PartialVAE:
         n_dimensions: int = DEFAULT_DIMENSIONS,
         max_epochs: int = 0,
         batch_size: int = 0,
-        learning_rate: float = 0.02,
+        learning_rate: float = DEFAULT_LEARNING_RATE,
         kl_weight: float = 1.0,
         seed: int = 0,
         device: str | None = None,
@@ -305,6 +309,7 @@ class PartialVAE:
         n_students = len(batch.count)
         random = _Random(generator, self.device)
         share_shown = random.uniform(n_students)
+        share_shown[random.uniform(n_students) < _SHOW_ALL] = 1
         shown = random.uniform(len(batch.bag)) < share_shown.index_select(0, batch.bag)
         mean, variance = self._network.encode(batch.where(shown & ~batch.held_out), n_students)
         z = mean + variance.sqrt() * random.normal(*mean.shape)
@@ -327,7 +332,7 @@ class PartialVAE:
             sums[0] = float(_negative_log(logits, rows.category).double().sum())
             right = _probabilities(logits).argmax(1) == rows.category
             sums[1:] = int(right.sum()), len(right)
-        loss, n_right, n = processes.sum(sums)
+        loss, n_right, n = processes.sum(sums).tolist()
         return (loss / n, n_right / n) if n else (math.nan, math.nan)
 
     @torch.no_grad()
@@ -564,66 +569,26 @@ _SAVED_ARRAYS = (
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the sample models: the arguments of `PartialVAE`, and files."""
-    parser.add_argument(
+
+    def add(name: str, kind: Callable[[str], Any], default: Any, metavar: str, text: str) -> None:
+        parser.add_argument(name, type=kind, default=default, metavar=metavar, help=text)
+
+    add(
         "--dimensions",
-        type=int,
-        metavar="K",
-        default=DEFAULT_DIMENSIONS,
-        help=f"length of the latent vector (default {DEFAULT_DIMENSIONS})",
+        int,
+        DEFAULT_DIMENSIONS,
+        "K",
+        f"latent vector (default {DEFAULT_DIMENSIONS})",
     )
-    parser.add_argument(
-        "--max_epochs",
-        type=int,
-        metavar="N",
-        default=0,
-        help="most passes over the answers; held-out answers stop it earlier (default: chosen by "
-        "the number of students, 8 for the full official data)",
-    )
-    parser.add_argument(
-        "--batch_size",
-        type=int,
-        metavar="N",
-        default=0,
-        help="students per step (default: 1 %% of all, from 128 to 1024)",
-    )
-    parser.add_argument(
-        "--learning_rate",
-        type=float,
-        metavar="RATE",
-        default=0.02,
-        help="largest step size of Adam (default 0.02)",
-    )
-    parser.add_argument(
-        "--kl_weight",
-        type=float,
-        metavar="BETA",
-        default=1.0,
-        help="weight of the divergence from the prior in the loss (default 1)",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        default=0,
-        help="predict with N draws from each student's posterior, N times as long "
-        "(default 0, the posterior mean)",
-    )
-    parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
-    )
-    parser.add_argument(
-        "--device", help="cpu, cuda, cuda:1 … (default: a CUDA device if there is one)"
-    )
-    parser.add_argument(
-        "--checkpoint",
-        type=Path,
-        metavar="FILE",
-        help="write the unfinished training to FILE after every epoch, and go on from it if it is "
-        "there",
-    )
-    parser.add_argument(
-        "--model_file", type=Path, metavar="FILE", help="also save the model, as .pt"
-    )
+    add("--max_epochs", int, 0, "N", "most passes over the answers (default: by their number)")
+    add("--batch_size", int, 0, "N", "students per step (default: 1 %% of all, 128 to 1024)")
+    add("--learning_rate", float, DEFAULT_LEARNING_RATE, "RATE", f"default {DEFAULT_LEARNING_RATE}")
+    add("--kl_weight", float, 1.0, "BETA", "weight of the divergence in the loss (default 1)")
+    add("--samples", int, 0, "N", "predict with N draws, N times as long (default 0, the mean)")
+    add("--seed", cli.seed, 0, "N", "another seed, another random start")
+    add("--device", str, None, "NAME", "cpu, cuda … (default: a CUDA device if there is one)")
+    add("--checkpoint", Path, None, "FILE", "write to FILE after every epoch; go on from it")
+    add("--model_file", Path, None, "FILE", "also save the model, as .pt")
 
 
 def gaussian_kl(
@@ -652,12 +617,10 @@ class _Network(nn.Module):
     """The parameters: a table for the encoder, loadings and intercepts for the decoder.
 
     Category 0 is the right answer. There is one logit, that of right, for right/wrong; or one for
-    each of the four options. Whatever a question has of its own is a deviation from a shared part
-    and starts at 0 or near it, where a question without answers stays.
+    each of the four options. Whatever a question has of its own is shrunk towards a shared part.
     """
 
     share: Tensor
-    intercept_start: Tensor
 
     def __init__(self, shares: FloatArray, n_dimensions: int, seed: int) -> None:
         super().__init__()
@@ -672,14 +635,17 @@ class _Network(nn.Module):
         log = share.log()
         start = log[:, :1] - log[:, 1:] if self.n_logits == 1 else log - log.mean(1, keepdim=True)
         self.register_buffer("share", share)
-        self.register_buffer("intercept_start", start)
-        self.intercept = nn.Parameter(torch.zeros_like(start))
+        self.intercept = nn.Parameter(start)
+        self.mean_intercept = nn.Parameter(start[-1].clone())
         mean_loading = torch.zeros(self.n_logits, n_dimensions)
         # Students who are good are so at most questions: the first dimension starts as ability.
         mean_loading[0, 0] = 1
         self.mean_loading = nn.Parameter(mean_loading)
         self.loading = small(n_questions, self.n_logits * n_dimensions)
         self.surprise_score = small(self.n_categories, n_dimensions)
+        # The last question, which stands for unknown ones, stays as it starts: like all together.
+        with torch.no_grad():
+            self.loading[-1] = 0
         # Twice k columns: scores, then precisions before the softplus, which start at 0.13.
         start_evidence = torch.zeros(self.n_categories, 2 * n_dimensions)
         start_evidence[:, n_dimensions:] = -2
@@ -710,20 +676,19 @@ class _Network(nn.Module):
         loading = (self.loading + self.mean_loading.flatten()).index_select(0, question)
         latent = z.index_select(0, student)[:, None]
         product = (loading.view(len(question), self.n_logits, -1) * latent).sum(-1)
-        return (self.intercept_start + self.intercept).index_select(0, question) + product
+        return self.intercept.index_select(0, question) + product
 
     def all_logits(self, z: Tensor) -> Tensor:
         """Logits of every question, shape (n, questions, logits)."""
         loading = (self.loading + self.mean_loading.flatten()).view(-1, z.shape[1])
-        intercept = self.intercept_start + self.intercept
-        return intercept + (z @ loading.T).view(len(z), -1, self.n_logits)
+        return self.intercept + (z @ loading.T).view(len(z), -1, self.n_logits)
 
     def shrinkage(self) -> Tensor:
         """Negative log density of the priors, up to a constant."""
         loading_precision = _LOADING_PRECISION["is_correct" if self.n_logits == 1 else "option"]
         return 0.5 * (
             loading_precision * self.loading.square().sum()
-            + _INTERCEPT_PRECISION * self.intercept.square().sum()
+            + _INTERCEPT_PRECISION * (self.intercept[:-1] - self.mean_intercept).square().sum()
             + _EVIDENCE_PRECISION * self.own_evidence.square().sum()
         )
 
@@ -878,7 +843,7 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     require_file(path)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, ValueError, EOFError, OSError, KeyError, pickle.UnpicklingError):
+    except Exception:  # Bytes that are no such file fail in any way, an IndexError among them.
         raise InputError(f"{path}: is not a file of tensors, or is damaged") from None
     found = state.get("kind", "an unknown kind") if isinstance(state, dict) else "an unknown kind"
     if found != kind:

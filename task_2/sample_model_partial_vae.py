@@ -1,0 +1,59 @@
+"""Task 2: partial variational autoencoder, which reads any set of answers into a latent vector.
+
+Run:     python task_2/sample_model_partial_vae.py --local     predict the local split
+         python task_2/local_evaluation.py                     score that
+         python task_2/sample_model_partial_vae.py             predict the template
+         python task_2/sample_model_partial_vae.py --help      all flags
+Writes:  submission_task_2.csv and the zip to upload
+Scores:  SCORE_2 on real answers where the majority model scores 0.554 (see README.md)
+
+Control-C ends the training early and predicts with the best model so far.
+"""
+
+from common import cli, layout, schema, submission
+from common.answers import read_answers
+from common.models import distributed, partial_vae
+from common.models.partial_vae import PartialVAE
+
+TASK = 2
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    parser = cli.sample_model_parser(__doc__, TASK)
+    partial_vae.add_flags(parser)
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    template = submission.read_template(paths.template)
+    answers = read_answers(paths.train, options=True)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    processes = distributed.join()
+    model = PartialVAE(
+        "option",
+        n_dimensions=options.dimensions,
+        max_epochs=options.max_epochs,
+        batch_size=options.batch_size,
+        learning_rate=options.learning_rate,
+        kl_weight=options.kl_weight,
+        seed=options.seed,
+        device=options.device,
+    )
+    model.fit(answers, checkpoint=options.checkpoint, processes=processes)
+    if processes.rank > 0:
+        return
+    if options.model_file:
+        model.save(options.model_file)
+    p_option = model.predict_proba(template.student, template.question, n_samples=options.samples)
+    prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
+    # ---- End of the model. --------------------------------------------------------------------
+
+    submission.write_predictions(
+        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
+    )
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)
