@@ -17,19 +17,20 @@ the likelihood becomes exp(κψ − wψ²/2) with ψ the logit and κ = ±1/2. B
 one identity, and the same weighted least squares of students and of questions in turn:
 
 * `fit` (variational): w = tanh(ξ/2) / (2ξ) with ξ² = E[ψ²], the bound of Jaakkola and Jordan
-  (2000, "Bayesian parameter estimation via variational methods", equations 9 and 12), which is the
-  expectation of the Pólya-Gamma weight (Durante and Rigon 2019, "Conditionally conjugate mean-field
-  variational Bayes for logistic models").
+  (2000, "Bayesian parameter estimation via variational methods"), which is the expectation of the
+  Pólya-Gamma weight (Durante and Rigon 2019, "Conditionally conjugate mean-field variational Bayes
+  for logistic models").
 * `sample` (Gibbs): w is drawn from the Pólya-Gamma distribution PG(1, ψ) (Polson, Scott and Windle
   2013, "Bayesian inference for logistic models using Pólya-Gamma latent variables").
 
 Answers lie sorted by student in compressed sparse rows, students in random order. One pass over
-them, in blocks that fit the processor's cache and in two threads, updates every student and sums
-up what the questions need; nothing of the size students × questions is ever made.
+them, in blocks that fit the processor's cache and in several threads, updates every student and
+sums up what the questions need; nothing of the size students × questions is ever made.
 """
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -43,10 +44,12 @@ FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 Reduce = Callable[[FloatArray], FloatArray]
 
-N_THREADS = 2
-# Answers per task of a thread, and per block whose temporary arrays stay in the cache.
-_CHUNK = 1 << 19
-_SMALLEST_CHUNK = 1 << 14
+# As many as BLAS is given, so that processes that share a machine do not get in each other's way.
+N_THREADS = int(os.environ.get("OMP_NUM_THREADS") or min(os.cpu_count() or 1, 8))
+# Answers per task of a thread, at most and at least, and how many tasks there are in between. They
+# do not depend on the number of threads, so that neither do the results.
+_CHUNK, _SMALLEST_CHUNK, _N_CHUNKS = 1 << 19, 1 << 14, 8
+# Answers per block whose temporary arrays stay in the cache.
 _BLOCK = 1 << 13
 # The start is found in so many steps of the fit in one dimension, and then in rounds of subspace
 # iteration, each a polynomial of this degree, with so many more dimensions than asked for. The
@@ -315,7 +318,9 @@ def logits(
 
 
 def probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Give E[sigmoid(x)] for Gaussian x by MacKay's approximation (1992, equation 10).
+    """Give E[sigmoid(x)] for Gaussian x by MacKay's approximation.
+
+    Source: MacKay (1992), "The evidence framework applied to classification networks".
 
     Parameters
     ----------
@@ -590,7 +595,7 @@ def _residual_directions(
 
         It amplifies what lies above the smallest eigenvalue found in the basis, and is bounded
         below (Zhou, Saad, Tiago and Chelikowsky 2006, "Self-consistent-field calculations using
-        Chebyshev-filtered subspace iteration", section 3).
+        Chebyshev-filtered subspace iteration").
         """
         basis = np.linalg.qr(basis)[0]
         image = squared(basis, n_chunks)
@@ -713,7 +718,7 @@ def _products(
 def _all_products(
     a: FloatArray, b: FloatArray, row_of_a: IntArray, row_of_b: IntArray
 ) -> FloatArray:
-    """Give the scalar products of pairs of rows, in two threads."""
+    """Give the scalar products of pairs of rows, in several threads."""
     result = np.empty(len(row_of_a), np.float32)
 
     def work(begin: int) -> None:
@@ -816,7 +821,7 @@ def _expected_weight(square: FloatArray) -> FloatArray:
 
 
 def _polya_gamma(logit: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw from PG(1, logit): equation 1 of Polson et al., the tail of the sum by its mean."""
+    """Draw from PG(1, logit): definition 1 of Polson et al., the tail of the sum by its mean."""
     n = np.arange(_POLYA_GAMMA_TERMS, dtype=np.float32)[:, None] + np.float32(0.5)
     scale = 1 / (2 * math.pi**2 * (n**2 + (logit / np.float32(2 * math.pi)) ** 2))
     drawn = (rng.standard_exponential(scale.shape, dtype=np.float32) - 1) * scale
@@ -868,14 +873,14 @@ def _draw_prior(
 def _chunks(observations: Observations) -> list[tuple[int, int]]:
     """Cut the students into ranges with about equally many answers."""
     end = int(observations.start[-1])
-    size = min(_CHUNK, max(_SMALLEST_CHUNK, end // (4 * N_THREADS)))
+    size = min(_CHUNK, max(_SMALLEST_CHUNK, end // _N_CHUNKS))
     cuts = np.searchsorted(observations.start, np.arange(size, end, size))
     bounds = [0, *np.unique(cuts).tolist(), observations.n_students]
     return [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
 
 
 def _imap(function: Callable[[int], Any], items: range) -> Iterator[Any]:
-    if len(items) < 2:
+    if len(items) < 2 or N_THREADS == 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(N_THREADS) as pool:

@@ -5,7 +5,7 @@ held-out answers, and files. Students and questions without training answers are
 unknown student is one of average ability, an unknown question one of average easiness.
 
 The chosen option is modelled by stick breaking (Linderman, Johnson and Adams 2015, "Dependent
-multinomial models made easy", equation 3): is the answer right? If not, is it the most popular
+multinomial models made easy"): is the answer right? If not, is it the most popular
 distractor? If not, the next? Each of these is a right/wrong question with slopes of its own on the
 same ability, so that the same fit serves both tasks, and the right option has P(right).
 """
@@ -42,7 +42,7 @@ DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 8, 60
 _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoint"
 # Answers to stop on: this share, but never more than so many; so few would tell nothing.
 _HELD_OUT_SHARE, _MOST_HELD_OUT, _LEAST_HELD_OUT = 0.05, 100_000, 50
-# Stop when this many steps together gain less than so much held-out log loss.
+# Stop when this many steps together lower the held-out log loss by less than such a share.
 _PATIENCE, _LEAST_GAIN = 2, 1e-3
 # Steps with all answers after that.
 _LAST_STEPS = 1
@@ -370,7 +370,8 @@ class MatrixFactorization:
             return True
         if len(self.history) <= _PATIENCE:
             return False
-        return self.history[-1 - _PATIENCE][0] - self.history[-1][0] < _LEAST_GAIN
+        before, now = self.history[-1 - _PATIENCE][0], self.history[-1][0]
+        return before - now < _LEAST_GAIN * before
 
     def _evaluate(self, data: "_Data", state: Fit) -> tuple[float, float]:
         """Log loss and accuracy on the held-out answers of all processes; NaN without any."""

@@ -19,8 +19,8 @@ from common import cli
 from common.answers import Answers
 from common.models.matrix_factorization import MatrixFactorization
 
-DIMENSIONS = (1, 4, 8, 12, 16)
-N_SAMPLES = 50
+DIMENSIONS = (1, 4, 8, 12)
+N_SAMPLES = 30
 Predicts = Literal["is_correct", "option"]
 
 
