@@ -82,7 +82,8 @@ class Observations:
     question
         Shape (answers,), int32, from 0.
     correct
-        Shape (answers,), int8: 1 right, 0 wrong.
+        Shape (answers,), int8: 1 right, 0 wrong; or float32, where right is only so probable. It
+        may be overwritten between the steps of a fit.
     used
         Shape (answers,), bool: False for an answer that is to be left out; None uses all.
     n_questions
@@ -91,7 +92,7 @@ class Observations:
 
     start: npt.NDArray[np.int64]
     question: npt.NDArray[np.int32]
-    correct: npt.NDArray[np.int8]
+    correct: npt.NDArray[np.int8 | np.float32]
     used: npt.NDArray[np.bool_] | None
     n_questions: int
 

@@ -1,0 +1,213 @@
+"""Task 4, item response model: learn the questions, and what the answered questions tell.
+
+Run:     python task_4/item_response/train_model.py --local     learn from the local split
+         python task_4/item_response/local_evaluation.py        score that
+         python task_4/item_response/train_model.py             learn from all training students
+         python task_4/package.py task_4/item_response          write the zip to upload
+Writes:  task_4/item_response/model_task_4_item_response.npz
+Scores:  see task_4/README.md
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from common import adaptive_testing, cli
+from common.answers import Answers, read_answers
+from common.errors import InputError
+from common.models import item_response
+
+from model import Model
+
+PACKAGE = Path(__file__).parent
+FloatArray = npt.NDArray[np.floating[Any]]
+
+# Chosen by cross-validation over training students.
+N_DIMENSIONS = 3
+N_STEPS = 30
+GUESSING = 0.2
+# Variance of the effect of a quiz, and the power that makes the similarity of questions fall off.
+QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
+# Ridge penalties of the two regressions on patterns.
+PATTERN_PENALTY, COMPLETION_PENALTY = 12.0, 100.0
+# Share of the answers of a test student that the masks hide.
+HIDDEN_SHARE = 0.2
+
+
+def main() -> None:
+    """Load, train, write."""
+    parser = cli.training_parser(__doc__)
+    parser.add_argument(
+        "--more_train_data",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="further files in the same folder, with answers of other students",
+    )
+    parser.add_argument(
+        "--without_pattern",
+        action="store_true",
+        help="make no use of which questions a student has answered",
+    )
+    options = parser.parse_args()
+    paths = cli.training_paths(options)
+    files = [paths.train, *(paths.train.parent / name for name in options.more_train_data)]
+    answers = join([read_answers(path, options=False) for path in files], files)
+    n_questions = max(adaptive_testing.count_questions(path, paths.metadata_dir) for path in files)
+
+    model = fit(answers, n_questions)
+    if options.without_pattern:
+        model = forget_pattern(model)
+    model.save(PACKAGE)
+
+    adaptive_testing.save_students(PACKAGE, answers.student)
+    print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
+
+
+def join(parts: list[Answers], files: list[Path]) -> Answers:
+    """Put together answers of different students.
+
+    Raises
+    ------
+    InputError
+        If a student stands in two files.
+    """
+    seen = np.unique(parts[0].student)
+    for part, file in zip(parts[1:], files[1:], strict=True):
+        students = np.unique(part.student)
+        twice = np.intersect1d(seen, students)
+        if len(twice):
+            raise InputError(
+                f"{cli.show(file)}: UserId {twice[0]} stands in another training file as well, "
+                "expected other students"
+            )
+        seen = np.union1d(seen, students)
+    student, question, is_correct = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("student", "question", "is_correct")
+    )
+    return Answers(student, question, is_correct)
+
+
+# ---- The model: replace this block by your own. ------------------------------------------------
+
+
+def fit(answers: Answers, n_questions: int) -> Model:
+    """Learn from right and wrong answers.
+
+    Parameters
+    ----------
+    answers
+        Of the training students.
+    n_questions
+        Number of columns: the largest QuestionId plus one.
+    """
+    student = np.unique(answers.student, return_inverse=True)[1]
+    ability, questions = fit_questions(student, answers, n_questions)
+    slopes, intercept = questions[:, :-1], questions[:, -1]
+
+    pattern = np.zeros((len(ability), n_questions), np.float32)
+    pattern[student, answers.question] = 1
+    together = pattern.T @ pattern
+    count = np.maximum(np.diagonal(together), 1)
+    similarity = together / np.sqrt(np.outer(count, count))
+    pattern_mean, pattern_weights = regress_on_pattern(pattern, ability)
+    return Model(
+        intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
+        slopes=slopes.astype(np.float32),
+        quiz_covariance=np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER,
+        guessing=np.array(GUESSING, np.float32),
+        pattern_mean=pattern_mean,
+        pattern_weights=pattern_weights,
+        completion=complete_patterns(together),
+    )
+
+
+def fit_questions(
+    student: npt.NDArray[Any], answers: Answers, n_questions: int
+) -> tuple[FloatArray, FloatArray]:
+    """Fit the three-parameter logistic model, its guessing fixed, by variational Bayes.
+
+    Whether the student knew a right answer or guessed it is hidden, so each step also gives the
+    probability of having known it (expectation maximisation), which takes the place of the answer.
+
+    Returns
+    -------
+    ability : array of float32, shape (students, k)
+    questions : array of float32, shape (questions, k + 1)
+        Slopes, then intercept.
+    """
+    n_students = int(student.max()) + 1
+    # The engine wants students in random order.
+    place = np.random.default_rng(0).permutation(n_students)
+    observations, _ = item_response.sort_by_student(
+        place[student], answers.question, answers.is_correct, n_students, n_questions
+    )
+    row = np.repeat(np.arange(n_students), np.diff(observations.start))
+    right = observations.correct == 1
+    knew = np.where(right, np.float32(1 - GUESSING), np.float32(0))
+    observations = replace(observations, correct=knew)
+    steps = item_response.fit(observations, N_DIMENSIONS)
+    for _ in tqdm(range(N_STEPS), "questions", disable=None):
+        state = next(steps)
+        knows = item_response.probability(
+            *item_response.logit_moments(
+                state.students, state.questions, row, observations.question
+            )
+        )
+        # In place: the engine sees the new values in its next step.
+        knew[:] = np.where(right, knows / (knows + GUESSING * (1 - knows)), 0)
+    return state.students.mean[place], state.questions.mean
+
+
+def regress_on_pattern(pattern: FloatArray, ability: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Predict abilities from which questions were answered, by ridge regression.
+
+    Returns
+    -------
+    pattern_mean, pattern_weights
+        As in `Model`.
+    """
+    x = pattern / np.sqrt(pattern.sum(axis=1, keepdims=True))
+    mean = x.mean(axis=0)
+    x -= mean
+    penalty = np.float32(PATTERN_PENALTY) * np.eye(x.shape[1], dtype=np.float32)
+    return mean, np.linalg.solve(x.T @ x + penalty, x.T @ (ability - ability.mean(axis=0)))
+
+
+def complete_patterns(together: FloatArray) -> FloatArray:
+    """Predict a whole pattern from one with hidden answers, by ridge regression.
+
+    The training patterns with answers hidden at random need not be made: expectations over all ways
+    of hiding are known (Steck 2020, "Autoencoders that don't overfit towards the identity",
+    section 3).
+
+    Parameters
+    ----------
+    together
+        Number of students who answered both questions, shape (questions, questions).
+    """
+    kept = np.float32(1 - HIDDEN_SHARE)
+    squares = kept**2 * together
+    np.fill_diagonal(squares, kept * np.diagonal(together) + COMPLETION_PENALTY)
+    return np.linalg.solve(squares, kept * together)
+
+
+# ---- End of the model. -------------------------------------------------------------------------
+
+
+def forget_pattern(model: Model) -> Model:
+    """Give a model that makes no use of which questions a student has answered."""
+    return replace(
+        model,
+        pattern_weights=np.zeros_like(model.pattern_weights),
+        completion=np.zeros_like(model.completion),
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)

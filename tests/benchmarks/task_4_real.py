@@ -1,0 +1,143 @@
+"""The item response model of task 4 on real answers: cross-validation, then the public test set.
+
+Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py
+         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py --public
+Writes:  a table to the terminal
+
+Without --public it scores five folds of training students (1,170 students, hidden as in the public
+file) and never opens the test set: that is what settings are to be chosen by.
+"""
+
+import importlib.util
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from real_answers import real_data_dir
+
+from common import adaptive_testing, cli, layout
+from common.adaptive_testing import LocalEntry, Reference, Rules
+from common.answers import Answers, read_answers
+
+PACKAGE = layout.ROOT / "task_4" / "item_response"
+N_QUESTIONS = 948
+N_FOLDS = 5
+N_MASKS = 4
+# Students of the public file have this many answers on average, and at least 50.
+MEAN_ANSWERS, FEWEST_ANSWERS = 122, 50
+
+
+def main() -> None:
+    """Score every configuration, print one line for each."""
+    p = cli.parser(__doc__)
+    p.add_argument("--public", action="store_true", help="score the public test set, once")
+    options = p.parse_args()
+    folder = real_data_dir() / "eedi_tasks_3_4"
+    train, submission = load("train_model"), load("submission_model_task_4")
+    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
+    files = [folder / "train_data" / name for name in names]
+    answers = train.join([read_answers(file, options=False) for file in files], files)
+    if options.public:
+        path = folder / "test_data" / "test_public_task_4_more_splits.csv"
+        games = [(answers, adaptive_testing.read_reference(path, N_QUESTIONS))]
+    else:
+        games = folds(answers)
+    began = time.perf_counter()
+    fits = [train.fit(learned, N_QUESTIONS) for learned, _ in games]
+    print(f"{len(fits)} fits in {time.perf_counter() - began:.1f} s")
+    print("| rule | choice | answered pattern | accuracy | deviation | seconds per mask |")
+    print("|---|---|---|---|---|---|")
+    for rules in (Rules(), Rules(targets_queryable=True)):
+        for choice in ("adaptive", "random"):
+            for pattern in ("used", "not used"):
+                models = fits if pattern == "used" else [train.forget_pattern(m) for m in fits]
+                scores, seconds = score(models, games, rules, choice, submission)
+                rule = "targets may be asked" if rules.targets_queryable else "strict"
+                print(
+                    f"| {rule} | {choice} | {pattern} | {scores.mean():.4f} "
+                    f"| {scores.std(ddof=1):.4f} | {seconds:.2f} |",
+                    flush=True,
+                )
+
+
+def load(name: str) -> ModuleType:
+    """Import a module of the package, which finds the one beside it."""
+    sys.path.insert(0, str(PACKAGE))
+    spec = importlib.util.spec_from_file_location(name, PACKAGE / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.path.pop(0)
+    return module
+
+
+def folds(answers: Answers) -> list[tuple[Answers, Reference]]:
+    """Hold out a fifth of the students at a time, and thin their answers out as in the test set."""
+    rng = np.random.default_rng(7)
+    students, row = np.unique(answers.student, return_inverse=True)
+    fold = rng.integers(N_FOLDS, size=len(students))[row]
+    result = []
+    for k in range(N_FOLDS):
+        learned, held_out = answers.take(fold != k), thin_out(answers.take(fold == k), rng)
+        masks = {f"mask {m}": rng.random(len(held_out)) < 0.2 for m in range(N_MASKS)}
+        reference = adaptive_testing.make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
+        result.append((learned, reference))
+    return result
+
+
+def thin_out(answers: Answers, rng: np.random.Generator) -> Answers:
+    """Leave students whole quizzes, about as many answers as the students of the test set have.
+
+    Training students have three times as many answers. Questions belong to one quiz, roughly, if
+    they are usually answered together: each student keeps the questions that are most often
+    answered by those who answered one of the student's own, chosen at random.
+    """
+    students, row = np.unique(answers.student, return_inverse=True)
+    pattern = np.zeros((len(students), N_QUESTIONS), np.float32)
+    pattern[row, answers.question] = 1
+    together = pattern.T @ pattern
+    count = np.maximum(np.diagonal(together), 1)
+    similarity = together / np.sqrt(np.outer(count, count))
+    n_kept = FEWEST_ANSWERS + rng.exponential(MEAN_ANSWERS - FEWEST_ANSWERS, len(students))
+    keep = np.zeros(len(answers), bool)
+    for student in range(len(students)):
+        own = np.flatnonzero(row == student)
+        nearness = similarity[answers.question[rng.choice(own)], answers.question[own]]
+        keep[own[np.argsort(-nearness)[: int(n_kept[student])]]] = True
+    return answers.take(keep)
+
+
+def score(
+    models: list[Any],
+    games: list[tuple[Answers, Reference]],
+    rules: Rules,
+    choice: str,
+    submission: ModuleType,
+) -> tuple[npt.NDArray[np.float64], float]:
+    """Play all masks; the accuracy of each, all folds together, and the seconds that one took."""
+    masks = list(games[0][1].targets)
+    scores, seconds = [], []
+    for seed, mask in enumerate(masks):
+        n_right = n_targets = 0
+        for model, (_, reference) in zip(models, games, strict=True):
+            entry = submission.Submission(model)
+            began = time.perf_counter()
+            if choice == "adaptive":
+                accuracy = adaptive_testing.play(LocalEntry(entry), reference, mask, rules).accuracy
+            else:
+                chosen = adaptive_testing.choose_at_random(reference, mask, rules, seed)
+                accuracy = adaptive_testing.replay(
+                    LocalEntry(entry), reference, mask, chosen, rules
+                )[-1]
+            seconds.append(time.perf_counter() - began)
+            n = int(reference.targets[mask].sum())
+            n_right, n_targets = n_right + accuracy * n, n_targets + n
+        scores.append(n_right / n_targets)
+    return np.array(scores), float(np.median(seconds))
+
+
+if __name__ == "__main__":
+    cli.run(main)
