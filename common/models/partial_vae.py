@@ -70,7 +70,7 @@ DEFAULT_DIMENSIONS, DEFAULT_LEARNING_RATE = 8, 0.02
 _KIND, _CHECKPOINT_KIND = "partial VAE", "partial VAE checkpoint"
 # Precisions of the Gaussian priors of what each question has of its own: loadings and intercepts
 # around their means, rows of the encoder's table around 0. Chosen on held-out training answers.
-_LOADING_PRECISION = {"is_correct": 20.0, "option": 30.0}
+_LOADING_PRECISION = {"is_correct": 40.0, "option": 60.0}
 _INTERCEPT_PRECISION, _EVIDENCE_PRECISION = 2.0, 30.0
 # Share of the students in a batch who show the encoder all their answers. If all showed a random
 # subset, the decoder would learn loadings for latent vectors that are less certain than they are
@@ -641,6 +641,7 @@ class _Network(nn.Module):
         # Students who are good are so at most questions: the first dimension starts as ability.
         mean_loading[0, 0] = 1
         self.mean_loading = nn.Parameter(mean_loading)
+        self.loading_per_intercept = nn.Parameter(torch.zeros(self.n_logits, n_dimensions))
         self.loading = small(n_questions, self.n_logits * n_dimensions)
         self.surprise_score = small(self.n_categories, n_dimensions)
         # The last question, which stands for unknown ones, stays as it starts: like all together.
@@ -673,15 +674,23 @@ class _Network(nn.Module):
 
     def logits(self, z: Tensor, question: Tensor, student: Tensor) -> Tensor:
         """Logits of entries only, shape (entries, logits); `student` is the row of z of each."""
-        loading = (self.loading + self.mean_loading.flatten()).index_select(0, question)
-        latent = z.index_select(0, student)[:, None]
-        product = (loading.view(len(question), self.n_logits, -1) * latent).sum(-1)
+        loading = self.loadings().index_select(0, question)
+        product = (loading * z.index_select(0, student)[:, None]).sum(-1)
         return self.intercept.index_select(0, question) + product
 
     def all_logits(self, z: Tensor) -> Tensor:
         """Logits of every question, shape (n, questions, logits)."""
-        loading = (self.loading + self.mean_loading.flatten()).view(-1, z.shape[1])
-        return self.intercept + (z @ loading.T).view(len(z), -1, self.n_logits)
+        return self.intercept + torch.einsum("nk,qlk->nql", z, self.loadings())
+
+    def loadings(self) -> Tensor:
+        """Slopes of the logits along z, shape (questions, logits, k).
+
+        Easy and hard questions differ in how well they tell abilities apart, so the shared part is
+        a line in the intercept, which few answers per question make worth its while.
+        """
+        easier = (self.intercept - self.mean_intercept)[:, :, None]
+        shared = self.mean_loading + easier * self.loading_per_intercept
+        return shared + self.loading.view(-1, *self.mean_loading.shape)
 
     def shrinkage(self) -> Tensor:
         """Negative log density of the priors, up to a constant."""
