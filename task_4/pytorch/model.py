@@ -173,10 +173,9 @@ class Examination:
         """Choose for every student the question with the largest information reward.
 
         The targets of the reward, φ, are what the gaps in the pattern tell: each question counts
-        with its probability of being a target, and the less the further the mean of its logit lies
-        from where P(right) = ½, since a prediction that is certain needs no more information. Where
-        targets may be asked, the chance that the prediction for the question itself would have been
-        wrong is added.
+        with its probability of being a target, times the density of its logit where P(right) = ½,
+        since a prediction that is certain needs no more information. Where targets may be asked,
+        the chance that the prediction for the question itself would have been wrong is added.
 
         Parameters
         ----------
@@ -192,11 +191,8 @@ class Examination:
         right = decode(mean, variance, model.guessing)
         border = torch.log((0.5 - model.guessing) / 0.5)
         spread = _RESOLUTION * variance + 0.05
-        weight = self._target_weight * torch.exp(-((mean - border) ** 2) / (2 * spread)) * TS
-        if DIV:
-            weight = weight / spread.sqrt()
-        of_targets = (weight * (1 - right)) @ model.precision[:, 0]
-        of_targets += (weight * right) @ model.precision[:, 1]
+        density = torch.exp(-((mean - border) ** 2) / (2 * spread)) / spread.sqrt()
+        weight = self._target_weight * density
 
         chosen = torch.zeros(len(askable), dtype=torch.int64)
         # Students with about as many questions to ask are worked on together.
@@ -210,15 +206,12 @@ class Examination:
                 model.score[question],
                 model.precision[question],
                 p,
-                of_targets[rows],
+                (model.loading.T * weight[rows][:, None]) @ model.loading,
             )
             value += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p) * self._targets_may_be_asked
             value[allowed == 0] = -math.inf
             chosen[rows] = question.gather(1, value.argmax(dim=1, keepdim=True))[:, 0]
         return chosen
-
-
-TS, DIV = 1.0, False
 
 
 def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
@@ -235,14 +228,17 @@ def information_reward(
     right: Tensor,
     of_targets: Tensor,
 ) -> Tensor:
-    """Give how much the answers to questions are expected to tell about z, as far as it matters.
+    """Give how much the answers to questions tell about z that the targets' answers would tell too.
 
-    The reward of EDDI, with x_o what is known, x_i the answer and x_φ the answers of targets:
+    The reward of EDDI, with x_o what is known, x_i the answer and x_φ the answers of targets, is
 
-        E KL(p(z | x_i, x_o) ‖ p(z | x_o)) − E KL(p(z | x_φ, x_i, x_o) ‖ p(z | x_φ, x_o))
+        E KL(p(z | x_i, x_o) ‖ p(z | x_o)) − E KL(p(z | x_φ, x_i, x_o) ‖ p(z | x_φ, x_o)).
 
-    The first expectation is exact. In the second the targets' answers add their expected precision,
-    and move the mean of z by as much as that precision takes from its variance.
+    Here x_φ adds a precision matrix A, whose dimensions are not independent, and moves the mean of
+    z by as much as A takes from the covariance. This is the reward's first order in A, that is the
+    sum over targets taken one at a time. In closed form it is ½ E moveᵀ A (2 ratio − 1) move, all
+    else cancels: move is the change of the mean of z by x_i, ratio the variance after it over that
+    before. The ratio, near 1 for one answer, is taken as 1, which scored higher.
 
     Parameters
     ----------
@@ -253,25 +249,15 @@ def information_reward(
     right
         P(right), shape (students, n).
     of_targets
-        Precision that the answers of the targets are expected to add, shape (students, k).
+        A, shape (students, k, k).
 
     Returns
     -------
     Tensor, shape (students, n)
         In nats.
     """
-    mean = (score / precision)[:, None, None]
-    with_targets = precision + of_targets
-    movement = (1 / precision - 1 / with_targets)[:, None, None]
-    # Square of the difference of scores that moves the mean, without targets and with them.
-    square = (more_score - mean * more_precision) ** 2
-    later_square = square + more_precision**2 * movement
-
-    def divergence(before: Tensor, square: Tensor) -> Tensor:
-        after = before + more_precision
-        ratio = before / after
-        return 0.5 * (ratio + ratio * square / after - 1 - ratio.log()).sum(dim=-1)
-
-    gain = divergence(precision[:, None, None], square)
-    gain -= divergence(with_targets[:, None, None], later_square)
+    after = precision[:, None, None] + more_precision
+    move = (score[:, None, None] + more_score) / after - (score / precision)[:, None, None]
+    seen_by_targets = (move.flatten(1, 2) @ of_targets).view_as(move)
+    gain = 0.5 * (seen_by_targets * move).sum(dim=-1)
     return gain[:, :, 0] * (1 - right) + gain[:, :, 1] * right

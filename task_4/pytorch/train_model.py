@@ -33,7 +33,6 @@ from common.models.partial_vae import PartialVAE
 from model import Model, decode
 
 PACKAGE = Path(__file__).parent
-ROT = True
 FloatArray = npt.NDArray[np.floating[Any]]
 
 # Chosen by cross-validation over training students.
@@ -156,13 +155,9 @@ def fit(
     together = pattern.T @ pattern
     count = np.maximum(np.diagonal(together), 1)
     similarity = together / np.sqrt(np.outer(count, count))
-    intercept, loading = decoder_of(vae, n_questions)
-    # Principal axes: there the posterior, whose dimensions are independent, fits best.
-    axes = np.linalg.svd(loading, full_matrices=False)[2].T if ROT else np.eye(n_dimensions, dtype=np.float32)
-    latent = vae.student_mean @ axes
-    patterns = PatternMeans.fit(pattern, latent, similarity, seed)
+    patterns = PatternMeans.fit(pattern, vae.student_mean, similarity, seed)
     quizzes = factorise(np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER, N_QUIZZES)
-    network = Network(intercept, loading @ axes, quizzes, latent.mean(axis=0))
+    network = Network(*decoder_of(vae, n_questions), quizzes, vae.student_mean.mean(axis=0))
     tune(network, torch.from_numpy(answered), torch.from_numpy(right), patterns, seed)
     return network.model(patterns, complete_patterns(together))
 
