@@ -5,7 +5,7 @@ encoder is additive: before any answer, z has a precision and a mean that depend
 the student has answered; every answer revealed adds its row of a table of precisions and scores
 (mean = variance · sum of scores). So the posterior after any hypothetical answer is a sum of two
 small arrays, and the information reward of EDDI (Ma et al. 2019, "EDDI: Efficient dynamic discovery
-of high-value information with partial VAE", equation 9) is a few tensor operations for all
+of high-value information with partial VAE") is a few tensor operations for all
 students and questions.
 
 Needs only NumPy and PyTorch, no other file of the kit: it goes into the zip.
@@ -196,7 +196,9 @@ class Examination:
 
         chosen = torch.zeros(len(askable), dtype=torch.int64)
         # Students with about as many questions to ask are worked on together.
-        for rows in askable.sum(dim=1).argsort(stable=True).split(_BLOCK):
+        order = askable.sum(dim=1).argsort(stable=True)
+        for first in range(0, len(order), _BLOCK):
+            rows = order[first : first + _BLOCK]
             n_most = max(1, int(askable[rows].sum(dim=1).max()))
             allowed, question = askable[rows].byte().topk(n_most, dim=1)
             p = right[rows].gather(1, question)
@@ -254,7 +256,7 @@ def information_reward(
     Returns
     -------
     Tensor, shape (students, n)
-        In nats.
+        In nats, if A is the precision in full; proportional to it.
     """
     after = precision[:, None, None] + more_precision
     move = (score[:, None, None] + more_score) / after - (score / precision)[:, None, None]
