@@ -31,6 +31,10 @@ def add_log_flag(p: argparse.ArgumentParser) -> None:
     )
 
 
+def no_note(event: str, **values: Any) -> None:
+    """Note nothing: for runs without a log."""
+
+
 def open_log(path: Path | None) -> Note:
     """Open a log and note the start of the run.
 
@@ -47,7 +51,7 @@ def open_log(path: Path | None) -> Note:
         infinities, which JSON does not have, become null.
     """
     if path is None:
-        return lambda event, **values: None
+        return no_note
     path.parent.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
 

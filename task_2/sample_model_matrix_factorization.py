@@ -11,7 +11,7 @@ Scores:  0.653 on small simulated data, where the majority model scores 0.625;
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, layout, schema, submission
+from common import cli, layout, run_log, schema, submission
 from common.answers import read_answers
 from common.models import distributed, matrix_factorization
 from common.models.matrix_factorization import MatrixFactorization
@@ -38,13 +38,15 @@ def main() -> None:
         max_steps=options.max_steps,
         seed=options.seed,
     )
-    model.fit(answers, checkpoint=options.checkpoint, processes=processes)
+    note = run_log.open_log(options.log if processes.rank == 0 else None)
+    model.fit(answers, checkpoint=options.checkpoint, processes=processes, note=note)
     if processes.rank > 0:
         return
     if options.model_file:
         model.save(options.model_file)
     p_option = model.predict_proba(template.student, template.question)
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
+    note("predicted", rows=len(prediction))
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(

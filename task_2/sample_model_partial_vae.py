@@ -3,14 +3,13 @@
 Run:     python task_2/sample_model_partial_vae.py --local     predict the local split
          python task_2/local_evaluation.py                     score that
          python task_2/sample_model_partial_vae.py             predict the template
-         python task_2/sample_model_partial_vae.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  SCORE_2 on real answers where the majority model scores 0.554 (see README.md)
+Scores:  0.5670 ± 0.0017 on real answers, where the majority model scores 0.5539
 
 Control-C ends the training early and predicts with the best model so far.
 """
 
-from common import cli, layout, schema, submission
+from common import cli, layout, run_log, schema, submission
 from common.answers import read_answers
 from common.models import distributed, partial_vae
 from common.models.partial_vae import PartialVAE
@@ -40,13 +39,15 @@ def main() -> None:
         seed=options.seed,
         device=options.device,
     )
-    model.fit(answers, checkpoint=options.checkpoint, processes=processes)
+    note = run_log.open_log(options.log if processes.rank == 0 else None)
+    model.fit(answers, checkpoint=options.checkpoint, processes=processes, note=note)
     if processes.rank > 0:
         return
     if options.model_file:
         model.save(options.model_file)
     p_option = model.predict_proba(template.student, template.question, n_samples=options.samples)
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
+    note("predicted", rows=len(prediction))
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(

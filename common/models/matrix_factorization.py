@@ -15,7 +15,6 @@ import json
 import sys
 import time
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,23 +24,30 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from common import cli, schema
+from common import cli, run_log
 from common.answers import Answers
 from common.errors import InputError
 from common.io import atomic_write, require_file
 from common.models import item_response
 from common.models.distributed import Processes
 from common.models.item_response import Fit, Gaussians, Observations
+from common.models.preparation import (
+    N_OPTIONS,
+    checksum,
+    find_ids,
+    hold_out_to_stop,
+    number_ids,
+    order_options,
+    require_categories,
+)
+from common.run_log import Note, no_note
 
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 Arrays = dict[str, npt.NDArray[Any]]
 
-N_OPTIONS = len(schema.OPTIONS)
 DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 8, 60
 _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoint"
-# Answers to stop on: this share, but never more than so many; so few would tell nothing.
-_HELD_OUT_SHARE, _MOST_HELD_OUT, _LEAST_HELD_OUT = 0.05, 100_000, 50
 # Stop when this many steps together lower the held-out log loss by less than such a share.
 _PATIENCE, _LEAST_GAIN = 2, 1e-3
 # Steps with all answers after that.
@@ -49,8 +55,6 @@ _LAST_STEPS = 1
 # Draws left out at first; draws from one kept draw to the next, for neighbours hardly differ.
 _BURN_IN, _THINNING = 40, 4
 _CHECKPOINT_SECONDS = 10.0
-# Ids up to here, or up to four times the number of answers, are numbered through a table.
-_SMALL_TABLE = 10_000_000
 _PLAIN_ARRAYS = (
     "student_ids",
     "question_ids",
@@ -120,6 +124,7 @@ class MatrixFactorization:
         *,
         checkpoint: Path | None = None,
         processes: Processes | None = None,
+        note: Note = no_note,
     ) -> "MatrixFactorization":
         """Learn from answers.
 
@@ -134,6 +139,9 @@ class MatrixFactorization:
         processes
             The processes that share the work, each with its own students; every one is given all
             answers. Default: this one alone.
+        note
+            Called after every step, ``note("step", step=…, loss=…, accuracy=…)`` with the log loss
+            and accuracy on held-out answers, and after every sweep of sampling.
 
         Raises
         ------
@@ -143,9 +151,9 @@ class MatrixFactorization:
             If the loss is not a number.
         """
         processes = processes or Processes()
-        _require_categories(answers, self.predicts)
-        self.student_ids, student = _number(answers.student)
-        self.question_ids, question = _number(answers.question)
+        require_categories(answers, self.predicts)
+        self.student_ids, student = number_ids(answers.student)
+        self.question_ids, question = number_ids(answers.question)
         # In random order, so that the first students are a fair sample; the last one is without
         # answers and stands for every unknown student.
         n = len(self.student_ids)
@@ -153,8 +161,8 @@ class MatrixFactorization:
         data = self._arrange(answers, place[student], question, processes)
         saved = _Checkpoint(checkpoint, self._settings(), answers, processes)
         self.interrupted = False
-        state = self._fit_variational(data, saved)
-        sampling = self._sample(data, state, saved)
+        state = self._fit_variational(data, saved, note)
+        sampling = self._sample(data, state, saved, note)
 
         # Back into the order of the ids, with the students of all processes.
         own = (np.arange(n + 1) % processes.size == processes.rank).astype(np.float32)[:, None]
@@ -185,8 +193,8 @@ class MatrixFactorization:
             Shape (pairs,): probability that the answer is right. Or, if options are predicted,
             shape (pairs, 4): probability of each option, rows sum to 1.
         """
-        student = _find(self.student_ids, np.asarray(students))
-        question = _find(self.question_ids, np.asarray(questions))
+        student = find_ids(self.student_ids, np.asarray(students))
+        question = find_ids(self.question_ids, np.asarray(questions))
         if len(self.ability_draws):
             outcome: FloatArray = np.zeros(1, np.float32)
             for ability, drawn in zip(self.ability_draws, self.question_draws, strict=True):
@@ -297,12 +305,12 @@ class MatrixFactorization:
             outcome = (answers.is_correct == 0).astype(np.int8)
         else:
             assert answers.option is not None and answers.correct_option is not None
-            self.stage_of_option, self.option_shares = _order_options(
+            self.stage_of_option, self.option_shares = order_options(
                 question, answers.option, answers.correct_option, n_questions
             )
             outcome = self.stage_of_option[question, answers.option - 1]
         is_held_out = np.zeros(len(answers), bool)
-        is_held_out[_choose_held_out(len(answers), self.seed)] = True
+        is_held_out[hold_out_to_stop(len(answers), self.seed)] = True
         if processes.size > 1:
             own = student % processes.size == processes.rank
             student, question, outcome = student[own], question[own], outcome[own]
@@ -326,7 +334,7 @@ class MatrixFactorization:
 
     # ---- Fitting ------------------------------------------------------------------------------
 
-    def _fit_variational(self, data: "_Data", saved: "_Checkpoint") -> Fit:
+    def _fit_variational(self, data: "_Data", saved: "_Checkpoint", note: Note) -> Fit:
         """Fit without the held-out answers until these say stop, then a little with all."""
         state, last_steps = saved.state, saved.last_steps
         self.history = list(saved.history)
@@ -339,6 +347,7 @@ class MatrixFactorization:
                 self.history.append((loss, accuracy))
                 bar.set_postfix(loss=f"{loss:.4f}", accuracy=f"{accuracy:.4f}", refresh=False)
                 bar.update()
+                note("step", step=len(self.history), loss=loss, accuracy=accuracy)
                 saved.write(state, self.history)
             steps = self._steps(data, state, None)
             while data.used is not None and last_steps < _LAST_STEPS:
@@ -388,7 +397,7 @@ class MatrixFactorization:
             )
         return (loss / n, right / n) if n else (float("nan"), float("nan"))
 
-    def _sample(self, data: "_Data", state: Fit, saved: "_Checkpoint") -> "_Sampling":
+    def _sample(self, data: "_Data", state: Fit, saved: "_Checkpoint", note: Note) -> "_Sampling":
         """Draw from the posterior, beginning at the variational fit, with all answers."""
         so_far = saved.sampling or _Sampling(0, state, [], [])
         n_sweeps = _BURN_IN + _THINNING * self.n_samples if self.n_samples else 0
@@ -419,6 +428,7 @@ class MatrixFactorization:
                     so_far.question + [draw.question.astype(np.float32)] * keep,
                 )
                 bar.update()
+                note("sweep", sweep=sweeps, kept=len(so_far.ability))
                 saved.write(state, self.history, _LAST_STEPS, so_far)
                 if sweeps == n_sweeps:
                     break
@@ -455,16 +465,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         default=0,
-        help="average over N draws from the posterior: more accurate, each costs four passes over "
-        "the answers; 50 are plenty (default 0, the variational fit alone)",
+        help="average over N draws from the posterior: more accurate, four passes over the "
+        "answers each; 50 are plenty (default 0)",
     )
     parser.add_argument(
         "--max_steps",
         type=int,
         metavar="N",
         default=DEFAULT_MAX_STEPS,
-        help=f"most passes of the variational fit (default {DEFAULT_MAX_STEPS}); held-out answers "
-        "stop it earlier",
+        help=f"most passes of the fit; held-out answers stop it (default {DEFAULT_MAX_STEPS})",
     )
     parser.add_argument(
         "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
@@ -473,11 +482,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         type=Path,
         metavar="FILE",
-        help="write the unfinished fit to FILE on the way, and go on from it if it is there",
+        help="write the unfinished fit to FILE, and go on from it if it is there",
     )
     parser.add_argument(
         "--model_file", type=Path, metavar="FILE", help="also save the model, as .npz"
     )
+    run_log.add_log_flag(parser)
 
 
 @dataclass(frozen=True)
@@ -525,7 +535,7 @@ class _Checkpoint:
             self._path = path = path.with_name(f"{path.name}.{processes.rank}")
         identity = {
             "answers": len(answers),
-            "checksum": _checksum(answers),
+            "checksum": checksum(answers),
             "process": f"{processes.rank} of {processes.size}",
         }
         self._identity = json.dumps(settings | identity)
@@ -615,72 +625,6 @@ def _read_arrays(path: Path, kind: str) -> Arrays:
     return arrays
 
 
-def _require_categories(answers: Answers, predicts: str) -> None:
-    """Raise `InputError` for the first answer that is none of the categories."""
-    if len(answers) == 0:
-        raise InputError("there are no answers to learn from")
-    columns = [(schema.IS_CORRECT, answers.is_correct)]
-    if predicts == "option":
-        if answers.option is None or answers.correct_option is None:
-            raise InputError(
-                "the answers have no options; expected AnswerValue and CorrectAnswer to learn from"
-            )
-        columns += [
-            (schema.ANSWER_VALUE, answers.option),
-            (schema.CORRECT_ANSWER, answers.correct_option),
-        ]
-    for column, values in columns:
-        wrong = (values < column.low) | (values > column.high)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise InputError(
-                f"answer {row}: {column.name} is {values[row]}, expected {column.expected}"
-            )
-
-
-def _checksum(answers: Answers) -> int:
-    """Tell one set of answers from another."""
-    checksum = 0
-    for column in (answers.student, answers.question, answers.is_correct, answers.option):
-        if column is not None:
-            checksum = zlib.crc32(column.tobytes(), checksum)
-    return checksum
-
-
-def _choose_held_out(n_answers: int, seed: int) -> IntArray:
-    """Choose the answers to stop on: row numbers."""
-    n = min(round(_HELD_OUT_SHARE * n_answers), _MOST_HELD_OUT)
-    if n < _LEAST_HELD_OUT:
-        return np.empty(0, np.int64)
-    return np.random.default_rng(seed).choice(n_answers, n, replace=False, shuffle=False)
-
-
-def _order_options(
-    question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
-) -> tuple[npt.NDArray[np.int8], FloatArray]:
-    """Order the options of each question: the right one, then the others as often as chosen.
-
-    Returns
-    -------
-    stage_of_option : array of int8, shape (questions, 4)
-        0 for the right option, 1 for the most popular distractor, and so on.
-    option_shares : array of float32, shape (4,)
-        How often each option is chosen over all questions.
-    """
-
-    def count(options: IntArray) -> IntArray:
-        cells = question * np.int32(N_OPTIONS) + (options - 1)
-        return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
-
-    n_chosen, n_right = count(option), count(correct_option)
-    popularity = n_chosen.copy()
-    # A few questions have had two right options; the more frequent one is meant.
-    popularity[np.arange(n_questions), n_right.argmax(axis=1)] = len(option) + 1
-    order = np.argsort(-popularity, axis=1, kind="stable")
-    stage_of_option = np.argsort(order, axis=1).astype(np.int8)
-    return stage_of_option, (n_chosen.sum(axis=0) / len(option)).astype(np.float32)
-
-
 def _outcomes(right: list[FloatArray]) -> FloatArray:
     """Probability that the stick breaks at each stage or not at all; (pairs, stages + 1)."""
     outcome = np.empty((len(right[0]), len(right) + 1), np.float32)
@@ -690,26 +634,6 @@ def _outcomes(right: list[FloatArray]) -> FloatArray:
         left = left * (1 - probability)
     outcome[:, -1] = left
     return outcome
-
-
-def _number(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Number the distinct ids from 0: the sorted ids, and the number of each given one."""
-    if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        # Much faster than sorting, where the ids are dense enough for a table.
-        present = np.zeros(int(ids.max()) + 1, bool)
-        present[ids] = True
-        return np.flatnonzero(present).astype(np.int32), (
-            (np.cumsum(present, dtype=np.int32) - 1)[ids]
-        )
-    distinct, number = np.unique(ids, return_inverse=True)
-    return distinct, number.astype(np.int32)
-
-
-def _find(distinct: IntArray, ids: IntArray) -> npt.NDArray[np.int32]:
-    """Find ids among sorted distinct ones; `len(distinct)` for an id that is not there."""
-    place = np.searchsorted(distinct, ids)
-    found = distinct[np.minimum(place, len(distinct) - 1)] == ids
-    return np.where(found, place, len(distinct)).astype(np.int32)
 
 
 def _bar(what: str, total: int, done: int, processes: Processes) -> "tqdm[Any]":

@@ -33,9 +33,10 @@ Where this differs from the papers:
 """
 
 import argparse
+import contextlib
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -48,7 +49,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from common import cli
+from common import cli, run_log
 from common.answers import Answers
 from common.errors import InputError
 from common.io import atomic_write, require_file
@@ -62,6 +63,7 @@ from common.models.preparation import (
     order_options,
     require_categories,
 )
+from common.run_log import Note, no_note
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -70,7 +72,7 @@ DEFAULT_DIMENSIONS, DEFAULT_LEARNING_RATE = 8, 0.02
 _KIND, _CHECKPOINT_KIND = "partial VAE", "partial VAE checkpoint"
 # Precisions of the Gaussian priors of what each question has of its own: loadings and intercepts
 # around their means, rows of the encoder's table around 0. Chosen on held-out training answers.
-_LOADING_PRECISION = {"is_correct": 20.0, "option": 30.0}
+_LOADING_PRECISION = {"is_correct": 40.0, "option": 60.0}
 _INTERCEPT_PRECISION, _EVIDENCE_PRECISION = 2.0, 30.0
 # Share of the students in a batch who show the encoder all their answers. If all showed a random
 # subset, the decoder would learn loadings for latent vectors that are less certain than they are
@@ -88,6 +90,8 @@ _WARM_UP_STEPS, _LAST_RATE = 15, 0.02
 _PATIENCE = 10
 # Students, or answers, that are handled at once where no gradient is needed.
 _CHUNK_STUDENTS, _CHUNK_ANSWERS = 4096, 1 << 19
+# Below so many answers the steps are so short that threads would mostly wait for each other.
+_THREADED_ANSWERS = 2_000_000
 
 
 class PartialVAE:
@@ -171,6 +175,7 @@ class PartialVAE:
         *,
         checkpoint: Path | None = None,
         processes: Processes | None = None,
+        note: Note = no_note,
     ) -> "PartialVAE":
         """Learn from answers.
 
@@ -186,6 +191,9 @@ class PartialVAE:
         processes
             The processes that share the work, each with its own students; every one is given all
             answers. Default: this one alone.
+        note
+            Called after every epoch, ``note("epoch", epoch=…, loss=…, held_out_loss=…,
+            accuracy=…)``, as in `history`.
 
         Raises
         ------
@@ -218,12 +226,13 @@ class PartialVAE:
         sets = _Sets.of(student, question, category, held_out, self.device)
 
         identity = self._settings() | {"checksum": checksum(answers), "processes": processes.size}
-        self._train(sets, _Checkpoint(checkpoint, identity, processes), processes)
-        mean, variance = self._encode_all(sets, range(sets.n_students), held_out=True)
+        with _few_threads(len(answers)):
+            self._train(sets, _Checkpoint(checkpoint, identity, processes), processes, note)
+            mean, variance = self._encode_all(sets, range(sets.n_students), held_out=True)
         self.student_mean, self.student_variance = mean.cpu().numpy(), variance.cpu().numpy()
         return self
 
-    def _train(self, sets: "_Sets", saved: "_Checkpoint", processes: Processes) -> None:
+    def _train(self, sets: "_Sets", saved: "_Checkpoint", processes: Processes, note: Note) -> None:
         """Train until held-out answers say stop; keep the parameters that predict them best."""
         network = self._network
         own = range(processes.rank, sets.n_students, processes.size)
@@ -283,6 +292,13 @@ class PartialVAE:
                 bar.set_postfix_str(
                     f"epoch {epoch} loss {self.history[-1][0]:.4f}, held out {held_out_loss:.4f}, "
                     f"accuracy {accuracy:.4f}"
+                )
+                note(
+                    "epoch",
+                    epoch=epoch,
+                    loss=self.history[-1][0],
+                    held_out_loss=held_out_loss,
+                    accuracy=accuracy,
                 )
                 # Without held-out answers the loss is NaN, and the last epoch counts as the best.
                 if best_epoch == 0 or not held_out_loss >= self.history[best_epoch - 1][1]:
@@ -589,6 +605,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add("--device", str, None, "NAME", "cpu, cuda … (default: a CUDA device if there is one)")
     add("--checkpoint", Path, None, "FILE", "write to FILE after every epoch; go on from it")
     add("--model_file", Path, None, "FILE", "also save the model, as .pt")
+    run_log.add_log_flag(parser)
 
 
 def gaussian_kl(
@@ -641,6 +658,7 @@ class _Network(nn.Module):
         # Students who are good are so at most questions: the first dimension starts as ability.
         mean_loading[0, 0] = 1
         self.mean_loading = nn.Parameter(mean_loading)
+        self.loading_per_intercept = nn.Parameter(torch.zeros(self.n_logits, n_dimensions))
         self.loading = small(n_questions, self.n_logits * n_dimensions)
         self.surprise_score = small(self.n_categories, n_dimensions)
         # The last question, which stands for unknown ones, stays as it starts: like all together.
@@ -673,15 +691,23 @@ class _Network(nn.Module):
 
     def logits(self, z: Tensor, question: Tensor, student: Tensor) -> Tensor:
         """Logits of entries only, shape (entries, logits); `student` is the row of z of each."""
-        loading = (self.loading + self.mean_loading.flatten()).index_select(0, question)
-        latent = z.index_select(0, student)[:, None]
-        product = (loading.view(len(question), self.n_logits, -1) * latent).sum(-1)
+        loading = self.loadings().index_select(0, question)
+        product = (loading * z.index_select(0, student)[:, None]).sum(-1)
         return self.intercept.index_select(0, question) + product
 
     def all_logits(self, z: Tensor) -> Tensor:
         """Logits of every question, shape (n, questions, logits)."""
-        loading = (self.loading + self.mean_loading.flatten()).view(-1, z.shape[1])
-        return self.intercept + (z @ loading.T).view(len(z), -1, self.n_logits)
+        return self.intercept + torch.einsum("nk,qlk->nql", z, self.loadings())
+
+    def loadings(self) -> Tensor:
+        """Slopes of the logits along z, shape (questions, logits, k).
+
+        Easy and hard questions differ in how well they tell abilities apart, so the shared part is
+        a line in the intercept, which few answers per question make worth its while.
+        """
+        easier = (self.intercept - self.mean_intercept)[:, :, None]
+        shared = self.mean_loading + easier * self.loading_per_intercept
+        return shared + self.loading.view(-1, *self.mean_loading.shape)
 
     def shrinkage(self) -> Tensor:
         """Negative log density of the priors, up to a constant."""
@@ -849,6 +875,18 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     if found != kind:
         raise InputError(f"{path}: holds a model of the kind '{found}', expected '{kind}'")
     return dict(state)
+
+
+@contextlib.contextmanager
+def _few_threads(n_answers: int) -> Iterator[None]:
+    """Let PyTorch use one thread where there are few answers."""
+    n_threads = torch.get_num_threads()
+    if n_answers < _THREADED_ANSWERS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def _choose_device(name: str | None) -> torch.device:

@@ -1,6 +1,6 @@
 """Accuracy of the partial VAE on real answers, with the settings that the sample models use.
 
-Run:     KIT_REAL_DATA=/somewhere python tests/benchmarks/partial_vae_accuracy.py [--seeds 10]
+Run:     KIT_REAL_DATA=… python tests/benchmarks/partial_vae_on_real_answers.py [--seeds 10]
 
 Pool: the ten fixed splits of `real_answers`, a model for each, mean ± standard deviation over the
 splits. Course subset: trained on its training part, five seeds, scored on its validation part. The

@@ -1,15 +1,16 @@
-"""Speed and memory of matrix factorisation at full size, beside cmfrec, and how both grow.
+"""Accuracy, time and memory of the learned models at full size, beside cmfrec, and how they grow.
 
     python data/generate_sample.py --size full
-    python tests/benchmarks/matrix_factorization_at_full_size.py --peer_python PEER/bin/python
+    python tests/benchmarks/learned_models_at_full_size.py --peer_python PEER/bin/python
     … --growth growth.svg      time from 1 % to 100 % of the students instead, as table and plot
 
 PEER is an environment with cmfrec (see peer_cmfrec.py). Every run is a process of its own that is
-given arrays and fits and predicts on two threads; runs of both alternate, so that a busy machine
-slows both, and the medians are told. Processor seconds disturb less on a busy machine.
+given arrays and fits and predicts on two threads; runs of all alternate, so that a busy machine
+slows all, and the medians are told. Processor seconds suffer less from a busy machine.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -24,10 +25,13 @@ import numpy as np
 from common import cli, io, layout, schema
 from common.answers import Answers, read_answers
 from common.models.matrix_factorization import MatrixFactorization
+from common.models.partial_vae import PartialVAE
 
 # The best of cmfrec for this simulation: k and lambda_ were searched on the scored answers, which
 # favours it.
 PEER_SETTINGS: dict[str, Any] = {"k": 5, "lambda_": 10}
+MODELS = {"matrix factorisation": MatrixFactorization, "partial VAE": PartialVAE}
+TASKS = {"task 1": "is_correct", "task 2": "option"}
 PERCENTS = (1, 3, 10, 30, 100)
 COLUMNS = ("student", "question", "is_correct", "option", "correct_option")
 
@@ -46,7 +50,7 @@ def save_arrays(data_dir: Path, path: Path) -> int:
     return len(train)
 
 
-def measure(path: Path, predicts: Any, percent: int) -> dict[str, float]:
+def measure(path: Path, model_name: str, predicts: Any, percent: int) -> dict[str, float]:
     """Fit and predict in this process, on the answers of so many per cent of the students."""
     import resource
 
@@ -57,7 +61,7 @@ def measure(path: Path, predicts: Any, percent: int) -> dict[str, float]:
         answers = answers.take(train)
         arrays = {name: a[test] for name, a in arrays.items() if name.startswith("test")}
     wall, processor = time.perf_counter(), time.process_time()
-    model = MatrixFactorization(predicts).fit(answers)
+    model = MODELS[model_name](predicts).fit(answers)
     p = model.predict_proba(arrays["test_student"], arrays["test_question"])
     result = {
         "seconds": time.perf_counter() - wall,
@@ -66,7 +70,7 @@ def measure(path: Path, predicts: Any, percent: int) -> dict[str, float]:
     prediction = p > 0.5 if p.ndim == 1 else p.argmax(axis=1) + 1
     result["accuracy"] = float(np.mean(prediction == arrays[f"test_{predicts}"]))
     result["peak_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    return {**result, "answers": len(answers), "steps": len(model.history)}
+    return {**result, "answers": len(answers), "passes": len(model.history)}
 
 
 def run(command: list[object]) -> dict[str, float]:
@@ -78,15 +82,14 @@ def run(command: list[object]) -> dict[str, float]:
     if done.returncode:
         raise SystemExit(done.stderr)
     result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    print(f"  {command[-1]}: {result}", file=sys.stderr, flush=True)
+    print(f"  {command[-2]} {command[-1]}: {result}", file=sys.stderr, flush=True)
     return result
 
 
-def ours(path: Path, predicts: str, percent: int = 100) -> dict[str, float]:
-    """Measure one run of matrix factorisation in a process of its own."""
-    return run(
-        [sys.executable, __file__, "--arrays", path, "--percent", percent, "--run", predicts]
-    )
+def ours(path: Path, model_name: str, task: str, percent: int = 100) -> dict[str, float]:
+    """Measure one run of a model of the kit in a process of its own."""
+    flags = ["--arrays", path, "--percent", percent, "--run", model_name, TASKS[task]]
+    return run([sys.executable, __file__, *flags])
 
 
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:
@@ -109,13 +112,14 @@ def print_table(rows: dict[str, dict[str, float]]) -> None:
 
 
 def compare(path: Path, peer_python: Path, repeats: int) -> None:
-    """Compare with cmfrec, and task 2 with task 1."""
+    """Compare the models with cmfrec, and task 2 with task 1."""
     peer = Path(__file__).with_name("peer_cmfrec.py")
-    runs: dict[str, list[dict[str, float]]] = {"cmfrec": [], "task 1": [], "task 2": []}
+    runs: dict[str, list[dict[str, float]]] = {"cmfrec, task 1": []}
     for _ in range(repeats):
-        runs["cmfrec"].append(run([peer_python, peer, path, json.dumps(PEER_SETTINGS)]))
-        runs["task 1"].append(ours(path, "is_correct"))
-        runs["task 2"].append(ours(path, "option"))
+        found = run([peer_python, peer, path, json.dumps(PEER_SETTINGS)])
+        runs["cmfrec, task 1"].append(found)
+        for name, task in itertools.product(MODELS, TASKS):
+            runs.setdefault(f"{name}, {task}", []).append(ours(path, name, task))
     print_table({name: medians(some) for name, some in runs.items()})
 
 
@@ -124,21 +128,24 @@ def grow(path: Path, plot: Path, repeats: int) -> None:
     import matplotlib.pyplot as plt
 
     figures = {
-        task: [medians([ours(path, p, percent) for _ in range(repeats)]) for percent in PERCENTS]
-        for task, p in (("task 1", "is_correct"), ("task 2", "option"))
+        f"{name}, {task}": [
+            medians([ours(path, name, task, percent) for _ in range(repeats)])
+            for percent in PERCENTS
+        ]
+        for name, task in itertools.product(MODELS, TASKS)
     }
-    print("| task | answers | wall | processor | processor per million answers | steps |")
+    print("| what | answers | wall | processor | processor per million answers | passes |")
     print("|---|---|---|---|---|---|")
     _, axes = plt.subplots()
-    for task, rows in figures.items():
+    for what, rows in figures.items():
         for row in rows:
             print(
-                f"| {task} | {row['answers']:,.0f} | {row['seconds']:.2f} s "
+                f"| {what} | {row['answers']:,.0f} | {row['seconds']:.2f} s "
                 f"| {row['processor_seconds']:.2f} s "
-                f"| {row['processor_seconds'] / row['answers'] * 1e6:.2f} s | {row['steps']:.0f} |"
+                f"| {row['processor_seconds'] / row['answers'] * 1e6:.2f} s | {row['passes']:.0f} |"
             )
         answers = [row["answers"] for row in rows]
-        axes.plot(answers, [row["processor_seconds"] for row in rows], "o-", label=task)
+        axes.plot(answers, [row["processor_seconds"] for row in rows], "o-", label=what)
     axes.set(
         xscale="log", yscale="log", xlabel="answers", ylabel="processor seconds, fit + predict"
     )
@@ -156,11 +163,12 @@ def main() -> None:
     parser.add_argument("--growth", type=Path, metavar="PLOT", help="measure growth instead")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--arrays", type=Path, help="arrays saved by an earlier run")
-    parser.add_argument("--run", choices=("is_correct", "option"), help=argparse.SUPPRESS)
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--percent", type=int, default=100, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
-        print(json.dumps(measure(options.arrays, options.run, options.percent)))
+        name, predicts = options.run
+        print(json.dumps(measure(options.arrays, name, predicts, options.percent)))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = options.arrays or Path(folder) / "arrays.npz"
