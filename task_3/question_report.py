@@ -128,7 +128,8 @@ def main() -> None:
     if not wanted:
         best, worst = ends_of_ranking(report)
         wanted = data.question_id[np.r_[best, worst]].tolist()
-        pages["ranking.html"] = ranking_page(report, source.name)
+        name = cli.show(options.submission_dir / options.submit_data)
+        pages["ranking.html"] = ranking_page(report, name)
     for number in wanted:
         pages[f"question_{number}.html"] = question_page(report, number)
     paths = [options.output_dir / name for name in pages]

@@ -5,7 +5,8 @@
 
 Each split of the pool is 80 % for training and 20 % for scoring. The number of dimensions is chosen
 for each split anew, among `DIMENSIONS`, by the loss on the answers that the model itself holds out
-of the training answers; nothing else was ever tuned on the scored answers.
+of the training answers. The constants of the engine (stopping rule, priors, burn-in) were settled
+with scores on splits of this pool and on simulated answers in view.
 """
 
 import argparse

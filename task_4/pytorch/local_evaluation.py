@@ -1,0 +1,21 @@
+"""Task 4: play the ten rounds with the package in this folder and score it, as the challenge would.
+
+Run:     python task_4/pytorch/local_evaluation.py                  the local split
+         python task_4/pytorch/local_evaluation.py --phase public   the released students of a phase
+Writes:  data/test_output/scores_task_4.txt and scores_task_4.html
+
+An entry that fails or breaks a rule gets a message, never a score.
+"""
+
+from pathlib import Path
+
+from common import adaptive_evaluation, cli
+
+
+def main() -> None:
+    """Score the submission that the flags name."""
+    adaptive_evaluation.evaluate(__doc__, Path(__file__).parent)
+
+
+if __name__ == "__main__":
+    cli.run(main)
