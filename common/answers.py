@@ -105,6 +105,37 @@ def read_answers(path: Path, *, options: bool | None = None) -> Answers:
     return as_answers(read_answer_table(path, options=options, ids=False))
 
 
+def read_students(files: list[Path]) -> Answers:
+    """Read right and wrong answers of different students from several files.
+
+    Parameters
+    ----------
+    files
+        As for `read_answers`; at least one.
+
+    Raises
+    ------
+    InputError
+        If a student stands in two files, and as for `read_answers`.
+    """
+    parts = [read_answers(file, options=False) for file in files]
+    seen = np.unique(parts[0].student)
+    for part, file in zip(parts[1:], files[1:], strict=True):
+        students = np.unique(part.student)
+        twice = np.intersect1d(seen, students)
+        if len(twice):
+            raise InputError(
+                f"{file}: UserId {twice[0]} stands in another training file as well, expected "
+                "other students"
+            )
+        seen = np.union1d(seen, students)
+    student, question, is_correct = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("student", "question", "is_correct")
+    )
+    return Answers(student, question, is_correct)
+
+
 def as_answers(table: pa.Table) -> Answers:
     """Give a table with the official column names as `Answers`."""
 

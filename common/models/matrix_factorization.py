@@ -49,7 +49,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 8, 60
 _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoint"
 # Stop when this many steps together lower the held-out log loss by less than such a share.
-_PATIENCE, _LEAST_GAIN = 2, 1e-3
+_PATIENCE, _LEAST_GAIN = 2, 1.25e-3
 # Steps with all answers after that.
 _LAST_STEPS = 1
 # Draws left out at first; draws from one kept draw to the next, for neighbours hardly differ.

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from common import adaptive_testing, cli
-from common.answers import Answers, read_answers
-from common.errors import InputError
-from common.models import item_response
+from common.answers import Answers, read_students
+from common.models import answered_pattern, item_response
 
 from model import Model
 
@@ -33,10 +32,6 @@ N_STEPS = 30
 GUESSING = 0.2
 # Variance of the effect of a quiz, and the power that makes the similarity of questions fall off.
 QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
-# Ridge penalties of the two regressions on patterns.
-PATTERN_PENALTY, COMPLETION_PENALTY = 12.0, 100.0
-# Share of the answers of a test student that the masks hide.
-HIDDEN_SHARE = 0.2
 
 
 def main() -> None:
@@ -57,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     paths = cli.training_paths(options)
     files = [paths.train, *(paths.train.parent / name for name in options.more_train_data)]
-    answers = join([read_answers(path, options=False) for path in files], files)
+    answers = read_students(files)
     n_questions = max(adaptive_testing.count_questions(path, paths.metadata_dir) for path in files)
 
     model = fit(answers, n_questions)
@@ -67,31 +62,6 @@ def main() -> None:
 
     adaptive_testing.save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
-
-
-def join(parts: list[Answers], files: list[Path]) -> Answers:
-    """Put together answers of different students.
-
-    Raises
-    ------
-    InputError
-        If a student stands in two files.
-    """
-    seen = np.unique(parts[0].student)
-    for part, file in zip(parts[1:], files[1:], strict=True):
-        students = np.unique(part.student)
-        twice = np.intersect1d(seen, students)
-        if len(twice):
-            raise InputError(
-                f"{cli.show(file)}: UserId {twice[0]} stands in another training file as well, "
-                "expected other students"
-            )
-        seen = np.union1d(seen, students)
-    student, question, is_correct = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("student", "question", "is_correct")
-    )
-    return Answers(student, question, is_correct)
 
 
 # ---- The model: replace this block by your own. ------------------------------------------------
@@ -113,10 +83,8 @@ def fit(answers: Answers, n_questions: int) -> Model:
 
     pattern = np.zeros((len(ability), n_questions), np.float32)
     pattern[student, answers.question] = 1
-    together = pattern.T @ pattern
-    count = np.maximum(np.diagonal(together), 1)
-    similarity = together / np.sqrt(np.outer(count, count))
-    pattern_mean, pattern_weights = regress_on_pattern(pattern, ability)
+    together, similarity = answered_pattern.count_together(pattern)
+    pattern_mean, pattern_weights = answered_pattern.regress(pattern, ability)
     return Model(
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
@@ -124,7 +92,7 @@ def fit(answers: Answers, n_questions: int) -> Model:
         guessing=np.array(GUESSING, np.float32),
         pattern_mean=pattern_mean,
         pattern_weights=pattern_weights,
-        completion=complete_patterns(together),
+        completion=answered_pattern.complete(together),
     )
 
 
@@ -163,39 +131,6 @@ def fit_questions(
         # In place: the engine sees the new values in its next step.
         knew[:] = np.where(right, knows / (knows + GUESSING * (1 - knows)), 0)
     return state.students.mean[place], state.questions.mean
-
-
-def regress_on_pattern(pattern: FloatArray, ability: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Predict abilities from which questions were answered, by ridge regression.
-
-    Returns
-    -------
-    pattern_mean, pattern_weights
-        As in `Model`.
-    """
-    x = pattern / np.sqrt(pattern.sum(axis=1, keepdims=True))
-    mean = x.mean(axis=0)
-    x -= mean
-    penalty = np.float32(PATTERN_PENALTY) * np.eye(x.shape[1], dtype=np.float32)
-    return mean, np.linalg.solve(x.T @ x + penalty, x.T @ (ability - ability.mean(axis=0)))
-
-
-def complete_patterns(together: FloatArray) -> FloatArray:
-    """Predict a whole pattern from one with hidden answers, by ridge regression.
-
-    The training patterns with answers hidden at random need not be made: expectations over all ways
-    of hiding are known (Steck 2020, "Autoencoders that don't overfit towards the identity",
-    section 3).
-
-    Parameters
-    ----------
-    together
-        Number of students who answered both questions, shape (questions, questions).
-    """
-    kept = np.float32(1 - HIDDEN_SHARE)
-    squares = kept**2 * together
-    np.fill_diagonal(squares, kept * np.diagonal(together) + COMPLETION_PENALTY)
-    return np.linalg.solve(squares, kept * together)
 
 
 # ---- End of the model. -------------------------------------------------------------------------

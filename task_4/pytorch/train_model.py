@@ -26,8 +26,8 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from common import adaptive_testing, cli
-from common.answers import Answers, read_answers
-from common.errors import InputError
+from common.answers import Answers, read_students
+from common.models import answered_pattern
 from common.models.partial_vae import PartialVAE
 
 from model import Model, decode
@@ -43,10 +43,6 @@ GROWTH_BY_GUESSING = 1.3
 # Latent dimensions for quizzes: how many, their variance, and the power that makes the similarity
 # of questions fall off.
 N_QUIZZES, QUIZ_VARIANCE, QUIZ_POWER = 64, 0.8, 6
-# Ridge penalties of the two regressions on patterns.
-PATTERN_PENALTY, COMPLETION_PENALTY = 12.0, 100.0
-# Share of the answers of a test student that the masks hide.
-HIDDEN_SHARE = 0.2
 # Test students have answered this many questions on average, and at least so many.
 MEAN_ANSWERS, FEWEST_ANSWERS = 122, 50
 # Tuning: steps, students per step, step size of Adam, most answers shown.
@@ -88,7 +84,7 @@ def main() -> None:
     options = parser.parse_args()
     paths = cli.training_paths(options)
     files = [paths.train, *(paths.train.parent / name for name in options.more_train_data)]
-    answers = join([read_answers(path, options=False) for path in files], files)
+    answers = read_students(files)
     n_questions = max(adaptive_testing.count_questions(path, paths.metadata_dir) for path in files)
 
     model = fit(answers, n_questions, n_dimensions=options.dimensions, seed=options.seed)
@@ -98,31 +94,6 @@ def main() -> None:
 
     adaptive_testing.save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
-
-
-def join(parts: list[Answers], files: list[Path]) -> Answers:
-    """Put together answers of different students.
-
-    Raises
-    ------
-    InputError
-        If a student stands in two files.
-    """
-    seen = np.unique(parts[0].student)
-    for part, file in zip(parts[1:], files[1:], strict=True):
-        students = np.unique(part.student)
-        twice = np.intersect1d(seen, students)
-        if len(twice):
-            raise InputError(
-                f"{cli.show(file)}: UserId {twice[0]} stands in another training file as well, "
-                "expected other students"
-            )
-        seen = np.union1d(seen, students)
-    student, question, is_correct = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("student", "question", "is_correct")
-    )
-    return Answers(student, question, is_correct)
 
 
 # ---- The model: replace this block by your own. ------------------------------------------------
@@ -152,14 +123,12 @@ def fit(
     right[row, answers.question] = answers.is_correct == 1
 
     pattern = answered.astype(np.float32)
-    together = pattern.T @ pattern
-    count = np.maximum(np.diagonal(together), 1)
-    similarity = together / np.sqrt(np.outer(count, count))
+    together, similarity = answered_pattern.count_together(pattern)
     patterns = PatternMeans.fit(pattern, vae.student_mean, similarity, seed)
     quizzes = factorise(np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER, N_QUIZZES)
     network = Network(*decoder_of(vae, n_questions), quizzes, vae.student_mean.mean(axis=0))
     tune(network, torch.from_numpy(answered), torch.from_numpy(right), patterns, seed)
-    return network.model(patterns, complete_patterns(together))
+    return network.model(patterns, answered_pattern.complete(together))
 
 
 def decoder_of(vae: PartialVAE, n_questions: int) -> tuple[FloatArray, FloatArray]:
@@ -232,10 +201,12 @@ class PatternMeans:
         part = rng.integers(N_PARTS, size=len(pattern))
         mean = np.zeros((N_PATTERNS, *latent.shape), np.float32)
         for k in range(N_PARTS):
-            center, weights = regress_on_pattern(pattern[part != k], latent[part != k])
-            mean[:, part == k] = (relative(kept[:, part == k]) - center) @ weights
+            center, weights = answered_pattern.regress(pattern[part != k], latent[part != k])
+            mean[:, part == k] = (answered_pattern.relative(kept[:, part == k]) - center) @ weights
         return PatternMeans(
-            torch.from_numpy(kept), torch.from_numpy(mean), *regress_on_pattern(pattern, latent)
+            torch.from_numpy(kept),
+            torch.from_numpy(mean),
+            *answered_pattern.regress(pattern, latent),
         )
 
 
@@ -249,26 +220,6 @@ def thin_out(
     kept = np.zeros_like(answered)
     np.put_along_axis(kept, order, np.arange(answered.shape[1]) < n_kept[:, None], axis=1)
     return kept & answered
-
-
-def relative(pattern: npt.NDArray[Any]) -> FloatArray:
-    """Divide patterns, last axis, by the root of the number of questions answered."""
-    return np.asarray(pattern / np.sqrt(pattern.sum(axis=-1, keepdims=True)), np.float32)
-
-
-def regress_on_pattern(pattern: FloatArray, latent: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Predict latent means from which questions were answered, by ridge regression.
-
-    Returns
-    -------
-    pattern_mean, pattern_weights
-        As in `Model`.
-    """
-    x = relative(pattern)
-    mean = x.mean(axis=0)
-    x -= mean
-    penalty = np.float32(PATTERN_PENALTY) * np.eye(x.shape[1], dtype=np.float32)
-    return mean, np.linalg.solve(x.T @ x + penalty, x.T @ (latent - latent.mean(axis=0)))
 
 
 class Network(nn.Module):
@@ -425,7 +376,7 @@ def tune(
         power = INFORMATION_POWER * (uniform(len(batch), 1) < 0.5)
         key = power * log_information - (-uniform(len(batch), n_questions).log()).log()
         key[~patterns.kept[way, batch]] = -math.inf
-        key[uniform(len(batch), n_questions) < HIDDEN_SHARE] = -math.inf
+        key[uniform(len(batch), n_questions) < answered_pattern.HIDDEN_SHARE] = -math.inf
         key, question = key.topk(n_shown_at_most, dim=1)
         n_shown = (uniform(len(batch), 1) * (n_shown_at_most + 1)).long()
         shown = ((torch.arange(n_shown_at_most) < n_shown) & (key > -math.inf)).float()
@@ -440,24 +391,6 @@ def tune(
         optimiser.zero_grad()
         (loss + network.shrinkage() / n_answers).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-
-
-def complete_patterns(together: FloatArray) -> FloatArray:
-    """Predict a whole pattern from one with hidden answers, by ridge regression.
-
-    The training patterns with answers hidden at random need not be made: expectations over all ways
-    of hiding are known (Steck 2020, "Autoencoders that don't overfit towards the identity",
-    section 3).
-
-    Parameters
-    ----------
-    together
-        Number of students who answered both questions, shape (questions, questions).
-    """
-    kept = np.float32(1 - HIDDEN_SHARE)
-    squares = kept**2 * together
-    np.fill_diagonal(squares, kept * np.diagonal(together) + COMPLETION_PENALTY)
-    return np.linalg.solve(squares, kept * together)
 
 
 # ---- End of the model. -------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from real_answers import real_data_dir
 
 from common import adaptive_testing, cli, layout
 from common.adaptive_testing import LocalEntry, Reference, Rules
-from common.answers import Answers, read_answers
+from common.answers import Answers, read_students
 
 PACKAGE = layout.ROOT / "task_4" / "item_response"
 N_QUESTIONS = 948
@@ -50,7 +50,7 @@ def main() -> None:
     train, submission = load("train_model"), load("submission_model_task_4")
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
     files = [folder / "train_data" / name for name in names]
-    answers = train.join([read_answers(file, options=False) for file in files], files)
+    answers = read_students(files)
     if options.public:
         path = folder / "test_data" / "test_public_task_4_more_splits.csv"
         games = [(answers, adaptive_testing.read_reference(path, N_QUESTIONS))]

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.answers import find_repeats, pair_keys, read_answer_table, read_answers
+from common.answers import (
+    find_repeats,
+    pair_keys,
+    read_answer_table,
+    read_answers,
+    read_students,
+)
 from common.errors import InputError
 
 Write = Callable[[str, str], Path]
@@ -80,3 +86,15 @@ def test_repeats_are_the_later_rows(keys: list[int]) -> None:
 def test_different_pairs_have_different_keys(a: tuple[int, int], b: tuple[int, int]) -> None:
     keys = pair_keys(np.array([a[0], b[0]], np.int32), np.array([a[1], b[1]], np.int32))
     assert (keys[0] == keys[1]) == (a == b)
+
+
+def test_students_of_several_files(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("first.csv", "second.csv", "third.csv")]
+    for file, student in zip(files, (1, 2, 1), strict=True):
+        file.write_text(f"QuestionId,UserId,IsCorrect\n5,{student},1\n7,{student},0\n")
+    together = read_students(files[:2])
+    assert together.student.tolist() == [1, 1, 2, 2]
+    assert together.question.tolist() == [5, 7, 5, 7]
+    assert together.is_correct.tolist() == [1, 0, 1, 0]
+    with pytest.raises(InputError, match=r"third\.csv: UserId 1 stands in another training file"):
+        read_students(files)

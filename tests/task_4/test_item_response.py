@@ -318,21 +318,6 @@ def test_posterior_against_brute_force(model: ModuleType) -> None:
     assert np.array_equal(examination.predict()[:, 2:], expected[:, 2:] > 0.5)
 
 
-def test_completion_against_hiding_answers(train: ModuleType) -> None:
-    """The closed form is the ridge regression on patterns with answers hidden many times."""
-    rng = np.random.default_rng(8)
-    patterns = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
-    n_times = 4000
-    squares, products = np.zeros((8, 8)), np.zeros((8, 8))
-    for _ in range(n_times):
-        kept = (patterns & (rng.random(patterns.shape) > train.HIDDEN_SHARE)).astype(float)
-        squares += kept.T @ kept / n_times
-        products += kept.T @ patterns / n_times
-    expected = np.linalg.solve(squares + train.COMPLETION_PENALTY * np.eye(8), products)
-    whole = patterns.astype(np.float32)
-    assert train.complete_patterns(whole.T @ whole) == pytest.approx(expected, abs=2e-3)
-
-
 def test_weights_are_saved_and_loaded(model: ModuleType, tmp_path: Path) -> None:
     weights, _ = simulate(model, 1, seed=9)
     weights.save(tmp_path)

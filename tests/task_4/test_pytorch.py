@@ -15,8 +15,6 @@ import pytest
 import torch
 from conftest import Run, run_python
 
-from common.answers import Answers
-from common.errors import InputError
 from common.models.partial_vae import gaussian_kl
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,15 +147,6 @@ def test_a_second_run_is_the_same_bit_by_bit(kit: Path, run: Run, tmp_path: Path
     run_all(run, kit, [again / "train_model.py", "--local"])
     first, second = (asdict(entry.Model.load(folder)) for folder in (kit / PACKAGE, again))
     assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_more_training_files_hold_other_students() -> None:
-    ones = np.ones(3, np.int32)
-    parts = [Answers(student * ones, ones, ones) for student in (1, 2, 1)]
-    files = [Path("first.csv"), Path("second.csv"), Path("third.csv")]
-    assert train.join(parts[:2], files[:2]).student.tolist() == [1, 1, 1, 2, 2, 2]
-    with pytest.raises(InputError, match=r"third\.csv: UserId 1 stands in another training file"):
-        train.join(parts, files)
 
 
 def test_save_and_load(tmp_path: Path) -> None:

@@ -1,0 +1,66 @@
+"""Accuracy of cmfrec on real answers, on the splits that the kit's models are scored on.
+
+KIT_REAL_DATA=… python tests/benchmarks/cmfrec_on_real_answers.py PEER/bin/python
+
+PEER is an environment with cmfrec (see peer_cmfrec.py). Its settings are chosen on a fifth of the
+training answers of the first split; right or wrong is predicted.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from real_answers import pool_splits, read_pool
+from tqdm import tqdm
+
+from common import cli
+from common.answers import Answers
+
+N_FACTORS = (1, 3, 8)
+PENALTIES = (3, 10, 30, 100)
+
+
+def score(peer_python: str, train: Answers, test: Answers, settings: dict[str, int]) -> float:
+    """Fit and score cmfrec in its own environment."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arrays.npz"
+        arrays = {}
+        for prefix, answers in (("", train), ("test_", test)):
+            for name in ("student", "question", "is_correct"):
+                arrays[prefix + name] = getattr(answers, name)
+        np.savez(path, allow_pickle=False, **arrays)
+        peer = Path(__file__).with_name("peer_cmfrec.py")
+        done = subprocess.run(
+            [peer_python, str(peer), str(path), json.dumps(settings)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return float(json.loads(done.stdout.splitlines()[-1])["accuracy"])
+
+
+def main() -> None:
+    """Choose the settings, score every split, print mean ± standard deviation."""
+    peer_python = sys.argv[1]
+    splits = list(pool_splits(read_pool()))
+    first = splits[0][1]
+    inner = np.random.default_rng(0).random(len(first)) < 0.2
+    grid = [{"k": k, "lambda_": penalty} for k, penalty in itertools.product(N_FACTORS, PENALTIES)]
+    found = [
+        score(peer_python, first.take(~inner), first.take(inner), settings)
+        for settings in tqdm(grid, "settings", disable=None)
+    ]
+    best = grid[int(np.argmax(found))]
+    scores = [
+        score(peer_python, train, test, best)
+        for _, train, test in tqdm(splits, "splits", disable=None)
+    ]
+    print(f"cmfrec {best}: {np.mean(scores):.4f} ± {np.std(scores, ddof=1):.4f}")
+
+
+if __name__ == "__main__":
+    cli.run(main)
