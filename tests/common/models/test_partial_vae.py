@@ -464,6 +464,7 @@ def test_two_processes_fit_what_one_fits(
     data, script = tmp_path / "answers.npz", tmp_path / "fit.py"
     np.savez(data, **{n: getattr(TRAIN, n) for n in TRAIN.__dataclass_fields__})
     script.write_text(
+        "import sys\n"
         "from pathlib import Path\n"
         "import numpy as np\n"
         "from common.answers import Answers\n"
@@ -473,7 +474,8 @@ def test_two_processes_fit_what_one_fits(
         f"model = PartialVAE('option', **{QUICK!r})\n"
         f"model.fit(Answers(**np.load({str(data)!r})), processes=processes)\n"
         f"model.save(Path({str(tmp_path)!r}) / f'model_{{processes.rank}}.pt')\n"
-        "print('processes', processes.size)\n"
+        # One write, so that the lines of two processes never mix.
+        "sys.stdout.write('processes %d\\n' % processes.size)\n"
     )
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = run([*launcher, str(script)])
