@@ -4,7 +4,7 @@ Run:     python task_1/sample_model_partial_vae.py --local     predict the local
          python task_1/local_evaluation.py                     score that
          python task_1/sample_model_partial_vae.py             predict the template
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  0.7142 ± 0.0017 on real answers, where the majority model scores 0.6305
+Scores:  0.7142 ± 0.0018 on real answers, where the majority model scores 0.6305
 
 Control-C ends the training early and predicts with the best model so far.
 """

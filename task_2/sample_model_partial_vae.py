@@ -4,7 +4,7 @@ Run:     python task_2/sample_model_partial_vae.py --local     predict the local
          python task_2/local_evaluation.py                     score that
          python task_2/sample_model_partial_vae.py             predict the template
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.5670 ± 0.0017 on real answers, where the majority model scores 0.5539
+Scores:  0.5670 ± 0.0018 on real answers, where the majority model scores 0.5539
 
 Control-C ends the training early and predicts with the best model so far.
 """
