@@ -31,7 +31,7 @@ th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
 .cell small { display: block; opacity: .75; }
 .confusion tr:first-child td:empty { border: 0; }
 .confusion [colspan] { text-align: center; border: 0; padding-bottom: 0; font-weight: 400; }
-caption { text-align: left; opacity: .75; padding-bottom: .4rem; }
+caption { text-align: left; opacity: .75; padding: 1.2rem 0 .4rem; }
 figure { margin: 0; overflow-x: auto; } figure svg { max-width: 100%; height: auto; }
 @media (max-width: 34rem) {
   body { margin: 1.5rem auto; } th, td { padding-inline: .45rem; } .confusion { font-size: .9rem; }
