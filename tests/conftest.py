@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# The tests run side by side, one on each core: threads of one would only wait for the others.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
