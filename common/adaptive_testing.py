@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from common import entry_runner, io, layout, metrics, schema
-from common.answers import Answers, IntArray, read_answers
+from common.answers import Answers, IntArray, read_answers, read_students
+from common.cli import TrainingPaths
 from common.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
@@ -246,6 +247,26 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
     known = [path for path in paths if path is not None and path.is_file()]
     ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
     return max((int(column.max()) + 1 for column in ids), default=0)
+
+
+def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
+    """Read what a `train_model.py` learns from.
+
+    Returns
+    -------
+    answers : Answers
+        Right and wrong answers of the students of all training files.
+    n_questions : int
+        Columns of task 4's arrays, as `count_questions` counts them.
+
+    Raises
+    ------
+    InputError
+        As for `read_students`.
+    """
+    answers = read_students([paths.train, *paths.more_train])
+    known = count_questions(None, paths.metadata_dir)
+    return answers, max(known, int(answers.question.max(initial=-1)) + 1)
 
 
 def save_students(folder: Path, student: IntArray) -> None:

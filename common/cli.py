@@ -218,6 +218,7 @@ class TrainingPaths:
 
     train: Path
     metadata_dir: Path
+    more_train: tuple[Path, ...] = ()
 
 
 def training_parser(doc: str | None) -> argparse.ArgumentParser:
@@ -239,8 +240,19 @@ def training_parser(doc: str | None) -> argparse.ArgumentParser:
     return p
 
 
+def add_more_train_data_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that names further training files."""
+    p.add_argument(
+        "--more_train_data",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="further files in the same folder, with answers of other students",
+    )
+
+
 def training_paths(options: argparse.Namespace) -> TrainingPaths:
-    """Put together the paths from the flags of `training_parser`."""
+    """Put together the paths from the flags of `training_parser` and of further training files."""
     input_dir, train = (
         (layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4)
         if options.local
@@ -250,4 +262,5 @@ def training_paths(options: argparse.Namespace) -> TrainingPaths:
     return TrainingPaths(
         train=input_dir / (options.train_data or train),
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
+        more_train=tuple(input_dir / name for name in getattr(options, "more_train_data", ())),
     )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from common import adaptive_testing, cli
-from common.answers import Answers, read_students
+from common.answers import Answers
 from common.models import answered_pattern, item_response
 
 from model import Model
@@ -37,23 +37,14 @@ QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
 def main() -> None:
     """Load, train, write."""
     parser = cli.training_parser(__doc__)
-    parser.add_argument(
-        "--more_train_data",
-        nargs="+",
-        metavar="FILE",
-        default=[],
-        help="further files in the same folder, with answers of other students",
-    )
+    cli.add_more_train_data_flag(parser)
     parser.add_argument(
         "--without_pattern",
         action="store_true",
         help="make no use of which questions a student has answered",
     )
     options = parser.parse_args()
-    paths = cli.training_paths(options)
-    files = [paths.train, *(paths.train.parent / name for name in options.more_train_data)]
-    answers = read_students(files)
-    n_questions = max(adaptive_testing.count_questions(path, paths.metadata_dir) for path in files)
+    answers, n_questions = adaptive_testing.read_training(cli.training_paths(options))
 
     model = fit(answers, n_questions)
     if options.without_pattern:

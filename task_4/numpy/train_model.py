@@ -11,7 +11,6 @@ Scores:  0.6365 with the official training file, mean of the ten public masks
 from pathlib import Path
 
 from common import adaptive_testing, cli
-from common.answers import read_answers
 
 from model import Model
 
@@ -20,9 +19,10 @@ PACKAGE = Path(__file__).parent
 
 def main() -> None:
     """Load, train, write."""
-    paths = cli.training_paths(cli.training_parser(__doc__).parse_args())
-    answers = read_answers(paths.train, options=False)
-    n_questions = adaptive_testing.count_questions(paths.train, paths.metadata_dir)
+    parser = cli.training_parser(__doc__)
+    cli.add_more_train_data_flag(parser)
+    options = parser.parse_args()
+    answers, n_questions = adaptive_testing.read_training(cli.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------
     model = Model()

@@ -27,7 +27,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from common import adaptive_testing, cli
-from common.answers import Answers, read_students
+from common.answers import Answers
 from common.models import answered_pattern
 from common.models.partial_vae import PartialVAE
 
@@ -60,13 +60,7 @@ N_PATTERNS, N_PARTS = 12, 5
 def main() -> None:
     """Load, train, write."""
     parser = cli.training_parser(__doc__)
-    parser.add_argument(
-        "--more_train_data",
-        nargs="+",
-        metavar="FILE",
-        default=[],
-        help="further files in the same folder, with answers of other students",
-    )
+    cli.add_more_train_data_flag(parser)
     parser.add_argument(
         "--without_pattern",
         action="store_true",
@@ -83,10 +77,7 @@ def main() -> None:
         "--seed", type=cli.seed, metavar="N", default=0, help="another random start (default 0)"
     )
     options = parser.parse_args()
-    paths = cli.training_paths(options)
-    files = [paths.train, *(paths.train.parent / name for name in options.more_train_data)]
-    answers = read_students(files)
-    n_questions = max(adaptive_testing.count_questions(path, paths.metadata_dir) for path in files)
+    answers, n_questions = adaptive_testing.read_training(cli.training_paths(options))
 
     model = fit(answers, n_questions, n_dimensions=options.dimensions, seed=options.seed)
     if options.without_pattern:
