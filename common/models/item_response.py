@@ -44,8 +44,15 @@ FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 Reduce = Callable[[FloatArray], FloatArray]
 
-# As many as BLAS is given, so that processes that share a machine do not get in each other's way.
-N_THREADS = int(os.environ.get("OMP_NUM_THREADS") or min(os.cpu_count() or 1, 8))
+
+def _count_threads() -> int:
+    """Take as many as BLAS is given, so that processes that share a machine do not collide."""
+    # May be a list, one number for each level of nesting.
+    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(given) if given.isdecimal() and int(given) else min(os.cpu_count() or 1, 8)
+
+
+N_THREADS = _count_threads()
 # Answers per task of a thread, at most and at least, and how many tasks there are in between. They
 # do not depend on the number of threads, so that neither do the results.
 _CHUNK, _SMALLEST_CHUNK, _N_CHUNKS = 1 << 19, 1 << 14, 8

@@ -220,3 +220,26 @@ def test_sampling_repeats_and_can_be_continued() -> None:
     assert_array_equal(rest[1].question, draws[3].question)
     other = next(ir.sample(observations, fit, seed=4))
     assert (other.ability != draws[0].ability).any()
+
+
+def test_the_number_of_threads_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    observations, _, _ = simulate(2000, 60, 60_000, k=2, seed=8)
+    fits = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(ir, "N_THREADS", n_threads)
+        fits.append(last_fit(observations, 2, 3))
+    for part in ("students", "questions", "prior"):
+        one, three = (getattr(fit, part) for fit in fits)
+        assert_array_equal(one.mean, three.mean)
+        assert_array_equal(one.covariance, three.covariance)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("3", 3), ("2,4", 2), ("", None), ("0", None), ("all", None)]
+)
+def test_threads_as_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, given: str, expected: int | None
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    monkeypatch.setattr(ir.os, "cpu_count", lambda: 5)
+    assert ir._count_threads() == (expected or 5)
