@@ -9,7 +9,6 @@ training answers of the first split; right or wrong is predicted.
 import itertools
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -45,7 +44,9 @@ def score(peer_python: str, train: Answers, test: Answers, settings: dict[str, i
 
 def main() -> None:
     """Choose the settings, score every split, print mean ± standard deviation."""
-    peer_python = sys.argv[1]
+    p = cli.parser(__doc__)
+    p.add_argument("peer_python", metavar="PEER/bin/python")
+    peer_python = p.parse_args().peer_python
     splits = list(pool_splits(read_pool()))
     first = splits[0][1]
     inner = np.random.default_rng(0).random(len(first)) < 0.2

@@ -1,8 +1,9 @@
-"""The item response model of task 4 on real answers: cross-validation, then the public test set.
+"""The models of task 4 on real answers: cross-validation, then the public test set.
 
-Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py
-         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py --few_answers
-         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py --public
+Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response
+         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py pytorch
+         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response --few_answers
+         KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response --public
 Writes:  a table to the terminal
 
 Without --public it scores five folds of training students and never opens the test set: that is
@@ -14,6 +15,7 @@ only students with few answers are scored, with all of them.
 import importlib.util
 import sys
 import time
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +26,8 @@ from real_answers import real_data_dir
 from common import adaptive_testing, cli, layout
 from common.adaptive_testing import LocalEntry, Reference, Rules
 from common.answers import Answers, read_students
+from common.models import answered_pattern
 
-PACKAGE = layout.ROOT / "task_4" / "item_response"
 N_QUESTIONS = 948
 N_FOLDS = 5
 N_MASKS = 4
@@ -38,6 +40,7 @@ FEW_ANSWERS = 250
 def main() -> None:
     """Score every configuration, print one line for each."""
     p = cli.parser(__doc__)
+    p.add_argument("package", choices=("item_response", "pytorch"), help="folder in task_4/")
     group = p.add_mutually_exclusive_group()
     group.add_argument("--public", action="store_true", help="score the public test set, once")
     group.add_argument(
@@ -47,7 +50,10 @@ def main() -> None:
     )
     options = p.parse_args()
     folder = real_data_dir() / "eedi_tasks_3_4"
-    train, submission = load("train_model"), load("submission_model_task_4")
+    package = layout.ROOT / "task_4" / options.package
+    train, submission = (
+        load(package / f"{name}.py") for name in ("train_model", "submission_model_task_4")
+    )
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
     files = [folder / "train_data" / name for name in names]
     answers = read_students(files)
@@ -74,10 +80,10 @@ def main() -> None:
                 )
 
 
-def load(name: str) -> ModuleType:
-    """Import a module of the package, which finds the one beside it."""
-    sys.path.insert(0, str(PACKAGE))
-    spec = importlib.util.spec_from_file_location(name, PACKAGE / f"{name}.py")
+def load(path: Path) -> ModuleType:
+    """Import a module of a package, which finds the one beside it."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -116,9 +122,7 @@ def thin_out(answers: Answers, rng: np.random.Generator) -> Answers:
     students, row = np.unique(answers.student, return_inverse=True)
     pattern = np.zeros((len(students), N_QUESTIONS), np.float32)
     pattern[row, answers.question] = 1
-    together = pattern.T @ pattern
-    count = np.maximum(np.diagonal(together), 1)
-    similarity = together / np.sqrt(np.outer(count, count))
+    _, similarity = answered_pattern.count_together(pattern)
     n_kept = FEWEST_ANSWERS + rng.exponential(MEAN_ANSWERS - FEWEST_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
