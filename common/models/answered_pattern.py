@@ -71,8 +71,7 @@ def complete(together: FloatArray) -> FloatArray:
     """Predict a whole pattern from one with hidden answers, by ridge regression.
 
     The training patterns with answers hidden at random need not be made: expectations over all ways
-    of hiding are known (Steck 2020, "Autoencoders that don't overfit towards the identity",
-    section 3).
+    of hiding are known (Steck 2020, "Autoencoders that don't overfit towards the identity").
 
     Parameters
     ----------

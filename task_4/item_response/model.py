@@ -8,8 +8,8 @@ What is known of a student is one Gaussian distribution over the logits x of all
 Abilities are multidimensional; quiz effects are shared by questions that are usually answered
 together (testlets; Bradlow, Wainer and Wang 1999). Both are Gaussian, so all that has to be kept is
 a mean and a covariance between questions. A question answered changes them by moment matching
-(assumed density filtering; Minka 2001, "A family of algorithms for approximate Bayesian inference",
-section 3.3). Which questions a student has answered tells something before any answer is seen: it
+(assumed density filtering; Minka 2001, "A family of algorithms for approximate Bayesian
+inference"). Which questions a student has answered tells something before any answer is seen: it
 shifts the mean, and its gaps tell which answers are hidden and are to be predicted. The answers of
 all students together tell how they differ from the training students.
 
@@ -282,7 +282,7 @@ class Examination:
         return self.model.guessing + (1 - self.model.guessing) * self._knows()
 
     def _knows(self) -> FloatArray:
-        """E[sigmoid(x)] by MacKay's approximation (1992, equation 10)."""
+        """E[sigmoid(x)] by MacKay's approximation (1992)."""
         return _sigmoid(self._mean / np.sqrt(1 + np.float32(np.pi / 8) * self._variance))
 
     def predict(self) -> IntArray:

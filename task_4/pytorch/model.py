@@ -217,7 +217,7 @@ class Examination:
 
 
 def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
-    """Give P(right) for Gaussian logits: E[sigmoid(x)] by MacKay's approximation (1992, eq. 10)."""
+    """Give P(right) for Gaussian logits: E[sigmoid(x)] by MacKay's approximation (1992)."""
     knows = torch.sigmoid(mean / torch.sqrt(1 + (math.pi / 8) * variance))
     return guessing + (1 - guessing) * knows
 

@@ -41,7 +41,6 @@ def load(name: str, folder: Path = ROOT / PACKAGE) -> ModuleType:
 
 
 entry = load("submission_model_task_4")
-train = load("train_model")
 pytorch = load("model")
 
 
