@@ -3,9 +3,9 @@ r"""Partial variational autoencoder: from any set of answers to a student's late
 A student has a latent vector z of k numbers, N(0, I) before any answer. The *encoder* reads the set
 of answers that are known, however many, and gives the Gaussian posterior of z; the *decoder* gives
 the probabilities of any answer from z. Both are trained together (Ma et al. 2019, "EDDI: Efficient
-dynamic discovery of high-value information with partial VAE", equations 3 to 7; Wang et al. 2020,
-"Diagnostic questions: the NeurIPS 2020 education challenge", arXiv 2003.05980): of each student in
-a batch, all answers or a random share of them are shown to the encoder, and
+dynamic discovery of high-value information with partial VAE"; Wang et al. 2020, "Educational
+question mining at scale", arXiv 2003.05980): of each student in a batch, all answers or a random
+share of them are shown to the encoder, and
 
     loss = - sum of log p(answer | z) over all answers of the student + β KL(q(z | shown) ‖ N(0, I))
 
