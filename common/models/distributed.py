@@ -7,6 +7,7 @@ adds up with the others what concerns the questions. Without `torchrun` there is
 torch.distributed is not even imported.
 """
 
+import atexit
 import os
 from typing import Any
 
@@ -39,6 +40,8 @@ class _TorchProcesses(Processes):
 
         if not torch.distributed.is_initialized():
             torch.distributed.init_process_group("gloo")
+            # Left to the end of the interpreter, gloo's threads abort about one process in twenty.
+            atexit.register(torch.distributed.destroy_process_group)
         self.rank = torch.distributed.get_rank()
         self.size = torch.distributed.get_world_size()
 

@@ -464,12 +464,16 @@ def test_two_processes_fit_what_one_fits(
     data, script = tmp_path / "answers.npz", tmp_path / "fit.py"
     np.savez(data, **{n: getattr(TRAIN, n) for n in TRAIN.__dataclass_fields__})
     script.write_text(
-        "import sys\n"
+        "import atexit, sys\n"
         "from pathlib import Path\n"
         "import numpy as np\n"
+        "import torch.distributed\n"
         "from common.answers import Answers\n"
         "from common.models import distributed\n"
         "from common.models.partial_vae import PartialVAE\n"
+        # Registered before the processes join, so it runs after they have left one another.
+        "together = torch.distributed.is_initialized\n"
+        "atexit.register(lambda: sys.stdout.write('together %s\\n' % together()))\n"
         "processes = distributed.join()\n"
         f"model = PartialVAE('option', **{QUICK!r})\n"
         f"model.fit(Answers(**np.load({str(data)!r})), processes=processes)\n"
@@ -481,6 +485,7 @@ def test_two_processes_fit_what_one_fits(
     done = run([*launcher, str(script)])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("processes 2") == 2
+    assert done.stdout.count("together False") == 2
     first, second = (PartialVAE.load(tmp_path / f"model_{rank}.pt") for rank in (0, 1))
     assert_array_equal(predicted(first), predicted(second))
     alone = models["option"]
