@@ -237,9 +237,8 @@ def irt_slope(data: QuestionAnswers) -> Values:
     """Discrimination a of the two-parameter logistic model, P(right) = sigmoid(a theta + b).
 
     theta is the student's ability, standard normal over the students. The model estimates how
-    slopes vary over the questions and so shrinks those with few answers by itself; its variational
-    fit makes steep slopes too small, but keeps their order. Source: Birnbaum (1968), in Lord &
-    Novick, chapter 17; fitted by `common.models.item_response`.
+    slopes vary over the questions and so shrinks those with few answers by itself. Source: Birnbaum
+    (1968), in Lord & Novick, chapter 17; fitted by `common.models.item_response`.
     """
     n_students = len(data.student_id)
     # The start is found on the first students: any, not those with the lowest ids.

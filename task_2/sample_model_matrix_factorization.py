@@ -36,6 +36,7 @@ def main() -> None:
         n_dimensions=options.dimensions,
         n_samples=options.samples,
         max_steps=options.max_steps,
+        guessing=options.guessing,
         seed=options.seed,
     )
     note = run_log.open_log(options.log if processes.rank == 0 else None)

@@ -1,26 +1,28 @@
-r"""Multidimensional two-parameter logistic item response theory, fitted in closed form.
+r"""Multidimensional item response theory, logistic with guessing, fitted in closed form.
 
 A student has a latent vector `ability` (k numbers), a question k `slopes` (discriminations) and an
 intercept (easiness), and
 
-    P(right) = sigmoid(slopes · ability + intercept).
+    P(right) = guessing + (1 − guessing) sigmoid(slopes · ability + intercept).
 
-Abilities are N(0, I); (slopes, intercept) are N(mean, covariance) over the questions, and that mean
-and covariance are estimated from the same answers (empirical Bayes), so that nothing has to be
-tuned: they decide how far a question with few answers shrinks towards the others, and a dimension
-that the answers do not support shrinks away. With k = 1 this is the two-parameter logistic model,
-with the student's and the question's bias as ability and intercept; with more dimensions it is
-logistic matrix factorisation.
+Abilities are N(0, I). Questions come in kinds; (slopes, intercept) are N(mean, covariance) over the
+questions of a kind. How many questions are of which kind, and each kind's mean and covariance, are
+estimated from the same answers (empirical Bayes), so that nothing has to be tuned: they decide how
+far a question with few answers shrinks towards others of its kind, and a dimension that the answers
+do not support shrinks away. Only the guessing is given. With k = 1 and no guessing this is the
+two-parameter logistic model, with the student's and the question's bias as ability and intercept;
+with more dimensions it is logistic matrix factorisation.
 
-A Gaussian times a logistic likelihood is no Gaussian; but given a weight w for every answer it is:
-the likelihood becomes exp(κψ − wψ²/2) with ψ the logit and κ = ±1/2. Both algorithms here use that
-one identity, and the same weighted least squares of students and of questions in turn:
+A Gaussian times the likelihood of the answers is no Gaussian; but it is if each answer's likelihood
+is taken as exp(κψ − wψ²/2) with ψ the logit. Both algorithms here do that, and solve the same
+weighted least squares for students and for questions in turn:
 
-* `fit` (variational): w = tanh(ξ/2) / (2ξ) with ξ² = E[ψ²], the bound of Jaakkola and Jordan
-  (2000, "Bayesian parameter estimation via variational methods"), which is the expectation of the
-  Pólya-Gamma weight (Durante and Rigon 2019, "Conditionally conjugate mean-field variational Bayes
-  for logistic models").
-* `sample` (Gibbs): w is drawn from the Pólya-Gamma distribution PG(1, ψ) (Polson, Scott and Windle
+* `fit` (variational): the Gaussian closest to the posterior has for w the expected curvature of the
+  log likelihood, and κ = expected slope + w E[ψ] (Opper and Archambeau 2009, "The variational
+  Gaussian approximation revisited"). The curvature is that of an answer not seen yet, Fisher's
+  information, which is never negative.
+* `sample` (Gibbs): whether a right answer was known or guessed is drawn, κ = ½ if known and −½
+  otherwise, and w is drawn from the Pólya-Gamma distribution PG(1, ψ) (Polson, Scott and Windle
   2013, "Bayesian inference for logistic models using Pólya-Gamma latent variables").
 
 Answers lie sorted by student in compressed sparse rows, students in random order. One pass over
@@ -39,6 +41,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from sklearn.cluster import KMeans
 
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -66,6 +69,12 @@ _START_STEPS, _OVERSAMPLING = 3, 10
 _START_ROUNDS, _LAST_START_ROUNDS, _START_DEGREE = 2, 2, 5
 # Residuals of a student or question with few answers count less: as if there were so many more.
 _START_SHRINKAGE = 10
+# From this step on questions may be of different kinds: at most so many, one for so many questions.
+_KINDS_FROM, _MOST_KINDS, _QUESTIONS_PER_KIND = 3, 10, 100
+# Weight, in questions, of the spread of all questions in that of a kind.
+_WEIGHT_OF_ALL = 100.0
+# The information of an answer is taken as at least this, or a few steps could overshoot.
+_LEAST_INFORMATION = 0.01
 # Terms of the infinite sum in a Pólya-Gamma draw; the rest is replaced by its mean, which leaves
 # out less than 0.1 % of the variance.
 _POLYA_GAMMA_TERMS = 4
@@ -89,8 +98,7 @@ class Observations:
     question
         Shape (answers,), int32, from 0.
     correct
-        Shape (answers,), int8: 1 right, 0 wrong; or float32, where right is only so probable. It
-        may be overwritten between the steps of a fit.
+        Shape (answers,), int8: 1 right, 0 wrong.
     used
         Shape (answers,), bool: False for an answer that is to be left out; None uses all.
     n_questions
@@ -99,7 +107,7 @@ class Observations:
 
     start: npt.NDArray[np.int64]
     question: npt.NDArray[np.int32]
-    correct: npt.NDArray[np.int8 | np.float32]
+    correct: npt.NDArray[np.int8]
     used: npt.NDArray[np.bool_] | None
     n_questions: int
 
@@ -141,13 +149,16 @@ class Fit:
     questions
         Posterior of every question's slopes and intercept, k + 1 dimensions.
     prior
-        Distribution of slopes and intercept over the questions of each group: what is known of a
-        question without answers.
+        Distribution of slopes and intercept over the questions of each kind; every group has
+        equally many kinds, which follow one another.
+    kind
+        Probability that a question is of each kind, shape (questions, kinds), float32.
     """
 
     students: Gaussians
     questions: Gaussians
     prior: Gaussians
+    kind: FloatArray
 
 
 @dataclass(frozen=True)
@@ -161,7 +172,7 @@ class Draw:
     question
         Slopes, then intercept, shape (questions, k + 1), float64.
     prior
-        The distribution over the questions of each group, drawn as well.
+        The distribution over the questions of each group, drawn as well; kinds are left aside.
     """
 
     ability: FloatArray
@@ -214,11 +225,13 @@ def fit(
     n_dimensions: int,
     *,
     group: IntArray | None = None,
+    guessing: FloatArray | float = 0.0,
     seed: int = 0,
     start: Fit | None = None,
+    first_step: int = 0,
     reduce: Reduce | None = None,
 ) -> Iterator[Fit]:
-    """Fit by variational Bayes, endlessly: each step improves the bound; the caller stops.
+    """Fit by variational Bayes, endlessly: each step improves the fit; the caller stops.
 
     Parameters
     ----------
@@ -228,10 +241,12 @@ def fit(
         Number k of latent dimensions, at least 1.
     group
         Shape (questions,), integers from 0: questions of one group share a prior. Default: all do.
+    guessing
+        Least probability of a right answer, 0 to below 1, one number or one for each question.
     seed
         Seed of the start.
-    start
-        Go on from this state instead.
+    start, first_step
+        Go on from this state instead, reached after so many steps.
     reduce
         Sums an array over the processes that share the work, each with its own students.
 
@@ -243,14 +258,21 @@ def fit(
     reduce = reduce or _alone
     group = _one_group(observations) if group is None else group
     answered = reduce(_count_answers(observations)) > 0
+    guess = np.asarray(guessing, np.float32)
     state = start or _find_start(observations, n_dimensions, group, seed, reduce)
-    while True:
-        state = _step(observations, state, group, answered, reduce)
+    for step in itertools.count(first_step):
+        if step == _KINDS_FROM:
+            state = _split_into_kinds(state, group, answered, seed)
+        state = _step(observations, state, group, guess, answered, reduce)
         yield state
 
 
 def student_posterior(
-    observations: Observations, questions: Gaussians, *, n_steps: int = 10
+    observations: Observations,
+    questions: Gaussians,
+    *,
+    guessing: FloatArray | float = 0.0,
+    n_steps: int = 10,
 ) -> Gaussians:
     """Give the posterior of students' abilities when the questions are known already.
 
@@ -260,6 +282,8 @@ def student_posterior(
         The students' answers.
     questions
         From a fit with other students.
+    guessing
+        As in `fit`.
     n_steps
         Steps of the variational approximation; ten are plenty.
 
@@ -271,8 +295,9 @@ def student_posterior(
     k = questions.mean.shape[1] - 1
     students = standard_normal(observations.n_students, k)
     packed = _pack_questions(questions)
+    guess = np.asarray(guessing, np.float32)
     for _ in range(n_steps):
-        students = _update(observations, students, packed, None)[0]
+        students = _update(observations, students, packed, guess, None)[0]
     return students
 
 
@@ -298,11 +323,18 @@ def logit_moments(
     -------
     mean, variance : array of float32, shape (pairs,)
     """
-    mean = logits(students.mean, questions.mean, student, question)
-    square = _all_products(
-        _pack_students(students), _pack_questions(questions).moments, student, question
-    )
-    return mean, np.maximum(square - mean * mean, 0)
+    packed_students, packed = _pack_students(students), _pack_questions(questions)
+    mean, variance = np.empty((2, len(student)), np.float32)
+
+    def work(begin: int) -> None:
+        rows = slice(begin, begin + _CHUNK)
+        parts = mean[rows], variance[rows]
+        for block, m, v in _block_moments(packed_students, packed, student[rows], question[rows]):
+            parts[0][block], parts[1][block] = m, v
+
+    for _ in _imap(work, range(0, len(student), _CHUNK)):
+        pass
+    return mean, variance
 
 
 def logits(
@@ -319,9 +351,18 @@ def logits(
     student, question
         Shape (pairs,): places in `ability` and `questions`.
     """
-    return _all_products(
-        _with_one(ability), questions.astype(np.float32, order="C", copy=False), student, question
-    )
+    result = np.empty(len(student), np.float32)
+    a, z = _with_one(ability), questions.astype(np.float32, order="C", copy=False)
+
+    def work(begin: int) -> None:
+        rows = slice(begin, begin + _CHUNK)
+        part = result[rows]
+        for block, x in _products(a, z, student[rows], question[rows]):
+            part[block] = x
+
+    for _ in _imap(work, range(0, len(student), _CHUNK)):
+        pass
+    return result
 
 
 def probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -348,6 +389,7 @@ def sample(
     start: Fit,
     *,
     group: IntArray | None = None,
+    guessing: FloatArray | float = 0.0,
     seed: int = 0,
     first_sweep: int = 0,
     rank: int = 0,
@@ -356,11 +398,12 @@ def sample(
     """Draw from the exact posterior by Gibbs sampling, endlessly; the caller stops.
 
     The variational fit takes students and questions as independent and so trusts the dimensions
-    beyond the first too little; an average over samples predicts better, and costs as many passes.
+    beyond the first too little; where answers are few, an average over samples predicts better.
+    Each costs a pass.
 
     Parameters
     ----------
-    observations, group, reduce
+    observations, group, guessing, reduce
         As in `fit`.
     start
         From `fit`. The first draws still remember it: leave them out. To go on after a draw, give
@@ -382,7 +425,11 @@ def sample(
     answered = reduce(_count_answers(observations)) > 0
     n_chunks = len(_chunks(observations))
     k = start.students.mean.shape[1]
-    ability, z, prior = start.students.mean, start.questions.mean.astype(np.float64), start.prior
+    ability, z = start.students.mean, start.questions.mean.astype(np.float64)
+    # The first kind of every group, in case that a group has no answers.
+    first = slice(None, None, len(start.prior) // (int(group.max(initial=0)) + 1))
+    prior = Gaussians(start.prior.mean[first], start.prior.covariance[first])
+    kind, guess = _one_kind(group), np.asarray(guessing, np.float32)
     if first_sweep == 0:
         # Dimensions that the variational fit switched off need a push to be considered again.
         push = np.random.default_rng(seed).standard_normal((len(z), k - 1))
@@ -397,10 +444,11 @@ def sample(
             observations,
             Gaussians(ability, np.zeros((len(ability), 0, 0), np.float32)),
             _pack_questions(Gaussians(z.astype(np.float32), no_variance)),
+            guess,
             rngs,
         )
         ability = students.mean
-        z = _draw(*_question_equations(reduce(sums), prior, group), rng)
+        z = _draw(*_question_equations(reduce(sums), prior, kind), rng)
         yield Draw(ability, z, prior)
 
 
@@ -411,20 +459,24 @@ def _step(
     observations: Observations,
     state: Fit,
     group: IntArray,
+    guessing: FloatArray,
     answered: npt.NDArray[np.bool_],
     reduce: Reduce,
 ) -> Fit:
-    """Update weights, then students, then questions, then their prior."""
-    students, sums = _update(observations, state.students, _pack_questions(state.questions), None)
+    """Update weights, then students, then questions, then their kinds and the priors of these."""
+    packed = _pack_questions(state.questions)
+    students, sums = _update(observations, state.students, packed, guessing, None)
     has_answers = np.diff(observations.start) > 0
-    precision, linear = _question_equations(reduce(sums), state.prior, group)
+    precision, linear = _question_equations(reduce(sums), state.prior, state.kind)
     covariance = _invert(precision)
     mean = np.einsum("nij,nj->ni", covariance, linear)
-    prior = _estimate_prior(mean, covariance, group, answered, state.prior)
+    kind = _assign_kinds(mean, covariance, state, group, answered)
+    prior = _estimate_prior(mean, covariance, kind, group, answered, state.prior)
     new = Fit(
         students,
         Gaussians(mean.astype(np.float32), covariance.astype(np.float32)),
         prior,
+        kind,
     )
     return _standardise(new, np.flatnonzero(has_answers), reduce)
 
@@ -455,42 +507,124 @@ def _standardise(state: Fit, students: IntArray, reduce: Reduce) -> Fit:
         t = transform.astype(g.mean.dtype)
         return Gaussians(g.mean @ t.T, t @ g.covariance @ t.T)
 
-    return Fit(Gaussians(mean, covariance), transformed(state.questions), transformed(state.prior))
+    return replace(
+        state,
+        students=Gaussians(mean, covariance),
+        questions=transformed(state.questions),
+        prior=transformed(state.prior),
+    )
+
+
+def _one_kind(group: IntArray) -> FloatArray:
+    """Give every group one kind, its own."""
+    return np.eye(int(group.max(initial=0)) + 1, dtype=np.float32)[group]
+
+
+def _split_into_kinds(
+    state: Fit, group: IntArray, answered: npt.NDArray[np.bool_], seed: int
+) -> Fit:
+    """Split every group's questions into kinds by the directions of their slopes."""
+    n_groups, k = len(state.prior), state.questions.mean.shape[1] - 1
+    smallest = np.bincount(group[answered], minlength=n_groups).min()
+    n_kinds = min(_MOST_KINDS, int(smallest) // _QUESTIONS_PER_KIND)
+    if k == 1 or n_kinds < 2:
+        return state
+    direction = state.questions.mean[:, :k].astype(np.float64)
+    direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-6)
+    kind = np.zeros((len(group), n_groups, n_kinds), np.float32)
+    for g in range(n_groups):
+        rows = np.flatnonzero(answered & (group == g))
+        found = KMeans(n_kinds, n_init=1, random_state=seed).fit_predict(direction[rows])
+        kind[rows, g, found] = 1
+    kind = kind.reshape(len(group), -1)
+    mean, covariance = state.questions.mean.astype(np.float64), state.questions.covariance
+    old = Gaussians(
+        *(np.repeat(x, n_kinds, axis=0) for x in (state.prior.mean, state.prior.covariance))
+    )
+    prior = _estimate_prior(mean, covariance, kind, group, answered, old)
+    # Those without answers get theirs from the shares of the kinds.
+    state = replace(state, prior=prior, kind=kind)
+    return replace(state, kind=_assign_kinds(mean, covariance, state, group, answered))
+
+
+def _assign_kinds(
+    mean: FloatArray,
+    covariance: FloatArray,
+    state: Fit,
+    group: IntArray,
+    answered: npt.NDArray[np.bool_],
+) -> FloatArray:
+    """Give every question's probabilities to be of each kind of its group."""
+    n_groups = int(group.max(initial=0)) + 1
+    n_kinds = len(state.prior) // n_groups
+    if n_kinds == 1:
+        return state.kind
+    inverse = np.linalg.inv(state.prior.covariance)
+    # E[(z − μ)ᵀ Σ⁻¹ (z − μ)] as one matrix product over all questions and kinds.
+    n, d = mean.shape
+    second = covariance + mean[:, :, None] * mean[:, None, :]
+    towards = np.einsum("cij,cj->ci", inverse, state.prior.mean)
+    distance = second.reshape(n, d * d) @ inverse.reshape(-1, d * d).T - 2 * mean @ towards.T
+    distance += (towards * state.prior.mean).sum(axis=1)
+    count = state.kind[answered].sum(axis=0, dtype=np.float64) + 1
+    share = count / np.repeat(count.reshape(n_groups, n_kinds).sum(axis=1), n_kinds)
+    log_probability = np.log(share) - (distance + np.linalg.slogdet(state.prior.covariance)[1]) / 2
+    of_group = np.repeat(_one_kind(group), n_kinds, axis=1) > 0
+    log_probability = np.where(of_group, log_probability, -np.inf)
+    log_probability -= log_probability.max(axis=1, keepdims=True)
+    probability = np.exp(log_probability)
+    probability /= probability.sum(axis=1, keepdims=True)
+    return np.where(answered[:, None], probability, share * of_group).astype(np.float32)
 
 
 def _estimate_prior(
     mean: FloatArray,
     covariance: FloatArray,
+    kind: FloatArray,
     group: IntArray,
     answered: npt.NDArray[np.bool_],
     old: Gaussians,
 ) -> Gaussians:
-    """Estimate mean and covariance of the questions of each group (empirical Bayes)."""
-    d = mean.shape[1]
+    """Estimate mean and covariance of the questions of each kind (empirical Bayes)."""
+    d, n_groups = mean.shape[1], int(group.max(initial=0)) + 1
+    n_kinds = len(old) // n_groups
     new_mean, new_covariance = old.mean.copy(), old.covariance.copy()
-    for g in range(len(old)):
+    for g in range(n_groups):
         rows = answered & (group == g)
         n = int(rows.sum())
-        if n:
-            new_mean[g] = mean[rows].mean(axis=0)
-            deviation = mean[rows] - new_mean[g]
-            total = covariance[rows].sum(axis=0) + deviation.T @ deviation
-            guess = _PRIOR_QUESTIONS * _PRIOR_SLOPE_VARIANCE * np.eye(d)
-            new_covariance[g] = (total + guess) / (n + _PRIOR_QUESTIONS)
+        if not n:
+            continue
+        centre = mean[rows].mean(axis=0)
+        deviation = mean[rows] - centre
+        total = covariance[rows].sum(axis=0) + deviation.T @ deviation
+        guess = _PRIOR_QUESTIONS * _PRIOR_SLOPE_VARIANCE * np.eye(d)
+        spread = (total + guess) / (n + _PRIOR_QUESTIONS)
+        own = slice(g * n_kinds, (g + 1) * n_kinds)
+        if n_kinds == 1:
+            new_mean[own], new_covariance[own] = centre, spread
+            continue
+        weight = kind[rows, own].astype(np.float64)
+        count = weight.sum(axis=0)[:, None]
+        # As if each kind had one more question, which is like the mean of all.
+        new_mean[own] = (weight.T @ mean[rows] + centre) / (count + 1)
+        for c, w in enumerate(weight.T, own.start):
+            deviation = mean[rows] - new_mean[c]
+            total = np.tensordot(w, covariance[rows], 1) + (deviation * w[:, None]).T @ deviation
+            new_covariance[c] = (total + _WEIGHT_OF_ALL * spread) / (w.sum() + _WEIGHT_OF_ALL)
     return Gaussians(new_mean, new_covariance)
 
 
 def _question_equations(
-    sums: FloatArray, prior: Gaussians, group: IntArray
+    sums: FloatArray, prior: Gaussians, kind: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Give the precision and the linear term of every question's posterior."""
     d = prior.mean.shape[1]
     i, j = _packed_places(d)
     inverse = np.linalg.inv(prior.covariance.astype(np.float64))
-    precision = inverse[group]
+    precision = (kind @ inverse.reshape(-1, d * d)).reshape(-1, d, d)
     precision[:, i, j] += sums[:, : len(i)]
     precision[:, j, i] = precision[:, i, j]
-    linear = np.einsum("gij,gj->gi", inverse, prior.mean)[group]
+    linear = kind @ np.einsum("cij,cj->ci", inverse, prior.mean)
     return precision, linear + sums[:, len(i) :]
 
 
@@ -500,19 +634,21 @@ def _find_start(
     """Fit one general ability, then find the other dimensions in what it leaves unexplained.
 
     From a random start, the fit takes many steps to turn towards the dimensions that matter, and
-    meanwhile the prior shrinks them away.
+    meanwhile the prior shrinks them away. It does so less if the start knows of no guessing.
     """
+    no_guessing = np.zeros((), np.float32)
     n_students = int(np.searchsorted(observations.start, _START_ANSWERS))
     few = _first_students(observations, min(n_students, observations.n_students))
     one = _first_guess(few, group, reduce)
     answered = reduce(_count_answers(few)) > 0
     for _ in range(_START_STEPS - 1):
-        one = _step(few, one, group, answered, reduce)
+        one = _step(few, one, group, no_guessing, answered, reduce)
     students = standard_normal(observations.n_students, 1)
     students.mean[: few.n_students] = one.students.mean
     students.covariance[: few.n_students] = one.students.covariance
     n_answers = reduce(_count_answers(observations))
-    one = _step(observations, replace(one, students=students), group, n_answers > 0, reduce)
+    one = replace(one, students=students)
+    one = _step(observations, one, group, no_guessing, n_answers > 0, reduce)
     slopes = _START_SLOPE * _residual_directions(observations, one, k - 1, n_answers, seed, reduce)
     n_groups = len(one.prior)
     mean, prior_mean = np.zeros((len(group), k + 1)), np.zeros((n_groups, k + 1))
@@ -528,6 +664,7 @@ def _find_start(
         students,
         Gaussians(mean.astype(np.float32), np.zeros((len(mean), k + 1, k + 1), np.float32)),
         Gaussians(prior_mean, prior_covariance),
+        one.kind,
     )
 
 
@@ -549,6 +686,7 @@ def _first_guess(observations: Observations, group: IntArray, reduce: Reduce) ->
         standard_normal(observations.n_students, 1),
         Gaussians(mean.astype(np.float32), np.zeros((len(mean), 2, 2), np.float32)),
         Gaussians(prior_mean, np.tile(np.diag([0.3, 1.0]), (n_groups, 1, 1))),
+        _one_kind(group),
     )
 
 
@@ -670,10 +808,12 @@ class _PackedQuestions:
 
     moments: shape (questions, d(d+1)/2), E[zzᵀ] with z = (slopes, intercept), upper triangle.
     mean: shape (questions, d), E[z].
+    both: these side by side.
     """
 
     moments: FloatArray
     mean: FloatArray
+    both: FloatArray
 
 
 def _packed_places(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -687,11 +827,15 @@ def _pack_questions(questions: Gaussians) -> _PackedQuestions:
     mean = questions.mean
     moments = questions.covariance[:, i, j] + mean[:, i] * mean[:, j]
     # Rows must be contiguous: everything below takes them one by one.
-    return _PackedQuestions(np.ascontiguousarray(moments), np.ascontiguousarray(mean))
+    return _PackedQuestions(
+        np.ascontiguousarray(moments),
+        np.ascontiguousarray(mean),
+        np.concatenate([moments, mean], axis=1),
+    )
 
 
 def _pack_students(students: Gaussians) -> FloatArray:
-    """E[ttᵀ] with t = (ability, 1), upper triangle, off the diagonal doubled for products."""
+    """E[ttᵀ] with t = (ability, 1), upper triangle, off the diagonal doubled; then E[t]."""
     k = students.mean.shape[1]
     i, j = _packed_places(k + 1)
     t = _with_one(students.mean)
@@ -699,7 +843,7 @@ def _pack_students(students: Gaussians) -> FloatArray:
     inside = (i < k) & (j < k)
     moments[:, inside] += students.covariance[:, i[inside], j[inside]]
     moments[:, i != j] *= 2
-    return np.ascontiguousarray(moments)
+    return np.concatenate([moments, t], axis=1)
 
 
 def _with_one(ability: FloatArray) -> FloatArray:
@@ -722,27 +866,30 @@ def _products(
         yield block, np.einsum("ij,ij->i", buffer_a[:n], buffer_b[:n])
 
 
-def _all_products(
-    a: FloatArray, b: FloatArray, row_of_a: IntArray, row_of_b: IntArray
-) -> FloatArray:
-    """Give the scalar products of pairs of rows, in several threads."""
-    result = np.empty(len(row_of_a), np.float32)
-
-    def work(begin: int) -> None:
-        rows = slice(begin, begin + _CHUNK)
-        part = result[rows]
-        for block, products in _products(a, b, row_of_a[rows], row_of_b[rows]):
-            part[block] = products
-
-    for _ in _imap(work, range(0, len(row_of_a), _CHUNK)):
-        pass
-    return result
+def _block_moments(
+    students: FloatArray, questions: _PackedQuestions, student: IntArray, question: IntArray
+) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Give mean and variance of the logits of pairs, block by block; `students` are packed."""
+    d = questions.mean.shape[1]
+    width = students.shape[1]
+    buffer_a = np.empty((_BLOCK, width), np.float32)
+    buffer_b = np.empty((_BLOCK, width), np.float32)
+    for begin in range(0, len(student), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        n = len(student[block])
+        a, b = buffer_a[:n], buffer_b[:n]
+        np.take(students, student[block], axis=0, out=a, mode="clip")
+        np.take(questions.both, question[block], axis=0, out=b, mode="clip")
+        square = np.einsum("ij,ij->i", a[:, :-d], b[:, :-d])
+        mean = np.einsum("ij,ij->i", a[:, -d:], b[:, -d:])
+        yield block, mean, np.maximum(square - mean * mean, 0)
 
 
 def _update(
     observations: Observations,
     students: Gaussians,
     questions: _PackedQuestions,
+    guessing: FloatArray,
     rngs: list[np.random.Generator] | None,
 ) -> tuple[Gaussians, FloatArray]:
     """Update the students and sum up what the questions need.
@@ -759,7 +906,9 @@ def _update(
         rows = slice(chunks[c][0], chunks[c][1])
         rng = None if rngs is None else rngs[c]
         old = Gaussians(students.mean[rows], students.covariance[rows])
-        mean[rows], new_covariance, sums = _update_chunk(observations, rows, old, questions, rng)
+        mean[rows], new_covariance, sums = _update_chunk(
+            observations, rows, old, questions, guessing, rng
+        )
         if rng is None:
             covariance[rows] = new_covariance
         return sums
@@ -775,6 +924,7 @@ def _update_chunk(
     rows: slice,
     students: Gaussians,
     questions: _PackedQuestions,
+    guessing: FloatArray,
     rng: np.random.Generator | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     k = students.mean.shape[1]
@@ -784,13 +934,19 @@ def _update_chunk(
     indptr = (start - start[0]).astype(np.int32)
     question = observations.question[answers]
     shape = (len(indptr) - 1, observations.n_questions)
-    kappa = observations.correct[answers] - np.float32(0.5)
-    weight = np.empty(len(question), np.float32)
+    right = observations.correct[answers] == 1
+    kappa, weight = np.empty((2, len(question)), np.float32)
     student = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(indptr))
-    moments_1 = _with_one(students.mean) if rng is not None else _pack_students(students)
-    moments_2 = questions.mean if rng is not None else questions.moments
-    for block, x in _products(moments_1, moments_2, student, question):
-        weight[block] = _expected_weight(x) if rng is None else _polya_gamma(x, rng)
+    if rng is None:
+        packed = _pack_students(students)
+        for block, m, v in _block_moments(packed, questions, student, question):
+            guess = _guess_of(guessing, question[block])
+            kappa[block], weight[block] = _expected_terms(m, v, right[block], guess)
+    else:
+        ability = _with_one(students.mean)
+        for block, x in _products(ability, questions.mean, student, question):
+            guess = _guess_of(guessing, question[block])
+            kappa[block], weight[block] = _draw_terms(x, right[block], guess, rng)
     if observations.used is not None:
         kappa *= observations.used[answers]
         weight *= observations.used[answers]
@@ -820,11 +976,43 @@ def _update_chunk(
     return mean, covariance, np.concatenate([weights.T @ moments, kappas.T @ t], axis=1)
 
 
-def _expected_weight(square: FloatArray) -> FloatArray:
-    """tanh(ξ/2) / (2ξ) from ξ²."""
-    half = np.sqrt(np.maximum(square, np.float32(1e-6)))
-    half *= np.float32(0.5)
-    return np.tanh(half) / (np.float32(4) * half)
+def _guess_of(guessing: FloatArray, question: IntArray) -> FloatArray:
+    return guessing[question] if guessing.ndim else guessing
+
+
+def _expected_terms(
+    mean: FloatArray, variance: FloatArray, right: npt.NDArray[np.bool_], guessing: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Give κ and w from the expected slope and curvature of the log likelihood.
+
+    Expectations are means over the two points one deviation away from the mean: Gauss-Hermite
+    quadrature, exact for polynomials up to the third degree.
+    """
+    deviation = np.sqrt(variance)
+    slope = information = knows = np.float32(0)
+    for point in (mean - deviation, mean + deviation):
+        knows_there = sigmoid(point)
+        is_right = guessing + (1 - guessing) * knows_there
+        # Slope for a right answer; with that for a wrong one, −knows, its mean is 0.
+        slope_there = knows_there * (1 - guessing) * (1 - knows_there) / is_right
+        slope = slope + slope_there / 2
+        information = information + slope_there * knows_there / 2
+        knows = knows + knows_there / 2
+    information = np.maximum(information, np.float32(_LEAST_INFORMATION))
+    return np.where(right, slope, -knows) + information * mean, information
+
+
+def _draw_terms(
+    logit: FloatArray,
+    right: npt.NDArray[np.bool_],
+    guessing: FloatArray,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Draw κ and w."""
+    knows = sigmoid(logit)
+    threshold = rng.random(len(logit), dtype=np.float32) * (guessing + (1 - guessing) * knows)
+    knew = right & (threshold < knows)
+    return knew - np.float32(0.5), _polya_gamma(logit, rng)
 
 
 def _polya_gamma(logit: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -832,7 +1020,9 @@ def _polya_gamma(logit: FloatArray, rng: np.random.Generator) -> FloatArray:
     n = np.arange(_POLYA_GAMMA_TERMS, dtype=np.float32)[:, None] + np.float32(0.5)
     scale = 1 / (2 * math.pi**2 * (n**2 + (logit / np.float32(2 * math.pi)) ** 2))
     drawn = (rng.standard_exponential(scale.shape, dtype=np.float32) - 1) * scale
-    return np.asarray(drawn.sum(axis=0) + _expected_weight(logit * logit), np.float32)
+    # E[w] = tanh(ψ/2) / (2ψ), which is 1/4 for ψ = 0.
+    half = np.maximum(np.abs(logit) / 2, np.float32(5e-4))
+    return np.asarray(drawn.sum(axis=0) + np.tanh(half) / (4 * half), np.float32)
 
 
 def _invert(matrices: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,7 +7,8 @@ unknown student is one of average ability, an unknown question one of average ea
 The chosen option is modelled by stick breaking (Linderman, Johnson and Adams 2015, "Dependent
 multinomial models made easy"): is the answer right? If not, is it the most popular
 distractor? If not, the next? Each of these is a right/wrong question with slopes of its own on the
-same ability, so that the same fit serves both tasks, and the right option has P(right).
+same ability, so that the same fit serves both tasks, and the right option has P(right). Only the
+first can be guessed: who guesses a distractor does not know the answer either.
 """
 
 import argparse
@@ -46,10 +47,10 @@ FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 Arrays = dict[str, npt.NDArray[Any]]
 
-DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 8, 60
+DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS, DEFAULT_GUESSING = 8, 60, 0.2
 _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoint"
 # Stop when this many steps together lower the held-out log loss by less than such a share.
-_PATIENCE, _LEAST_GAIN = 2, 1.25e-3
+_PATIENCE, _LEAST_GAIN = 2, 8e-4
 # Steps with all answers after that.
 _LAST_STEPS = 1
 # Draws left out at first; draws from one kept draw to the next, for neighbours hardly differ.
@@ -79,6 +80,8 @@ class MatrixFactorization:
         alone. Each costs four passes over the answers and the memory of all abilities.
     max_steps
         Most steps of the variational fit; it stops earlier when held-out answers say so.
+    guessing
+        Probability that a student who does not know the answer is right all the same, 0 to 0.9.
     seed
         The same seed, answers and number of processes give the same model.
 
@@ -98,6 +101,7 @@ class MatrixFactorization:
         n_dimensions: int = DEFAULT_DIMENSIONS,
         n_samples: int = 0,
         max_steps: int = DEFAULT_MAX_STEPS,
+        guessing: float = DEFAULT_GUESSING,
         seed: int = 0,
     ) -> None:
         for name, value, least in (
@@ -108,12 +112,15 @@ class MatrixFactorization:
         ):
             if value < least:
                 raise InputError(f"{name} is {value}, expected at least {least}")
+        if not 0 <= guessing <= 0.9:
+            raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
         if predicts not in ("is_correct", "option"):
             raise InputError(f"predicts is {predicts!r}, expected 'is_correct' or 'option'")
         self.predicts = predicts
         self.n_dimensions = n_dimensions
         self.n_samples = n_samples
         self.max_steps = max_steps
+        self.guessing = guessing
         self.seed = seed
         self.history: list[tuple[float, float]] = []
         self.interrupted = False
@@ -202,7 +209,7 @@ class MatrixFactorization:
                     item_response.logits(ability, drawn, student, self._virtual(question, stage))
                     for stage in range(self._n_stages)
                 ]
-                outcome = outcome + _outcomes([item_response.sigmoid(x) for x in logit])
+                outcome = outcome + self._outcomes([item_response.sigmoid(x) for x in logit])
             outcome = outcome / np.float32(len(self.ability_draws))
         else:
             outcome = self._outcomes_of_fit(self.students, self.questions, student, question)
@@ -292,7 +299,13 @@ class MatrixFactorization:
             )
             for stage in range(self._n_stages)
         ]
-        return _outcomes([item_response.probability(*m) for m in moments])
+        return self._outcomes([item_response.probability(*m) for m in moments])
+
+    def _outcomes(self, passes: list[FloatArray]) -> FloatArray:
+        """Turn the probabilities to know the answer, or to pass, at each stage into outcomes."""
+        known, *others = passes
+        right = np.float32(self.guessing) + np.float32(1 - self.guessing) * known
+        return _break_stick([right, *others])
 
     def _arrange(
         self, answers: Answers, student: IntArray, question: IntArray, processes: Processes
@@ -339,7 +352,7 @@ class MatrixFactorization:
         state, last_steps = saved.state, saved.last_steps
         self.history = list(saved.history)
         bar = _bar("fitting", self.max_steps, len(self.history), data.processes)
-        steps = self._steps(data, state, data.used)
+        steps = self._steps(data, state, data.used, len(self.history))
         try:
             while last_steps == 0 and not self._has_converged():
                 state = next(steps)
@@ -349,7 +362,7 @@ class MatrixFactorization:
                 bar.update()
                 note("step", step=len(self.history), loss=loss, accuracy=accuracy)
                 saved.write(state, self.history)
-            steps = self._steps(data, state, None)
+            steps = self._steps(data, state, None, len(self.history) + last_steps)
             while data.used is not None and last_steps < _LAST_STEPS:
                 state = next(steps)
                 last_steps += 1
@@ -363,16 +376,28 @@ class MatrixFactorization:
         return state
 
     def _steps(
-        self, data: "_Data", state: Fit | None, used: npt.NDArray[np.bool_] | None
+        self,
+        data: "_Data",
+        state: Fit | None,
+        used: npt.NDArray[np.bool_] | None,
+        first_step: int,
     ) -> Iterator[Fit]:
         return item_response.fit(
             replace(data.observations, used=used),
             self.n_dimensions,
             group=data.group,
+            guessing=self._guessing_at(data.group),
             seed=self.seed,
             start=state,
+            first_step=first_step,
             reduce=data.processes.sum,
         )
+
+    def _guessing_at(self, stage: IntArray) -> FloatArray | float:
+        """Give the guessing of questions at each stage; one number if there is only one."""
+        if self._n_stages == 1:
+            return self.guessing
+        return np.where(stage == 0, np.float32(self.guessing), np.float32(0))
 
     def _has_converged(self) -> bool:
         if len(self.history) >= self.max_steps:
@@ -409,6 +434,7 @@ class MatrixFactorization:
                 data.observations,
                 so_far.last,
                 group=data.group,
+                guessing=self._guessing_at(data.group),
                 seed=self.seed,
                 first_sweep=so_far.sweeps,
                 rank=data.processes.rank,
@@ -447,6 +473,7 @@ class MatrixFactorization:
             "n_dimensions": self.n_dimensions,
             "n_samples": self.n_samples,
             "max_steps": self.max_steps,
+            "guessing": self.guessing,
             "seed": self.seed,
         }
 
@@ -474,6 +501,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         default=DEFAULT_MAX_STEPS,
         help=f"most passes of the fit; held-out answers stop it (default {DEFAULT_MAX_STEPS})",
+    )
+    parser.add_argument(
+        "--guessing",
+        type=float,
+        metavar="P",
+        default=DEFAULT_GUESSING,
+        help=f"chance to be right without knowing the answer (default {DEFAULT_GUESSING})",
     )
     parser.add_argument(
         "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
@@ -591,7 +625,7 @@ _PARTS = ("students", "questions", "prior")
 
 
 def _as_arrays(fit: Fit, name: str) -> Arrays:
-    return {
+    return {f"{name}_kind": fit.kind} | {
         f"{name}_{part}_{field}": getattr(getattr(fit, part), field)
         for part in _PARTS
         for field in ("mean", "covariance")
@@ -603,7 +637,7 @@ def _as_fit(arrays: Arrays, name: str) -> Fit:
         Gaussians(arrays[f"{name}_{part}_mean"], arrays[f"{name}_{part}_covariance"])
         for part in _PARTS
     )
-    return Fit(students, questions, prior)
+    return Fit(students, questions, prior, arrays[f"{name}_kind"])
 
 
 def _write_arrays(path: Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -625,7 +659,7 @@ def _read_arrays(path: Path, kind: str) -> Arrays:
     return arrays
 
 
-def _outcomes(right: list[FloatArray]) -> FloatArray:
+def _break_stick(right: list[FloatArray]) -> FloatArray:
     """Probability that the stick breaks at each stage or not at all; (pairs, stages + 1)."""
     outcome = np.empty((len(right[0]), len(right) + 1), np.float32)
     left: FloatArray = np.ones(len(right[0]), np.float32)

@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # Chosen by cross-validation over training students.
 N_DIMENSIONS = 3
-N_STEPS = 30
+N_STEPS = 20
 GUESSING = 0.2
 # Variance of the effect of a quiz, and the power that makes the similarity of questions fall off.
 QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
@@ -92,9 +92,6 @@ def fit_questions(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit the three-parameter logistic model, its guessing fixed, by variational Bayes.
 
-    Whether the student knew a right answer or guessed it is hidden, so each step also gives the
-    probability of having known it (expectation maximisation), which takes the place of the answer.
-
     Returns
     -------
     ability : array of float32, shape (students, k)
@@ -107,20 +104,9 @@ def fit_questions(
     observations, _ = item_response.sort_by_student(
         place[student], answers.question, answers.is_correct, n_students, n_questions
     )
-    row = np.repeat(np.arange(n_students), np.diff(observations.start))
-    right = observations.correct == 1
-    knew = np.where(right, np.float32(1 - GUESSING), np.float32(0))
-    observations = replace(observations, correct=knew)
-    steps = item_response.fit(observations, N_DIMENSIONS)
+    steps = item_response.fit(observations, N_DIMENSIONS, guessing=GUESSING)
     for _ in tqdm(range(N_STEPS), "questions", disable=None):
         state = next(steps)
-        knows = item_response.probability(
-            *item_response.logit_moments(
-                state.students, state.questions, row, observations.question
-            )
-        )
-        # In place: the engine sees the new values in its next step.
-        knew[:] = np.where(right, knows / (knows + GUESSING * (1 - knows)), 0)
     return state.students.mean[place], state.questions.mean
 
 
