@@ -83,7 +83,7 @@ _PSEUDO_ANSWERS = 4.0
 # Students per step: 1 % of all, within these bounds. At least so many steps in all, and so many
 # passes over the answers.
 _SMALLEST_BATCH, _LARGEST_BATCH = 128, 1024
-_LEAST_STEPS, _LEAST_EPOCHS = 420, 8
+_LEAST_STEPS, _LEAST_EPOCHS = 420, 16
 # The learning rate rises over the first steps and falls along a cosine to this share of itself.
 _WARM_UP_STEPS, _LAST_RATE = 15, 0.02
 # Epochs without a better held-out loss before training stops.
@@ -104,7 +104,7 @@ class PartialVAE:
     n_dimensions
         Length k of the latent vector.
     max_epochs
-        Most passes over the answers; 0 chooses by the number of students (8 for the full official
+        Most passes over the answers; 0 chooses by the number of students (16 for the full official
         data, more for few students). The learning rate falls over this time; training stops earlier
         when held-out answers say so.
     batch_size

@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # Chosen by cross-validation over training students.
 N_DIMENSIONS = 3
-N_STEPS = 20
+N_STEPS = 40
 GUESSING = 0.2
 # Variance of the effect of a quiz, and the power that makes the similarity of questions fall off.
 QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
