@@ -134,8 +134,8 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
     slopes = np.linspace(0, 2.5, 30)
     value, _ = qf.irt_slope(qf.number_answers(simulate(1500, slopes, share=0.7), np.arange(31)))
     assert np.isnan(value[30])
-    # The variational fit draws steep slopes down, but keeps their order.
-    assert 0.65 < np.polyfit(slopes, value[:30], 1)[0] < 1.1
+    # Steep slopes are drawn to the others, but keep their order.
+    assert 0.8 < np.polyfit(slopes, value[:30], 1)[0] < 1.1
     assert np.corrcoef(value[:30], slopes)[0, 1] > 0.98
 
 
