@@ -531,12 +531,11 @@ def _split_into_kinds(
         return state
     direction = state.questions.mean[:, :k].astype(np.float64)
     direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-6)
-    kind = np.zeros((len(group), n_groups, n_kinds), np.float32)
+    kind = np.zeros((len(group), n_groups * n_kinds), np.float32)
     for g in range(n_groups):
         rows = np.flatnonzero(answered & (group == g))
         found = KMeans(n_kinds, n_init=1, random_state=seed).fit_predict(direction[rows])
-        kind[rows, g, found] = 1
-    kind = kind.reshape(len(group), -1)
+        kind[rows, g * n_kinds + found] = 1
     mean, covariance = state.questions.mean.astype(np.float64), state.questions.covariance
     old = Gaussians(
         *(np.repeat(x, n_kinds, axis=0) for x in (state.prior.mean, state.prior.covariance))
@@ -989,7 +988,10 @@ def _expected_terms(
     quadrature, exact for polynomials up to the third degree.
     """
     deviation = np.sqrt(variance)
-    slope = information = knows = np.float32(0)
+    slope: FloatArray
+    information: FloatArray
+    knows: FloatArray
+    slope = information = knows = np.zeros(1, np.float32)
     for point in (mean - deviation, mean + deviation):
         knows_there = sigmoid(point)
         is_right = guessing + (1 - guessing) * knows_there
