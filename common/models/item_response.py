@@ -75,6 +75,8 @@ _KINDS_FROM, _MOST_KINDS, _QUESTIONS_PER_KIND = 3, 10, 100
 _WEIGHT_OF_ALL = 100.0
 # The information of an answer is taken as at least this, or a few steps could overshoot.
 _LEAST_INFORMATION = 0.01
+# Slope and curvature of the log likelihood hardly change beyond.
+_FARTHEST_LOGIT = np.float32(40)
 # Terms of the infinite sum in a Pólya-Gamma draw; the rest is replaced by its mean, which leaves
 # out less than 0.1 % of the variance.
 _POLYA_GAMMA_TERMS = 4
@@ -497,7 +499,9 @@ def _standardise(state: Fit, students: IntArray, reduce: Reduce) -> Fit:
     inverse = np.linalg.inv(root).astype(np.float32)
     mean, covariance = state.students.mean.copy(), state.students.covariance.copy()
     mean[students] = (m - centre) @ inverse.T
-    covariance[students] = inverse @ covariance[students] @ inverse.T
+    # One large product instead of many small ones.
+    twice = np.kron(inverse, inverse).T
+    covariance[students] = (covariance[students].reshape(-1, k * k) @ twice).reshape(-1, k, k)
     # What slopes · ability + intercept gives must stay the same.
     transform = np.eye(k + 1)
     transform[:k, :k] = root.T
@@ -988,20 +992,26 @@ def _expected_terms(
     quadrature, exact for polynomials up to the third degree.
     """
     deviation = np.sqrt(variance)
-    slope: FloatArray
-    information: FloatArray
-    knows: FloatArray
-    slope = information = knows = np.zeros(1, np.float32)
+    slope, information, knows = np.zeros((3, len(mean)), np.float32)
     for point in (mean - deviation, mean + deviation):
-        knows_there = sigmoid(point)
-        is_right = guessing + (1 - guessing) * knows_there
-        # Slope for a right answer; with that for a wrong one, −knows, its mean is 0.
-        slope_there = knows_there * (1 - guessing) * (1 - knows_there) / is_right
-        slope = slope + slope_there / 2
-        information = information + slope_there * knows_there / 2
-        knows = knows + knows_there / 2
-    information = np.maximum(information, np.float32(_LEAST_INFORMATION))
-    return np.where(right, slope, -knows) + information * mean, information
+        # e⁻ˣ: P(knows) = 1 / (1 + e⁻ˣ), P(right) = (1 + guessing e⁻ˣ) / (1 + e⁻ˣ).
+        np.clip(point, -_FARTHEST_LOGIT, _FARTHEST_LOGIT, out=point)
+        odds = np.exp(np.negative(point, out=point), out=point)
+        knows_there = 1 / (1 + odds)
+        # Slope for a right answer; with that for a wrong one, −P(knows), its mean is 0.
+        slope_there = odds * knows_there
+        slope_there *= 1 - guessing
+        slope_there /= 1 + guessing * odds
+        slope += slope_there
+        slope_there *= knows_there
+        information += slope_there
+        knows += knows_there
+    information *= np.float32(0.5)
+    np.maximum(information, np.float32(_LEAST_INFORMATION), out=information)
+    kappa = np.where(right, slope, -knows)
+    kappa *= np.float32(0.5)
+    kappa += information * mean
+    return kappa, information
 
 
 def _draw_terms(

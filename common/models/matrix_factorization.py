@@ -52,9 +52,9 @@ DEFAULT_DIMENSIONS, DEFAULT_MAX_STEPS = 8, 60
 _DEFAULT_GUESSING = {"is_correct": 0.2, "option": 0.0}
 _KIND, _CHECKPOINT_KIND = "matrix factorization", "matrix factorization checkpoint"
 # Stop when this many steps together lower the held-out log loss by less than such a share.
-_PATIENCE, _LEAST_GAIN = 2, 8e-4
-# Steps with all answers after that.
-_LAST_STEPS = 1
+_PATIENCE, _LEAST_GAIN = 2, 1.25e-3
+# Steps with all answers after that, if at least such a share of them had been held out.
+_LAST_STEPS, _SHARE_FOR_LAST_STEPS = 1, 0.01
 # Draws left out at first; draws from one kept draw to the next, for neighbours hardly differ.
 _BURN_IN, _THINNING = 40, 4
 _CHECKPOINT_SECONDS = 10.0
@@ -328,6 +328,7 @@ class MatrixFactorization:
             outcome = self.stage_of_option[question, answers.option - 1]
         is_held_out = np.zeros(len(answers), bool)
         is_held_out[hold_out_to_stop(len(answers), self.seed)] = True
+        held_out_share = float(is_held_out.mean())
         if processes.size > 1:
             own = student % processes.size == processes.rank
             student, question, outcome = student[own], question[own], outcome[own]
@@ -347,7 +348,7 @@ class MatrixFactorization:
             student, question, outcome == 0, len(self.student_ids) + 1, len(group)
         )
         used = ~is_held_out[order] if len(test) else None
-        return _Data(observations, used, group, *test_answers, processes)
+        return _Data(observations, used, held_out_share, group, *test_answers, processes)
 
     # ---- Fitting ------------------------------------------------------------------------------
 
@@ -367,7 +368,8 @@ class MatrixFactorization:
                 note("step", step=len(self.history), loss=loss, accuracy=accuracy)
                 saved.write(state, self.history)
             steps = self._steps(data, state, None, len(self.history) + last_steps)
-            while data.used is not None and last_steps < _LAST_STEPS:
+            n_last_steps = _LAST_STEPS * (data.held_out_share >= _SHARE_FOR_LAST_STEPS)
+            while last_steps < n_last_steps:
                 state = next(steps)
                 last_steps += 1
                 saved.write(state, self.history, last_steps)
@@ -531,12 +533,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 class _Data:
     """Answers of this process as `item_response` needs them, and those held out.
 
-    observations: all answers. used: False for those held out; None if there are none. group: stage
-    of each virtual question. test_…: the held-out answers. processes: who shares the work.
+    observations: all answers. used: False for those held out; None if there are none.
+    held_out_share: share of those, over all processes. group: stage of each virtual question.
+    test_…: the held-out answers. processes: who shares the work.
     """
 
     observations: Observations
     used: npt.NDArray[np.bool_] | None
+    held_out_share: float
     group: IntArray
     test_student: IntArray
     test_question: IntArray

@@ -83,6 +83,28 @@ def test_probability_agrees_with_numerical_integration(mean: float, variance: fl
     assert found[0] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.parametrize("guessing", [0.0, 0.2])
+def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(guessing: float) -> None:
+    logit = np.array([-3, -0.5, 0, 2, -60, 60, -1e4], np.float32)
+    zero = np.zeros(len(logit), np.float32)
+    for right in (True, False):
+
+        def log_likelihood(x: np.ndarray) -> np.ndarray:
+            p = guessing + (1 - guessing) / (1 + np.exp(-x))
+            return np.log(p if right else 1 - p)
+
+        kappa, weight = ir._expected_terms(
+            logit, zero, np.full(len(logit), right), np.float32(guessing)
+        )
+        assert np.isfinite(kappa).all() and (weight > 0).all()
+        near = logit[:4].astype(np.float64)
+        slope = (log_likelihood(near + 1e-5) - log_likelihood(near - 1e-5)) / 2e-5
+        assert_allclose(kappa[:4] - weight[:4] * near, slope, atol=1e-4)
+    # Fisher's information of an answer; sigmoid' without guessing.
+    if guessing == 0:
+        assert_allclose(weight[1:3], [0.2350, 0.25], atol=1e-4)
+
+
 @pytest.mark.parametrize("logit", [0.0, 1.0, -4.0])
 def test_polya_gamma_draws_have_the_known_moments(logit: float) -> None:
     """Moments of PG(1, c): Polson, Scott and Windle (2013), section 2."""
