@@ -5,8 +5,8 @@ Run:     python task_1/sample_model_matrix_factorization.py --local     predict 
          python task_1/sample_model_matrix_factorization.py             predict the template
          python task_1/sample_model_matrix_factorization.py --help      all flags
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  0.739 on small simulated data, where the majority model scores 0.666;
-         0.7167 ± 0.0023 on real answers with --dimensions 12, the majority 0.6305
+Scores:  0.741 on small simulated data, where the majority model scores 0.666;
+         0.7165 ± 0.0021 on real answers with --dimensions 12, the majority 0.6305
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """
