@@ -84,23 +84,23 @@ def test_probability_agrees_with_numerical_integration(mean: float, variance: fl
 
 
 @pytest.mark.parametrize("guessing", [0.0, 0.2])
-def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(guessing: float) -> None:
+@pytest.mark.parametrize("right", [True, False])
+def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(
+    guessing: float, right: bool
+) -> None:
     logit = np.array([-3, -0.5, 0, 2, -60, 60, -1e4], np.float32)
-    zero = np.zeros(len(logit), np.float32)
-    for right in (True, False):
 
-        def log_likelihood(x: np.ndarray) -> np.ndarray:
-            p = guessing + (1 - guessing) / (1 + np.exp(-x))
-            return np.log(p if right else 1 - p)
+    def log_likelihood(x: np.ndarray) -> np.ndarray:
+        p = guessing + (1 - guessing) / (1 + np.exp(-x))
+        return np.log(p if right else 1 - p)
 
-        kappa, weight = ir._expected_terms(
-            logit, zero, np.full(len(logit), right), np.float32(guessing)
-        )
-        assert np.isfinite(kappa).all() and (weight > 0).all()
-        near = logit[:4].astype(np.float64)
-        slope = (log_likelihood(near + 1e-5) - log_likelihood(near - 1e-5)) / 2e-5
-        assert_allclose(kappa[:4] - weight[:4] * near, slope, atol=1e-4)
-    # Fisher's information of an answer; sigmoid' without guessing.
+    zeros, rights = np.zeros(len(logit), np.float32), np.full(len(logit), right)
+    kappa, weight = ir._expected_terms(logit, zeros, rights, np.array(guessing, np.float32))
+    assert np.isfinite(kappa).all() and (weight > 0).all()
+    near = logit[:4].astype(np.float64)
+    slope = (log_likelihood(near + 1e-5) - log_likelihood(near - 1e-5)) / 2e-5
+    assert_allclose(kappa[:4] - weight[:4] * near, slope, atol=1e-4)
+    # Fisher's information of an answer: the derivative of the sigmoid if nothing is guessed.
     if guessing == 0:
         assert_allclose(weight[1:3], [0.2350, 0.25], atol=1e-4)
 
