@@ -328,14 +328,12 @@ def logit_moments(
     packed_students, packed = _pack_students(students), _pack_questions(questions)
     mean, variance = np.empty((2, len(student)), np.float32)
 
-    def work(begin: int) -> None:
-        rows = slice(begin, begin + _CHUNK)
+    def work(rows: slice) -> None:
         parts = mean[rows], variance[rows]
         for block, m, v in _block_moments(packed_students, packed, student[rows], question[rows]):
             parts[0][block], parts[1][block] = m, v
 
-    for _ in _imap(work, range(0, len(student), _CHUNK)):
-        pass
+    _for_chunks(work, len(student))
     return mean, variance
 
 
@@ -356,14 +354,12 @@ def logits(
     result = np.empty(len(student), np.float32)
     a, z = _with_one(ability), questions.astype(np.float32, order="C", copy=False)
 
-    def work(begin: int) -> None:
-        rows = slice(begin, begin + _CHUNK)
+    def work(rows: slice) -> None:
         part = result[rows]
         for block, x in _products(a, z, student[rows], question[rows]):
             part[block] = x
 
-    for _ in _imap(work, range(0, len(student), _CHUNK)):
-        pass
+    _for_chunks(work, len(student))
     return result
 
 
@@ -429,7 +425,7 @@ def sample(
     k = start.students.mean.shape[1]
     ability, z = start.students.mean, start.questions.mean.astype(np.float64)
     # The first kind of every group, in case that a group has no answers.
-    first = slice(None, None, len(start.prior) // (int(group.max(initial=0)) + 1))
+    first = slice(None, None, len(start.prior) // _count_groups(group))
     prior = Gaussians(start.prior.mean[first], start.prior.covariance[first])
     kind, guess = _one_kind(group), np.asarray(guessing, np.float32)
     if first_sweep == 0:
@@ -519,9 +515,13 @@ def _standardise(state: Fit, students: IntArray, reduce: Reduce) -> Fit:
     )
 
 
+def _count_groups(group: IntArray) -> int:
+    return int(group.max(initial=0)) + 1
+
+
 def _one_kind(group: IntArray) -> FloatArray:
     """Give every group one kind, its own."""
-    return np.eye(int(group.max(initial=0)) + 1, dtype=np.float32)[group]
+    return np.eye(_count_groups(group), dtype=np.float32)[group]
 
 
 def _split_into_kinds(
@@ -558,7 +558,7 @@ def _assign_kinds(
     answered: npt.NDArray[np.bool_],
 ) -> FloatArray:
     """Give every question's probabilities to be of each kind of its group."""
-    n_groups = int(group.max(initial=0)) + 1
+    n_groups = _count_groups(group)
     n_kinds = len(state.prior) // n_groups
     if n_kinds == 1:
         return state.kind
@@ -589,7 +589,7 @@ def _estimate_prior(
     old: Gaussians,
 ) -> Gaussians:
     """Estimate mean and covariance of the questions of each kind (empirical Bayes)."""
-    d, n_groups = mean.shape[1], int(group.max(initial=0)) + 1
+    d, n_groups = mean.shape[1], _count_groups(group)
     n_kinds = len(old) // n_groups
     new_mean, new_covariance = old.mean.copy(), old.covariance.copy()
     for g in range(n_groups):
@@ -597,9 +597,10 @@ def _estimate_prior(
         n = int(rows.sum())
         if not n:
             continue
-        centre = mean[rows].mean(axis=0)
-        deviation = mean[rows] - centre
-        total = covariance[rows].sum(axis=0) + deviation.T @ deviation
+        means, covariances = mean[rows], covariance[rows]
+        centre = means.mean(axis=0)
+        deviation = means - centre
+        total = covariances.sum(axis=0) + deviation.T @ deviation
         guess = _PRIOR_QUESTIONS * _PRIOR_SLOPE_VARIANCE * np.eye(d)
         spread = (total + guess) / (n + _PRIOR_QUESTIONS)
         own = slice(g * n_kinds, (g + 1) * n_kinds)
@@ -609,10 +610,10 @@ def _estimate_prior(
         weight = kind[rows, own].astype(np.float64)
         count = weight.sum(axis=0)[:, None]
         # As if each kind had one more question, which is like the mean of all.
-        new_mean[own] = (weight.T @ mean[rows] + centre) / (count + 1)
+        new_mean[own] = (weight.T @ means + centre) / (count + 1)
         for c, w in enumerate(weight.T, own.start):
-            deviation = mean[rows] - new_mean[c]
-            total = np.tensordot(w, covariance[rows], 1) + (deviation * w[:, None]).T @ deviation
+            deviation = means - new_mean[c]
+            total = np.tensordot(w, covariances, 1) + (deviation * w[:, None]).T @ deviation
             new_covariance[c] = (total + _WEIGHT_OF_ALL * spread) / (w.sum() + _WEIGHT_OF_ALL)
     return Gaussians(new_mean, new_covariance)
 
@@ -673,7 +674,7 @@ def _find_start(
 
 def _first_guess(observations: Observations, group: IntArray, reduce: Reduce) -> Fit:
     """Start in one dimension: all slopes alike, intercepts from the shares of right answers."""
-    n_groups = int(group.max(initial=0)) + 1
+    n_groups = _count_groups(group)
     n_answers = reduce(_count_answers(observations))
     n_correct = reduce(_count_answers(observations, correct=True))
     total = np.bincount(group, n_answers, n_groups) + 2
@@ -853,20 +854,27 @@ def _with_one(ability: FloatArray) -> FloatArray:
     return np.concatenate([ability, np.ones((len(ability), 1), np.float32)], axis=1)
 
 
-def _products(
+def _blocks_of_rows(
     a: FloatArray, b: FloatArray, row_of_a: IntArray, row_of_b: IntArray
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Give the scalar products of pairs of rows, block by block: the block, and its products."""
-    width = a.shape[1]
-    buffer_a = np.empty((_BLOCK, width), np.float32)
-    buffer_b = np.empty((_BLOCK, width), np.float32)
+) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Give the rows of pairs, block by block: the block, and the rows, overwritten by the next."""
+    buffer_a = np.empty((_BLOCK, a.shape[1]), np.float32)
+    buffer_b = np.empty((_BLOCK, b.shape[1]), np.float32)
     for begin in range(0, len(row_of_a), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         n = len(row_of_a[block])
         # "clip" only because it takes twice as fast as checking each place.
         np.take(a, row_of_a[block], axis=0, out=buffer_a[:n], mode="clip")
         np.take(b, row_of_b[block], axis=0, out=buffer_b[:n], mode="clip")
-        yield block, np.einsum("ij,ij->i", buffer_a[:n], buffer_b[:n])
+        yield block, buffer_a[:n], buffer_b[:n]
+
+
+def _products(
+    a: FloatArray, b: FloatArray, row_of_a: IntArray, row_of_b: IntArray
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the scalar products of pairs of rows, block by block: the block, and its products."""
+    for block, rows_of_a, rows_of_b in _blocks_of_rows(a, b, row_of_a, row_of_b):
+        yield block, np.einsum("ij,ij->i", rows_of_a, rows_of_b)
 
 
 def _block_moments(
@@ -874,15 +882,7 @@ def _block_moments(
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Give mean and variance of the logits of pairs, block by block; `students` are packed."""
     d = questions.mean.shape[1]
-    width = students.shape[1]
-    buffer_a = np.empty((_BLOCK, width), np.float32)
-    buffer_b = np.empty((_BLOCK, width), np.float32)
-    for begin in range(0, len(student), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        n = len(student[block])
-        a, b = buffer_a[:n], buffer_b[:n]
-        np.take(students, student[block], axis=0, out=a, mode="clip")
-        np.take(questions.both, question[block], axis=0, out=b, mode="clip")
+    for block, a, b in _blocks_of_rows(students, questions.both, student, question):
         square = np.einsum("ij,ij->i", a[:, :-d], b[:, :-d])
         mean = np.einsum("ij,ij->i", a[:, -d:], b[:, -d:])
         yield block, mean, np.maximum(square - mean * mean, 0)
@@ -1086,6 +1086,12 @@ def _chunks(observations: Observations) -> list[tuple[int, int]]:
     cuts = np.searchsorted(observations.start, np.arange(size, end, size))
     bounds = [0, *np.unique(cuts).tolist(), observations.n_students]
     return [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
+
+
+def _for_chunks(work: Callable[[slice], None], n: int) -> None:
+    """Work on n answers, chunk by chunk, in several threads."""
+    for _ in _imap(lambda begin: work(slice(begin, begin + _CHUNK)), range(0, n, _CHUNK)):
+        pass
 
 
 def _imap(function: Callable[[int], Any], items: range) -> Iterator[Any]:
