@@ -12,6 +12,9 @@ from common.errors import InputError, Report, stop
 
 IntArray = io.IntArray
 
+# Ids up to here, or up to four times the number of answers, are numbered through a table.
+_SMALL_TABLE = 10_000_000
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -149,6 +152,33 @@ def as_answers(table: pa.Table) -> Answers:
         option=column("AnswerValue"),
         correct_option=column("CorrectAnswer"),
     )
+
+
+def number_ids(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
+    """Number the distinct ids from 0.
+
+    Returns
+    -------
+    distinct : array of int, shape (distinct ids,)
+        In increasing order.
+    number : array of int32, shape (ids,)
+        Place of each given id in `distinct`.
+    """
+    if ids.max() < 4 * len(ids) + _SMALL_TABLE:
+        # Much faster than sorting, where the ids are dense enough for a table.
+        present = np.zeros(int(ids.max()) + 1, bool)
+        present[ids] = True
+        number = np.cumsum(present, dtype=np.int32) - np.int32(1)
+        return np.flatnonzero(present).astype(np.int32), number[ids]
+    distinct, place = np.unique(ids, return_inverse=True)
+    return distinct, place.astype(np.int32)
+
+
+def find_ids(distinct: IntArray, ids: IntArray) -> npt.NDArray[np.int32]:
+    """Find ids among sorted distinct ones; `len(distinct)` for an id that is not there."""
+    place = np.searchsorted(distinct, ids)
+    found = distinct[np.minimum(place, len(distinct) - 1)] == ids
+    return np.where(found, place, len(distinct)).astype(np.int32)
 
 
 def pair_keys(student: IntArray, question: IntArray) -> npt.NDArray[np.int64]:

@@ -9,8 +9,9 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import cli, io, layout, score_files
+from common import cli, io, layout
 from common.errors import InputError
+from common.scores import score_files
 
 SUBMISSION = "submission.csv"
 
@@ -108,7 +109,7 @@ def write_scores(
     score
         The more the better; it may exceed 1.
     title, what, facts, simulated, body
-        As in `common.score_files.write_scores`.
+        As in `common.scores.score_files.write_scores`.
 
     Returns
     -------

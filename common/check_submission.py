@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from common import cli, io, layout, schema, submission
-from common.entry_process import ENTRY_FILE, unpack
-from common.entry_runner import CLASS, METHODS
+from common.adaptive.entry_process import ENTRY_FILE, unpack
+from common.adaptive.entry_runner import CLASS, METHODS
 from common.errors import InputError
 from common.schema import Column
 
@@ -180,7 +180,7 @@ def _list(values: Sequence[int] | io.IntArray) -> str:
 def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; where it reads well, it plays the ten rounds."""
     # Takes a second to load, which the other tasks need not wait for.
-    from common import adaptive_evaluation
+    from common.adaptive import evaluation
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "entry"
@@ -194,10 +194,10 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
         / (options.train_data or layout.TRAIN_TASK_3_4),
         metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
     )
-    adaptive_evaluation.prove(options.file, paths)
+    evaluation.prove(options.file, paths)
     summary = [
         f"its files: {', '.join(modules)}",
-        f"the ten rounds ran with {adaptive_evaluation.N_PROOF_STUDENTS} students of "
+        f"the ten rounds ran with {evaluation.N_PROOF_STUDENTS} students of "
         f"{cli.show(paths.train)}",
     ]
     if options.file.is_dir():

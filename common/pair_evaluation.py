@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, metrics, results, schema, score_files, submission
+from common import cli, io, layout, metrics, schema, submission
 from common.answers import pair_keys
 from common.schema import Column
+from common.scores import results, score_files
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, results, schema
+from common import io, schema
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
+from common.scores import results
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
     python data/generate_sample.py --size small    # some seconds: to see every model at work
     python data/generate_sample.py --size full     # minutes: exactly the official counts
 
-Nothing in these files is real: `common/simulation.py` holds the model, `data/README.md` tells it in
+Nothing in these files is real: `data/simulation.py` holds the model, `data/README.md` tells it in
 words. The files have the official names, columns and quirks, so that every script runs on either.
 The same size and seed give the same bytes. Real files are never overwritten.
 
@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import simulation
+from simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
+from subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from tqdm import tqdm
 
-from common import cli, layout, simulation
+from common import cli, layout
 from common.errors import InputError
 from common.io import write_text
 from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
-from common.simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
-from common.subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from common.templates import build_templates
 
 # Raised whenever the same seed gives other data than before.

@@ -2,7 +2,7 @@
 
 Shows which ideas about question quality agree with experts, and how little a few pairs can tell:
 every figure comes with its 95 % interval. The directions of the features are fixed beforehand (see
-`common/question_features.py`); nothing is fitted to the judgements.
+`task_3/question_features.py`); nothing is fitted to the judgements.
 
 Run:     python task_3/compare_features.py --phase public
          python task_3/compare_features.py --rankings submissions/submission_task_3.csv
@@ -12,12 +12,12 @@ Prints:  a Markdown table, as those in task_3/README.md
 from pathlib import Path
 
 import numpy as np
+import question_features as features
+from expert_judgements import compare_with_experts, rank_pairs, read_judgements
+from question_features import FEATURES
 from tqdm import tqdm
 
 from common import cli, io, layout, metrics, schema, submission
-from common import question_features as features
-from common.expert_judgements import compare_with_experts, rank_pairs, read_judgements
-from common.question_features import FEATURES
 from common.schema import Column
 
 TASK = 3

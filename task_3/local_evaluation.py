@@ -12,15 +12,16 @@ the pairs on which ranking and experts disagree.
 from pathlib import Path
 
 import numpy as np
-
-from common import charts, cli, io, layout, metrics, schema, score_files, submission
-from common.expert_judgements import (
+from expert_judgements import (
     Comparison,
     Judgements,
     compare_with_experts,
     rank_pairs,
     read_judgements,
 )
+
+from common import cli, io, layout, metrics, schema, submission
+from common.scores import charts, score_files
 
 TASK = 3
 

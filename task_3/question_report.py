@@ -13,12 +13,13 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+import question_features as features
+from question_features import FEATURES, FloatArray, QuestionAnswers
 from tqdm import tqdm
 
-from common import charts, cli, io, layout, score_files, submission
-from common import question_features as features
+from common import cli, io, layout, submission
 from common.errors import InputError
-from common.question_features import FEATURES, FloatArray, QuestionAnswers
+from common.scores import charts, score_files
 
 TASK = 3
 N_SHOWN = 10

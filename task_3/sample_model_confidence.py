@@ -12,9 +12,9 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 from pathlib import Path
 
 import numpy as np
+from question_features import FEATURES, read_for_features, shrink
 
 from common import cli, layout, submission
-from common.question_features import FEATURES, read_for_features, shrink
 
 TASK = 3
 

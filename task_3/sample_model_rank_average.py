@@ -13,9 +13,9 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 from pathlib import Path
 
 import numpy as np
+from question_features import FEATURES, average_ranks, read_for_features, shrink
 
 from common import cli, layout, submission
-from common.question_features import FEATURES, average_ranks, read_for_features, shrink
 
 TASK = 3
 CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")

@@ -13,8 +13,9 @@ import ast
 import tempfile
 from pathlib import Path
 
-from common import adaptive_evaluation, cli, io, layout
-from common.entry_process import ENTRY_FILE
+from common import cli, io, layout
+from common.adaptive import evaluation
+from common.adaptive.entry_process import ENTRY_FILE
 from common.errors import InputError
 
 WEIGHTS = "model_task_4*"
@@ -35,7 +36,7 @@ def main() -> None:
         draft = Path(folder) / output.name
         with io.atomic_write(draft) as (file,):
             io.write_zip_to(file, files)
-        adaptive_evaluation.prove(draft, cli.training_paths(options))
+        evaluation.prove(draft, cli.training_paths(options))
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"proven: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")

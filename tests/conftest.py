@@ -15,6 +15,8 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
+# So that tests can import the modules that lie beside scripts, as these do.
+sys.path += [str(ROOT / "data"), str(ROOT / "task_3")]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parents[1]
 # Lines and columns of a usual terminal window that is not small.
 SCREEN = (42, 100)
 # Runs in the process of an entry of task 4, not from the command line.
-NOT_FOR_USERS = {"common/entry_runner.py"}
+NOT_FOR_USERS = {"common/adaptive/entry_runner.py"}
 
 
 def scripts() -> list[str]:
     patterns = (
         "*.py",
-        "common/*.py",
+        "common/**/*.py",
         "data/*.py",
         "task_[1-4]/**/*.py",
         "related_challenges/*/*.py",
@@ -34,7 +34,7 @@ def test_help(
     monkeypatch.setattr(sys, "argv", [str(path), "--help"])
     monkeypatch.setenv("COLUMNS", str(SCREEN[1]))
     # Scripts with modules beside them; two packages of task 4 both have a `model`.
-    has_modules = script.startswith(("task_4/", "related_challenges/"))
+    has_modules = script.startswith(("data/", "task_3/", "task_4/", "related_challenges/"))
     if has_modules:
         monkeypatch.syspath_prepend(path.parent)
     with pytest.raises(SystemExit) as ended:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from common import cli, run_log
-from common.answers import Answers
+from common.answers import Answers, find_ids, number_ids
 from common.errors import InputError
 from common.io import atomic_write, require_file
 from common.models import item_response
@@ -35,9 +35,7 @@ from common.models.item_response import Fit, Gaussians, Observations
 from common.models.preparation import (
     N_OPTIONS,
     checksum,
-    find_ids,
     hold_out_to_stop,
-    number_ids,
     order_options,
     require_categories,
 )

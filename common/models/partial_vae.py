@@ -50,16 +50,14 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from common import cli, run_log
-from common.answers import Answers
+from common.answers import Answers, find_ids, number_ids
 from common.errors import InputError
 from common.io import atomic_write, require_file
 from common.models.distributed import Processes
 from common.models.preparation import (
     N_OPTIONS,
     checksum,
-    find_ids,
     hold_out_to_stop,
-    number_ids,
     order_options,
     require_categories,
 )

@@ -17,8 +17,6 @@ N_OPTIONS = len(schema.OPTIONS)
 
 # Answers to stop on: this share, but never more than so many; so few would tell nothing.
 _HELD_OUT_SHARE, _MOST_HELD_OUT, _LEAST_HELD_OUT = 0.05, 100_000, 50
-# Ids up to here, or up to four times the number of answers, are numbered through a table.
-_SMALL_TABLE = 10_000_000
 
 
 def require_categories(answers: Answers, predicts: str) -> None:
@@ -114,30 +112,3 @@ def order_options(
     order = np.argsort(-popularity, axis=1, kind="stable")
     rank_of_option = np.argsort(order, axis=1).astype(np.int8)
     return rank_of_option, (n_chosen.sum(axis=0) / len(option)).astype(np.float32)
-
-
-def number_ids(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Number the distinct ids from 0.
-
-    Returns
-    -------
-    distinct : array of int, shape (distinct ids,)
-        In increasing order.
-    number : array of int32, shape (ids,)
-        Place of each given id in `distinct`.
-    """
-    if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        # Much faster than sorting, where the ids are dense enough for a table.
-        present = np.zeros(int(ids.max()) + 1, bool)
-        present[ids] = True
-        number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        return np.flatnonzero(present).astype(np.int32), number[ids]
-    distinct, place = np.unique(ids, return_inverse=True)
-    return distinct, place.astype(np.int32)
-
-
-def find_ids(distinct: IntArray, ids: IntArray) -> npt.NDArray[np.int32]:
-    """Find ids among sorted distinct ones; `len(distinct)` for an id that is not there."""
-    place = np.searchsorted(distinct, ids)
-    found = distinct[np.minimum(place, len(distinct) - 1)] == ids
-    return np.where(found, place, len(distinct)).astype(np.int32)

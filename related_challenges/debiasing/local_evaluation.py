@@ -12,8 +12,9 @@ organisers did at the end of the challenge.
 import clicks
 import numpy as np
 
-from common import challenge, cli, layout, score_files
+from common import challenge, cli, layout
 from common.errors import InputError
+from common.scores import score_files
 
 FINAL_PHASES = (7, 8, 9)
 METRICS = ("ndcg_full", "ndcg_half", "hit_rate_full", "hit_rate_half")

@@ -9,8 +9,9 @@ The score is the macro-averaged F1. --ways 3 or 2 merges the labels of both side
 
 import responses
 
-from common import challenge, cli, layout, score_files
+from common import challenge, cli, layout
 from common.errors import InputError
+from common.scores import score_files
 
 
 def main() -> None:

@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from common import adaptive_testing, cli
+from common import cli
+from common.adaptive import answered_mask
+from common.adaptive.game import read_training, save_students
 from common.answers import Answers
-from common.models import answered_pattern, item_response
+from common.models import item_response
 
 from model import Model
 
@@ -44,14 +46,14 @@ def main() -> None:
         help="make no use of which questions a student has answered",
     )
     options = parser.parse_args()
-    answers, n_questions = adaptive_testing.read_training(cli.training_paths(options))
+    answers, n_questions = read_training(cli.training_paths(options))
 
     model = fit(answers, n_questions)
     if options.without_pattern:
         model = forget_pattern(model)
     model.save(PACKAGE)
 
-    adaptive_testing.save_students(PACKAGE, answers.student)
+    save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 
@@ -74,8 +76,8 @@ def fit(answers: Answers, n_questions: int) -> Model:
 
     pattern = np.zeros((len(ability), n_questions), np.float32)
     pattern[student, answers.question] = 1
-    together, similarity = answered_pattern.count_together(pattern)
-    pattern_mean, pattern_weights = answered_pattern.regress(pattern, ability)
+    together, similarity = answered_mask.count_together(pattern)
+    pattern_mean, pattern_weights = answered_mask.regress(pattern, ability)
     return Model(
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
@@ -83,7 +85,7 @@ def fit(answers: Answers, n_questions: int) -> Model:
         guessing=np.array(GUESSING, np.float32),
         pattern_mean=pattern_mean,
         pattern_weights=pattern_weights,
-        completion=answered_pattern.complete(together),
+        completion=answered_mask.complete(together),
     )
 
 

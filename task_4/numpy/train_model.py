@@ -10,7 +10,8 @@ Scores:  0.6365 with the official training file, mean of the ten public masks
 
 from pathlib import Path
 
-from common import adaptive_testing, cli
+from common import cli
+from common.adaptive.game import read_training, save_students
 
 from model import Model
 
@@ -22,7 +23,7 @@ def main() -> None:
     parser = cli.training_parser(__doc__)
     cli.add_more_train_data_flag(parser)
     options = parser.parse_args()
-    answers, n_questions = adaptive_testing.read_training(cli.training_paths(options))
+    answers, n_questions = read_training(cli.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------
     model = Model()
@@ -30,7 +31,7 @@ def main() -> None:
     model.save(PACKAGE)
     # ---- End of the model. --------------------------------------------------------------------
 
-    adaptive_testing.save_students(PACKAGE, answers.student)
+    save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

@@ -9,12 +9,13 @@ An entry that fails or breaks a rule gets a message, never a score.
 
 from pathlib import Path
 
-from common import adaptive_evaluation, cli
+from common import cli
+from common.adaptive import evaluation
 
 
 def main() -> None:
     """Score the submission that the flags name."""
-    adaptive_evaluation.evaluate(__doc__, Path(__file__).parent)
+    evaluation.evaluate(__doc__, Path(__file__).parent)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from common import adaptive_testing, cli
+from common import cli
+from common.adaptive import answered_mask
+from common.adaptive.game import read_training, save_students
 from common.answers import Answers
-from common.models import answered_pattern
 from common.models.partial_vae import PartialVAE
 
 from model import Model, decode
@@ -77,14 +78,14 @@ def main() -> None:
         "--seed", type=cli.seed, metavar="N", default=0, help="another random start (default 0)"
     )
     options = parser.parse_args()
-    answers, n_questions = adaptive_testing.read_training(cli.training_paths(options))
+    answers, n_questions = read_training(cli.training_paths(options))
 
     model = fit(answers, n_questions, n_dimensions=options.dimensions, seed=options.seed)
     if options.without_pattern:
         model = forget_pattern(model)
     model.save(PACKAGE)
 
-    adaptive_testing.save_students(PACKAGE, answers.student)
+    save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 
@@ -115,12 +116,12 @@ def fit(
     right[row, answers.question] = answers.is_correct == 1
 
     pattern = answered.astype(np.float32)
-    together, similarity = answered_pattern.count_together(pattern)
+    together, similarity = answered_mask.count_together(pattern)
     patterns = PatternMeans.fit(pattern, vae.student_mean, similarity, seed)
     quizzes = factorise(np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER, N_QUIZZES)
     network = Network(*decoder_of(vae, n_questions), quizzes, vae.student_mean.mean(axis=0))
     tune(network, torch.from_numpy(answered), torch.from_numpy(right), patterns, seed)
-    return network.model(patterns, answered_pattern.complete(together))
+    return network.model(patterns, answered_mask.complete(together))
 
 
 def decoder_of(vae: PartialVAE, n_questions: int) -> tuple[FloatArray, FloatArray]:
@@ -193,12 +194,12 @@ class PatternMeans:
         part = rng.integers(N_PARTS, size=len(pattern))
         mean = np.zeros((N_PATTERNS, *latent.shape), np.float32)
         for k in range(N_PARTS):
-            center, weights = answered_pattern.regress(pattern[part != k], latent[part != k])
-            mean[:, part == k] = (answered_pattern.relative(kept[:, part == k]) - center) @ weights
+            center, weights = answered_mask.regress(pattern[part != k], latent[part != k])
+            mean[:, part == k] = (answered_mask.relative(kept[:, part == k]) - center) @ weights
         return PatternMeans(
             torch.from_numpy(kept),
             torch.from_numpy(mean),
-            *answered_pattern.regress(pattern, latent),
+            *answered_mask.regress(pattern, latent),
         )
 
 
@@ -368,7 +369,7 @@ def tune(
         power = INFORMATION_POWER * (uniform(len(batch), 1) < 0.5)
         key = power * log_information - (-uniform(len(batch), n_questions).log()).log()
         key[~patterns.kept[way, batch]] = -math.inf
-        key[uniform(len(batch), n_questions) < answered_pattern.HIDDEN_SHARE] = -math.inf
+        key[uniform(len(batch), n_questions) < answered_mask.HIDDEN_SHARE] = -math.inf
         key, question = key.topk(n_shown_at_most, dim=1)
         n_shown = (uniform(len(batch), 1) * (n_shown_at_most + 1)).long()
         shown = ((torch.arange(n_shown_at_most) < n_shown) & (key > -math.inf)).float()

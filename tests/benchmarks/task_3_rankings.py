@@ -14,8 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from question_features import FEATURES
+
 from common import cli, layout
-from common.question_features import FEATURES
 
 
 def main() -> None:

@@ -23,10 +23,19 @@ import numpy as np
 import numpy.typing as npt
 from real_answers import real_data_dir
 
-from common import adaptive_testing, cli, layout
-from common.adaptive_testing import LocalEntry, Reference, Rules
+from common import cli, layout
+from common.adaptive import answered_mask
+from common.adaptive.game import (
+    LocalEntry,
+    Reference,
+    Rules,
+    choose_at_random,
+    make_reference,
+    play,
+    read_reference,
+    replay,
+)
 from common.answers import Answers, read_students
-from common.models import answered_pattern
 
 N_QUESTIONS = 948
 N_FOLDS = 5
@@ -59,7 +68,7 @@ def main() -> None:
     answers = read_students(files)
     if options.public:
         path = folder / "test_data" / "test_public_task_4_more_splits.csv"
-        games = [(answers, adaptive_testing.read_reference(path, N_QUESTIONS))]
+        games = [(answers, read_reference(path, N_QUESTIONS))]
     else:
         games = folds(answers, options.few_answers)
     began = time.perf_counter()
@@ -101,7 +110,7 @@ def folds(answers: Answers, few_answers: bool) -> list[tuple[Answers, Reference]
         learned, held_out = answers.take(fold != k), answers.take(fold == k)
         held_out = only_few(held_out) if few_answers else thin_out(held_out, rng)
         masks = {f"mask {m}": rng.random(len(held_out)) < 0.2 for m in range(N_MASKS)}
-        reference = adaptive_testing.make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
+        reference = make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
         result.append((learned, reference))
     return result
 
@@ -122,7 +131,7 @@ def thin_out(answers: Answers, rng: np.random.Generator) -> Answers:
     students, row = np.unique(answers.student, return_inverse=True)
     pattern = np.zeros((len(students), N_QUESTIONS), np.float32)
     pattern[row, answers.question] = 1
-    _, similarity = answered_pattern.count_together(pattern)
+    _, similarity = answered_mask.count_together(pattern)
     n_kept = FEWEST_ANSWERS + rng.exponential(MEAN_ANSWERS - FEWEST_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
@@ -148,12 +157,10 @@ def score(
             entry = submission.Submission(model)
             began = time.perf_counter()
             if choice == "adaptive":
-                accuracy = adaptive_testing.play(LocalEntry(entry), reference, mask, rules).accuracy
+                accuracy = play(LocalEntry(entry), reference, mask, rules).accuracy
             else:
-                chosen = adaptive_testing.choose_at_random(reference, mask, rules, seed)
-                accuracy = adaptive_testing.replay(
-                    LocalEntry(entry), reference, mask, chosen, rules
-                )[-1]
+                chosen = choose_at_random(reference, mask, rules, seed)
+                accuracy = replay(LocalEntry(entry), reference, mask, chosen, rules)[-1]
             seconds.append(time.perf_counter() - began)
             n = int(reference.targets[mask].sum())
             n_right, n_targets = n_right + accuracy * n, n_targets + n

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from subject_tree import make_subjects
 
-from common import layout, simulation
+from common import layout
 from common.errors import InputError
-from common.subject_tree import make_subjects
 from common.templates import build_templates
 
 ROOT = Path(__file__).resolve().parents[2]

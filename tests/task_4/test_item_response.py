@@ -18,8 +18,7 @@ from conftest import ROOT, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common import adaptive_testing
-from common.adaptive_testing import LocalEntry, Rules
+from common.adaptive.game import LocalEntry, Rules, choose_at_random, make_reference, play, replay
 from common.answers import Answers
 
 Fails = Callable[..., str]
@@ -203,13 +202,13 @@ def simulate(model: ModuleType, n_students: int, seed: int) -> tuple[Any, Answer
 def test_choices_beat_chance(model: ModuleType, submission: ModuleType) -> None:
     weights, answers = simulate(model, 300, seed=1)
     targets = {"mask": np.random.default_rng(2).random(len(answers)) < 0.3}
-    reference = adaptive_testing.make_reference("simulated", answers, targets)
+    reference = make_reference("simulated", answers, targets)
     for rules in (Rules(), Rules(targets_queryable=True)):
         entry = LocalEntry(submission.Submission(weights))
-        adaptive = adaptive_testing.play(entry, reference, "mask", rules).accuracy
-        chosen = adaptive_testing.choose_at_random(reference, "mask", rules, 3)
+        adaptive = play(entry, reference, "mask", rules).accuracy
+        chosen = choose_at_random(reference, "mask", rules, 3)
         entry = LocalEntry(submission.Submission(weights))
-        random = adaptive_testing.replay(entry, reference, "mask", chosen, rules)
+        random = replay(entry, reference, "mask", chosen, rules)
         assert adaptive > random[-1] + 0.01
         # After each answer more is known.
         assert random[-1] > random[0] + 0.01
@@ -226,13 +225,11 @@ def test_both_readings_of_unobserved_are_learned_alike(
     option = rng.integers(1, 5, len(answers)).astype(np.int8)
     games = []
     for told in (None, option):
-        reference = adaptive_testing.make_reference(
-            "simulated", replace(answers, option=told), targets
-        )
+        reference = make_reference("simulated", replace(answers, option=told), targets)
         for unobserved in (-1, 0):
             rules = Rules(targets_queryable=targets_queryable, unobserved=unobserved)
             entry = LocalEntry(submission.Submission(weights))
-            games.append(adaptive_testing.play(entry, reference, "mask", rules))
+            games.append(play(entry, reference, "mask", rules))
     for game in games[1:]:
         assert np.array_equal(game.chosen, games[0].chosen)
         assert np.array_equal(game.prediction, games[0].prediction)

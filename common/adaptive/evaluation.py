@@ -10,13 +10,28 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common import adaptive_testing, charts, cli, io, layout, schema, score_files
-from common.adaptive_report import Curves, describe_games
-from common.adaptive_testing import N_ROUNDS, EntryError, FloatArray, Game, Reference, Rules
+from common import cli, io, layout, schema
+from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
+from common.adaptive.game import (
+    N_ROUNDS,
+    TRAINED_STUDENTS,
+    EntryError,
+    FloatArray,
+    Game,
+    Reference,
+    Rules,
+    choose_at_random,
+    count_questions,
+    make_reference,
+    play,
+    read_reference,
+    replay,
+)
+from common.adaptive.report import Curves, describe_games
 from common.answers import read_answers
-from common.entry_process import EntryProcess, Limits, read_entry_file
 from common.errors import InputError
-from common.results import LOCAL
+from common.scores import charts, score_files
+from common.scores.results import LOCAL
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
@@ -224,8 +239,8 @@ def read_students(setting: Setting) -> Reference:
     InputError
         If the file is wrong, or the training file given to the entry holds one of its students.
     """
-    n_questions = adaptive_testing.count_questions(setting.train, setting.metadata_dir)
-    reference = adaptive_testing.read_reference(setting.reference, n_questions)
+    n_questions = count_questions(setting.train, setting.metadata_dir)
+    reference = read_reference(setting.reference, n_questions)
     if setting.train is not None:
         trained = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
         known = np.intersect1d(reference.student, trained)
@@ -239,7 +254,7 @@ def read_students(setting: Setting) -> Reference:
 
 def require_other_students(submission: Path, reference: Reference) -> None:
     """Raise `InputError` if a package says that it is trained on students to be examined."""
-    name = adaptive_testing.TRAINED_STUDENTS
+    name = TRAINED_STUDENTS
     data = read_entry_file(submission, name)
     if data is None:
         return
@@ -302,9 +317,7 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             process = _start(setting)
             try:
                 with process as entry:
-                    games[mask] = adaptive_testing.play(
-                        entry, reference, mask, setting.rules, progress.update
-                    )
+                    games[mask] = play(entry, reference, mask, setting.rules, progress.update)
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {fault}"
                 if process.output and output_path is not None:
@@ -336,19 +349,18 @@ def prove(submission: Path, paths: cli.TrainingPaths) -> None:
     answers = read_answers(paths.train)
     students, n_answers = np.unique(answers.student, return_counts=True)
     # A fifth of the answers become targets, the others must suffice for the rounds.
-    enough = students[n_answers >= 2 * adaptive_testing.N_ROUNDS]
+    enough = students[n_answers >= 2 * N_ROUNDS]
     if not len(enough):
         raise InputError(
-            f"{paths.train}: no student has {2 * adaptive_testing.N_ROUNDS} answers, "
-            "expected some for the proof"
+            f"{paths.train}: no student has {2 * N_ROUNDS} answers, expected some for the proof"
         )
     order = np.argsort(answers.student, kind="stable")
     answers = answers.take(order[np.isin(answers.student[order], enough[:N_PROOF_STUDENTS])])
-    reference = adaptive_testing.make_reference(
+    reference = make_reference(
         str(paths.train),
         answers,
         {"proof": np.arange(len(answers)) % 5 == 0},
-        adaptive_testing.count_questions(paths.train, paths.metadata_dir),
+        count_questions(paths.train, paths.metadata_dir),
     )
     setting = Setting(submission, paths.train, paths.train, paths.metadata_dir, Rules(), Limits())
     play_all(setting, reference)
@@ -374,12 +386,10 @@ def measure_curves(setting: Setting, reference: Reference, result: Result) -> Cu
             tqdm(total=n_replays, desc="Curve", unit="game", disable=None) as progress,
         ):
             for seed, (mask, game) in enumerate(result.games.items()):
-                at_random = adaptive_testing.choose_at_random(reference, mask, setting.rules, seed)
+                at_random = choose_at_random(reference, mask, setting.rules, seed)
                 for chosen, scores in ((game.chosen, entry_scores), (at_random, random_scores)):
                     entry.restart()
-                    scores.append(
-                        adaptive_testing.replay(entry, reference, mask, chosen, setting.rules)
-                    )
+                    scores.append(replay(entry, reference, mask, chosen, setting.rules))
                     progress.update()
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from common import io, metrics, results
+from common import io, metrics
+from common.scores import results
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: 37 99 235; }
@@ -82,7 +83,7 @@ def write_scores(
     submission, reference
         What was scored, and the file with the true answers.
     phase, parts, seconds, rules
-        For the record, as in `common.results.Result`.
+        For the record, as in `common.scores.results.Result`.
     body
         Further HTML, such as `confusion_table`.
     style

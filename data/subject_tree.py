@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-
-from common.simulation import Array
+from simulation import Array
 
 # The lowest subjects that a question belongs to, by internal number.
 Leaves = list[tuple[int, ...]]

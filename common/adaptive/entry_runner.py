@@ -1,4 +1,4 @@
-"""Run an entry of task 4 in a process of its own; the other end is `common/entry_process.py`.
+"""Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
 This file stands alone: a copy of it runs beside the entry's folder, with NumPy and without the kit.
 Requests come through stdin and replies go through stdout: one line of JSON, followed by arrays in

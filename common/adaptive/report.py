@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from common import charts, layout, metadata, metrics, score_files
-from common.adaptive_testing import FloatArray, Game, Reference
+from common import layout, metadata, metrics
+from common.adaptive.game import FloatArray, Game, Reference
+from common.scores import charts, score_files
 
 # Of how many students the page shows the questions chosen.
 _N_SHOWN = 3

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from common import layout, results
+from common import layout
+from common.scores import results
 
 Run = Callable[..., Any]
 

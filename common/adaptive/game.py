@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from common import entry_runner, io, layout, metrics, schema
+from common import io, layout, metrics, schema
+from common.adaptive import entry_runner
 from common.answers import Answers, IntArray, read_answers, read_students
 from common.cli import TrainingPaths
 from common.errors import InputError

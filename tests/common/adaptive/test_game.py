@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.adaptive_testing import (
+from common.adaptive.game import (
     N_ROUNDS,
     Board,
     EntryError,

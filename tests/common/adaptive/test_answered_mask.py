@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from common.models.answered_pattern import (
+from common.adaptive.answered_mask import (
     COMPLETION_PENALTY,
     HIDDEN_SHARE,
     REGRESSION_PENALTY,

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common import entry_runner
-from common.adaptive_evaluation import Setting, measure_curves, play_all
-from common.adaptive_report import Curves
-from common.adaptive_testing import Reference, Rules, make_reference
+from common.adaptive import entry_runner
+from common.adaptive.entry_process import ENTRY_FILE, Limits
+from common.adaptive.evaluation import Setting, measure_curves, play_all
+from common.adaptive.game import Reference, Rules, make_reference
+from common.adaptive.report import Curves
 from common.answers import Answers
-from common.entry_process import ENTRY_FILE, Limits
 from common.errors import InputError
 
 WELL_BEHAVED = """
@@ -379,7 +379,7 @@ def test_submissions_that_are_none(setting: Setting, students: Reference, kind: 
 EVALUATOR = """
 import sys
 from pathlib import Path
-from common.entry_process import EntryProcess, Limits
+from common.adaptive.entry_process import EntryProcess, Limits
 
 process = EntryProcess(Path(sys.argv[1]), {}, Limits(), Path("none"))
 print(process._process.pid, flush=True)
@@ -391,7 +391,7 @@ with process:
 @linux
 def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting) -> None:
     entry = with_method(setting, "__init__", "import time", "time.sleep(1000)")
-    root = str(Path(entry_runner.__file__).parents[1])
+    root = str(Path(entry_runner.__file__).parents[2])
     evaluator = subprocess.Popen(
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
         env={**os.environ, "PYTHONPATH": root, "TMPDIR": str(setting.metadata_dir)},

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from html_page import check_page
 
-from common import scoreboard
-from common.results import Result
+from common.scores import scoreboard
+from common.scores.results import Result
 
 Run = Callable[..., Any]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.charts import line_chart
 from common.errors import InputError
 from common.metadata import name_subjects
+from common.scores.charts import line_chart
 
 Write = Callable[[str, str | bytes], Path]
 shares = st.floats(0, 1)

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from common.charts import Interval, Panel, bar_panels, interval_chart
+from common.scores.charts import Interval, Panel, bar_panels, interval_chart
 
 
 def test_intervals_lie_on_one_scale() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import question_features as qf
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import question_features as qf
 from common.answers import Answers
 from common.errors import InputError
 

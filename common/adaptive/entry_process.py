@@ -28,8 +28,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from common import entry_runner
-from common.adaptive_testing import EntryError
+from common.adaptive import entry_runner
+from common.adaptive.game import EntryError
 from common.answers import IntArray
 from common.errors import InputError
 from common.io import require_file
@@ -167,7 +167,7 @@ class EntryProcess:
             raise EntryError(f"starting {entry_runner.CLASS}: {fault}") from None
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
-        """Call a method of the entry, as `common.adaptive_testing.Entry`."""
+        """Call a method of the entry, as `common.adaptive.game.Entry`."""
         data = []
         for array in arrays:
             buffer = io.BytesIO()

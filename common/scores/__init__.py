@@ -1,0 +1,1 @@
+"""The record of all scores, the pages that show them, and their charts."""
