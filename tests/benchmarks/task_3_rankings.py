@@ -7,14 +7,10 @@ Prints wall and processor seconds and peak memory of every script, reading and w
 of the rank average over all features. Linux and macOS only.
 """
 
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-from question_features import FEATURES
+from running import load_module, run_script
 
 from common import cli, layout
 
@@ -30,7 +26,8 @@ def main() -> None:
     scripts = sorted((layout.ROOT / "task_3").glob("sample_model_*.py"))
     runs = [(script.stem.removeprefix("sample_model_"), [str(script)]) for script in scripts]
     average = layout.ROOT / "task_3/sample_model_rank_average.py"
-    runs.append(("rank_average, all features", [str(average), "--features", *FEATURES]))
+    features = load_module(layout.ROOT / "task_3/question_features.py").FEATURES
+    runs.append(("rank_average, all features", [str(average), "--features", *features]))
     print("| model | seconds | processor seconds | peak MB |\n|---|---|---|---|")
     for name, command in runs:
         flags = ["--submission_template_dir", str(template_dir)]
@@ -40,17 +37,11 @@ def main() -> None:
             flags += ["--metadata_dir", str(data_dir / layout.METADATA_DIR.name)]
         with tempfile.TemporaryDirectory() as output_dir:
             flags += ["--output_dir", output_dir]
-            started = time.perf_counter()
-            process = subprocess.Popen(
-                [sys.executable, *command, *flags], stdout=subprocess.DEVNULL
-            )
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.perf_counter() - started
-        if status:
-            sys.exit(f"{name} failed")
-        # Linux counts in kilobytes, macOS in bytes.
-        peak = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
-        print(f"| {name} | {seconds:.1f} | {usage.ru_utime + usage.ru_stime:.1f} | {peak:.0f} |")
+            cost = run_script([*command, *flags])
+        print(
+            f"| {name} | {cost.seconds:.1f} | {cost.processor_seconds:.1f} "
+            f"| {1000 * cost.peak_gb:.0f} |"
+        )
 
 
 if __name__ == "__main__":

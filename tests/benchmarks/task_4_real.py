@@ -12,16 +12,14 @@ the test set: either whole quizzes are left to each of the 1,170 students, or, w
 only students with few answers are scored, with all of them.
 """
 
-import importlib.util
-import sys
 import time
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from real_answers import real_data_dir
+from running import load_module
 
 from common import cli, layout
 from common.adaptive import answered_mask
@@ -61,7 +59,7 @@ def main() -> None:
     folder = real_data_dir() / "eedi_tasks_3_4"
     package = layout.ROOT / "task_4" / options.package
     train, submission = (
-        load(package / f"{name}.py") for name in ("train_model", "submission_model_task_4")
+        load_module(package / f"{name}.py") for name in ("train_model", "submission_model_task_4")
     )
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
     files = [folder / "train_data" / name for name in names]
@@ -87,17 +85,6 @@ def main() -> None:
                     f"| {scores.std(ddof=1):.4f} | {seconds:.2f} |",
                     flush=True,
                 )
-
-
-def load(path: Path) -> ModuleType:
-    """Import a module of a package, which finds the one beside it."""
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.path.pop(0)
-    return module
 
 
 def folds(answers: Answers, few_answers: bool) -> list[tuple[Answers, Reference]]:

@@ -1,0 +1,74 @@
+"""What the benchmarks share: a script run as a user runs it, with what it cost."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from common.errors import InputError
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took.
+
+    Attributes
+    ----------
+    seconds
+        Wall time.
+    processor_seconds
+        Of all its threads.
+    peak_gb
+        Largest resident memory, in 10⁹ bytes.
+    """
+
+    seconds: float
+    processor_seconds: float
+    peak_gb: float
+
+
+def run_script(command: Sequence[object]) -> Cost:
+    """Run a Python script to its end; Linux and macOS only.
+
+    Parameters
+    ----------
+    command
+        The script and its flags.
+
+    Raises
+    ------
+    InputError
+        If it fails; what it printed stands above.
+    """
+    words = [str(word) for word in command]
+    started = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL)
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except KeyboardInterrupt:
+        process.wait()
+        raise
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise InputError(f"{words[0]}: ended with exit code {process.returncode}")
+    # Linux counts in kilobytes, macOS in bytes.
+    peak = usage.ru_maxrss * (1024 if sys.platform != "darwin" else 1)
+    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, peak / 1e9)
+
+
+def load_module(path: Path) -> ModuleType:
+    """Import a file that is not installed; it finds the modules beside it."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    sys.path.pop(0)
+    return module

@@ -1,0 +1,99 @@
+"""Accuracy, time and memory of the sample models of tasks 1 and 2 on data of official size.
+
+Run:     python data/generate_sample.py --size full --output_dir FULL
+         python tests/benchmarks/sample_models_at_full_size.py --data_dir FULL
+         … --scripts task_1/sample_model_partial_vae.py --repeats 3
+         … --percents 1 3 10 30 100     how the time grows with the number of students
+Writes:  a table to the terminal
+
+Every script runs as a user runs it, from CSV to zip, on two threads, and is scored on the released
+answers of the public phase. Runs of all scripts alternate, so that a busy machine slows all;
+medians are printed. Linux and macOS only.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from running import Cost, run_script
+
+from common import cli, io, layout, schema
+from common.answers import read_answer_table
+from common.submission import find_pairs, read_pair_values, submission_source
+
+PHASE = "public"
+
+
+def main() -> None:
+    """Run, score, print the table."""
+    p = cli.parser(__doc__)
+    p.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
+    p.add_argument("--scripts", nargs="+", type=Path, metavar="FILE", help="default: all samples")
+    p.add_argument("--repeats", type=int, default=1, metavar="N")
+    p.add_argument("--percents", type=int, nargs="+", default=[100], metavar="P")
+    options = p.parse_args()
+    scripts = options.scripts or sorted(layout.ROOT.glob("task_[12]/sample_model_*.py"))
+    os.environ["OMP_NUM_THREADS"] = "2"
+    print(
+        "| model | answers | accuracy | wall | processor | peak memory |\n|---|---|---|---|---|---|"
+    )
+    for percent in options.percents:
+        with tempfile.TemporaryDirectory() as folder:
+            train = options.data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
+            table = read_answer_table(train)
+            if percent < 100:
+                table = table.filter(table["UserId"].to_numpy() % 100 < percent)
+                train = Path(folder) / layout.TRAIN_TASK_1_2
+                io.write_csv(train, table)
+            n_answers = table.num_rows
+            del table
+            runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
+            for _ in range(options.repeats):
+                for script, found in runs.items():
+                    found.append(measure(script, train, options.data_dir, percent))
+        for script, found in runs.items():
+            print_row(script, n_answers, found)
+
+
+def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[float, Cost]:
+    """Run a sample model; return its accuracy on the students chosen, and what it cost."""
+    task = int(script.resolve().parent.name.removeprefix("task_"))
+    with tempfile.TemporaryDirectory() as folder:
+        cost = run_script(
+            [
+                *(script, "--input_dir", train.parent, "--train_data", train.name),
+                *("--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name),
+                *("--output_dir", folder),
+            ]
+        )
+        source = submission_source(
+            Path(folder) / layout.submission_name(task), layout.submission_name(task)
+        )
+        predicted = read_pair_values(source, schema.PREDICTED_COLUMN[task])
+    answers = io.file_source(
+        data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, PHASE)
+    )
+    truth = read_pair_values(answers, schema.PREDICTED_COLUMN[task])
+    value = predicted.value[find_pairs(predicted, truth)[0]]
+    chosen = truth.student % 100 < percent
+    return float(np.mean(value[chosen] == truth.value[chosen])), cost
+
+
+def print_row(script: Path, n_answers: int, found: list[tuple[float, Cost]]) -> None:
+    """Print medians as a row of the table."""
+    accuracy = np.median([accuracy for accuracy, _ in found])
+    seconds, processor, peak = (
+        np.median([getattr(cost, name) for _, cost in found])
+        for name in ("seconds", "processor_seconds", "peak_gb")
+    )
+    name = f"{script.resolve().parent.name}, {script.stem.removeprefix('sample_model_')}"
+    print(
+        f"| {name} | {n_answers:,} | {accuracy:.4f} | {seconds:.0f} s | {processor:.0f} s "
+        f"| {peak:.1f} GB |",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)
