@@ -24,7 +24,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common import layout
+from common import layout, provenance
 from common.layout import ROOT
 
 VENV = ROOT / ".venv"
@@ -267,7 +267,7 @@ def run_everything(python: str, size: str | None) -> int:
 def prepare_data(python: str, size: str | None) -> bool:
     """Simulate data where there are none; build missing templates; tell whether it is simulated."""
     is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
-    is_simulated = not is_empty and layout.is_simulated()
+    is_simulated = not is_empty and bool(provenance.simulated_files(layout.DATA_DIR))
     if is_empty or (is_simulated and size and size != simulated_size()):
         size = size or "small"
         print(f"simulating {size} data in {show(layout.DATA_DIR)}/", flush=True)

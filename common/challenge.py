@@ -4,13 +4,11 @@ Every challenge keeps its files beside its scripts, laid out like the kit's own 
 """
 
 import argparse
-import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from common import cli, io, layout
-from common.errors import InputError
+from common import cli, io, layout, provenance
 from common.scores import score_files
 
 SUBMISSION = "submission.csv"
@@ -143,30 +141,11 @@ def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, in
     add_folder(p, "--output_dir", data_dir(script))
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
+
+    def write(folder: Path) -> dict[str, Any]:
+        write_sample(folder / layout.TRAIN_DIR.name, options.seed)
+        return {"seed": options.seed}
+
+    provenance.place_simulated(options.output_dir, [layout.TRAIN_DIR.name], write)
     target = options.output_dir / layout.TRAIN_DIR.name
-    marker = options.output_dir / layout.SIMULATED_MARKER_NAME
-    is_ours = marker.exists() and layout.is_simulated(options.output_dir)
-    if target.exists() and any(target.iterdir()) and not is_ours:
-        raise InputError(
-            f"{target}: holds files that are not simulated and would be overwritten; "
-            "expected an empty folder, or give another one with --output_dir"
-        )
-    partial = options.output_dir / ".simulation.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        write_sample(partial, options.seed)
-        files = sorted(path for path in partial.rglob("*") if path.is_file())
-        names = [path.relative_to(partial).as_posix() for path in files]
-        sizes = {
-            f"{target.name}/{name}": path.stat().st_size
-            for name, path in zip(names, files, strict=True)
-        }
-        # The marker first: should the run be killed now, what is there counts as simulated.
-        record = {"simulated": True, "seed": options.seed, "bytes": sizes}
-        if target.exists():
-            shutil.rmtree(target)
-        marker.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        partial.replace(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     print(f"simulated files in {cli.show(target)}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from common import io, layout
+from common import io, layout, provenance
 from common.errors import InputError
 
 
@@ -203,6 +203,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
     if reads_answers:
         io.require_file(paths.train)
     io.require_file(paths.template)
+    provenance.require_current([paths.train])
     return paths
 
 
@@ -259,6 +260,7 @@ def training_paths(options: argparse.Namespace) -> TrainingPaths:
         else (layout.TRAIN_DIR, layout.TRAIN_TASK_3_4)
     )
     input_dir = options.input_dir or input_dir
+    provenance.require_current([input_dir / (options.train_data or train)])
     return TrainingPaths(
         train=input_dir / (options.train_data or train),
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,

@@ -6,14 +6,15 @@ spreadsheet shows them: the header is row 1, the first data row is row 2.
 
 import csv
 import difflib
+import glob
 import io
+import os
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from os import getpid
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,7 @@ import pyarrow.csv as pa_csv
 
 from common.errors import InputError, Report, stop
 from common.layout import ROOT, where_to_get
+from common.provenance import is_running
 from common.schema import TEXT, Column
 
 IntArray = npt.NDArray[np.integer[Any]]
@@ -439,7 +441,9 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     list of binary files
         One for each destination, in order.
     """
-    partial = [path.with_name(f".{path.name}.{getpid()}.partial") for path in paths]
+    partial = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
+    for path in paths:
+        _sweep(path)
     try:
         with ExitStack() as stack:
             files: list[BinaryIO] = []
@@ -452,6 +456,14 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     finally:
         for temporary in partial:
             temporary.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed runs have left beside a file that they were writing."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        owner = leftover.name.split(".")[-2]
+        if owner.isdecimal() and not is_running(int(owner)):
+            leftover.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

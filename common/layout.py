@@ -3,7 +3,6 @@
 All paths derive from the place of this file, so that scripts run from any working directory.
 """
 
-import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,6 +17,7 @@ METADATA_DIR = DATA_DIR / "metadata"
 TEST_DIR = DATA_DIR / "test_data"
 TEST_INPUT_DIR = DATA_DIR / "test_input"
 TEST_OUTPUT_DIR = DATA_DIR / "test_output"
+IMAGES_DIR = DATA_DIR / "images"
 SIMULATED_MARKER_NAME = "SIMULATED.json"
 
 # Names of the official training files.
@@ -39,6 +39,17 @@ VALID_TASK_4 = "valid_task_4.csv"
 # Names of the submission templates in TEMPLATE_DIR.
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
+
+# Beside files that the kit makes of others lies what they were made from (`common.provenance`).
+STAMP_OF_FILE = {
+    TRAIN_TASK_1_2: "split_task_1_2.json",
+    VALID_TASK_1_2: "split_task_1_2.json",
+    LOCAL_TEMPLATE_TASK_1_2: "split_task_1_2.json",
+    TRAIN_TASK_4: "split_task_4.json",
+    VALID_TASK_4: "split_task_4.json",
+    TEMPLATE_TASK_1_2: "template_task_1_2.json",
+    TEMPLATE_TASK_3: "template_task_3.json",
+}
 
 # Names of what the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
 RESULTS_NAME = "results.jsonl"
@@ -70,28 +81,6 @@ def test_masks_name(phase: str) -> str:
 def expert_judgements_name(phase: str) -> str:
     """Name of the released expert judgements of task 3 in TEST_DIR."""
     return f"quality_response_remapped_{phase}.csv"
-
-
-def is_simulated(data_dir: Path = DATA_DIR) -> bool:
-    """Tell whether the files in a data folder are the simulated ones.
-
-    `data/generate_sample.py` leaves a marker with the sizes of the files that it wrote; if one of
-    them has another size, or there is no marker, the folder is not taken for simulated.
-
-    Parameters
-    ----------
-    data_dir
-        A folder laid out like `data/`.
-    """
-    try:
-        marker = json.loads((data_dir / SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
-        sizes = marker["bytes"]
-    except (OSError, ValueError, KeyError):
-        return False
-    return all(
-        not (data_dir / name).exists() or (data_dir / name).stat().st_size == size
-        for name, size in sizes.items()
-    )
 
 
 def where_to_get(path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, metrics, schema, submission
+from common import cli, io, layout, metrics, provenance, schema, submission
 from common.answers import pair_keys
 from common.schema import Column
 from common.scores import results, score_files
@@ -82,6 +82,7 @@ def evaluate(doc: str | None, task: int, title: str) -> None:
         options.submit_data or submission_name
     )
 
+    provenance.require_current([reference_path])
     started = time.perf_counter()
     column = schema.PREDICTED_COLUMN[task]
     score = score_pairs(submission_path, reference_path, task, column, phase=options.phase)
@@ -102,7 +103,7 @@ def evaluate(doc: str | None, task: int, title: str) -> None:
         title=title,
         what="Accuracy: the share of pairs predicted rightly",
         facts=facts,
-        simulated=layout.is_simulated(reference_path.parent.parent),
+        simulated=provenance.is_simulated(reference_path),
         submission=submission_path,
         reference=reference_path,
         phase=options.phase or results.LOCAL,

@@ -1,12 +1,13 @@
 """Seeded splits that keep training and validation apart."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, layout, schema
+from common import io, layout, provenance, schema
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
 
@@ -87,10 +88,7 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
         output_dir / name
         for name in (layout.TRAIN_TASK_1_2, layout.VALID_TASK_1_2, layout.LOCAL_TEMPLATE_TASK_1_2)
     ]
-    _require_other_file(train, paths)
-    with io.atomic_write(*paths) as files:
-        for file, part in zip(files, (table.filter(~held_out), valid, template), strict=True):
-            io.write_csv_to(file, part)
+    _write_parts(train, paths, (table.filter(~held_out), valid, template))
     return paths
 
 
@@ -122,11 +120,22 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     targets = hold_out_answers(valid.num_rows, share, seed + 1)
     valid = valid.append_column(schema.IS_TARGET, pa.array(targets.astype(np.int8)))
     paths = [output_dir / name for name in (layout.TRAIN_TASK_4, layout.VALID_TASK_4)]
-    _require_other_file(train, paths)
-    with io.atomic_write(*paths) as files:
-        for file, part in zip(files, (table.filter(~held_out), valid), strict=True):
-            io.write_csv_to(file, part)
+    _write_parts(train, paths, (table.filter(~held_out), valid))
     return paths
+
+
+def _write_parts(train: Path, paths: Sequence[Path], parts: Sequence[pa.Table]) -> None:
+    """Write the parts of a split under one stamp, so that none is used with another split's."""
+    _require_other_file(train, paths)
+    folder = paths[0].parent
+    stamp = folder / layout.STAMP_OF_FILE[paths[0].name]
+    with io.atomic_write(stamp, *paths) as (stamp_file, *files):
+        for file, part in zip(files, parts, strict=True):
+            io.write_csv_to(file, part)
+        names = [path.name for path in paths]
+        made = dict(zip(names, files, strict=True))
+        command = provenance.this_command()
+        stamp_file.write(provenance.make_stamp(made, [train], folder, command))
 
 
 def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:
@@ -134,7 +143,7 @@ def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:
         raise InputError(f"{train}: holds too few {of_what} to hold some out, expected more")
 
 
-def _require_other_file(train: Path, paths: list[Path]) -> None:
+def _require_other_file(train: Path, paths: Sequence[Path]) -> None:
     # The local training file has the official one's name: a split in place would destroy it.
     for path in paths:
         if path.resolve() == train.resolve():

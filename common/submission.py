@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, schema
+from common import io, provenance, schema
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
@@ -72,8 +72,10 @@ def read_template(path: Path) -> Template:
     Raises
     ------
     InputError
-        If it is missing, has no UserId or QuestionId, or names a pair twice.
+        If it is missing, has no UserId or QuestionId, names a pair twice, or was built from other
+        data than now lie there.
     """
+    provenance.require_current([path])
     source = io.file_source(path)
     columns = (schema.USER_ID, schema.QUESTION_ID)
     table = io.read_table(source, columns, keep_others=True)
@@ -90,6 +92,7 @@ def read_ranking_template(path: Path) -> IntArray:
     InputError
         If the file is missing, has no QuestionId, or names a question twice.
     """
+    provenance.require_current([path])
     question = io.read_columns(path, [schema.QUESTION_ID])["QuestionId"]
     _require_distinct(str(path), schema.QUESTION_ID, question)
     return question

@@ -2,24 +2,29 @@
 
     python -m common.templates
 
-`submission_task_1_2.csv` holds the pairs of the public and the private test of tasks 1 and 2
-together; `submission_task_3.csv` every question of tasks 3 and 4 with an empty rank. Official and
-simulated files need the same.
+Builds what can be built and says what it left out. `submission_task_1_2.csv` holds the pairs of the
+public and the private test of tasks 1 and 2 together; `submission_task_3.csv` every question of
+tasks 3 and 4 with an empty rank. Official and simulated files need the same.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from common import cli, layout, schema
-from common.io import read_columns, write_csv
+from common import cli, io, layout, provenance, schema
+from common.errors import InputError
+from common.io import read_columns
+
+COMMAND = "python -m common.templates"
 
 
 def build_templates(
     data_dir: Path = layout.DATA_DIR, template_dir: Path = layout.TEMPLATE_DIR
-) -> None:
-    """Build both CSV templates.
+) -> list[str]:
+    """Build the templates whose files are there.
 
     Parameters
     ----------
@@ -28,13 +33,39 @@ def build_templates(
     template_dir
         Where the templates go; made if missing.
 
+    Returns
+    -------
+    list of str
+        For each template that was left out, which one and why.
+
     Raises
     ------
     InputError
-        If a file that a template is built from is missing or faulty.
+        If there is no file to build any template from, or a file is faulty.
     """
-    build_pair_template(data_dir, template_dir)
-    build_ranking_template(data_dir, template_dir)
+    test_dir, metadata_dir = data_dir / layout.TEST_DIR.name, data_dir / layout.METADATA_DIR.name
+    left_out = []
+    plans: tuple[tuple[str, list[Path], Callable[[Path, Path], None]], ...] = (
+        (
+            layout.TEMPLATE_TASK_1_2,
+            [test_dir / layout.test_answers_name(1, phase) for phase in layout.PHASES],
+            build_pair_template,
+        ),
+        (
+            layout.TEMPLATE_TASK_3,
+            [metadata_dir / layout.QUESTION_METADATA_TASK_3_4],
+            build_ranking_template,
+        ),
+    )
+    for name, needed, build in plans:
+        missing = [path for path in needed if not path.is_file()]
+        if missing:
+            left_out.append(f"{name}, for there is no {cli.show(missing[0])}")
+        else:
+            build(data_dir, template_dir)
+    if len(left_out) == len(plans):
+        raise InputError(f"no template can be built: {'; '.join(left_out)}")
+    return left_out
 
 
 def build_pair_template(data_dir: Path, template_dir: Path) -> None:
@@ -44,26 +75,34 @@ def build_pair_template(data_dir: Path, template_dir: Path) -> None:
     by AnswerId, so that nothing tells public from private pairs.
     """
     wanted = (schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID)
-    phases = [
-        read_columns(data_dir / layout.TEST_DIR.name / layout.test_answers_name(1, phase), wanted)
-        for phase in layout.PHASES
-    ]
+    test_dir = data_dir / layout.TEST_DIR.name
+    files = [test_dir / layout.test_answers_name(1, phase) for phase in layout.PHASES]
+    phases = [read_columns(path, wanted) for path in files]
     pairs = {
         column.name: np.concatenate([phase[column.name] for phase in phases]) for column in wanted
     }
     order = np.argsort(pairs[schema.ANSWER_ID.name], kind="stable")
     index = np.arange(len(order), dtype=np.int32)
     columns = {"": index, **{name: values[order] for name, values in pairs.items()}}
-    write_csv(template_dir / layout.TEMPLATE_TASK_1_2, columns)
+    _write(template_dir / layout.TEMPLATE_TASK_1_2, columns, files)
 
 
 def build_ranking_template(data_dir: Path, template_dir: Path) -> None:
     """Build the template of task 3, sorted by QuestionId, as `build_templates`."""
-    name = "question_metadata_task_3_4.csv"
-    questions = read_columns(data_dir / layout.METADATA_DIR.name / name, (schema.QUESTION_ID,))
+    path = data_dir / layout.METADATA_DIR.name / layout.QUESTION_METADATA_TASK_3_4
+    questions = read_columns(path, (schema.QUESTION_ID,))
     ids = np.sort(questions[schema.QUESTION_ID.name])
     columns = {schema.QUESTION_ID.name: ids, schema.RANKING.name: pa.nulls(len(ids))}
-    write_csv(template_dir / layout.TEMPLATE_TASK_3, columns)
+    _write(template_dir / layout.TEMPLATE_TASK_3, columns, [path])
+
+
+def _write(path: Path, columns: Mapping[str, Any], made_from: Sequence[Path]) -> None:
+    """Write a template and the stamp that says what it was built from."""
+    stamp = path.with_name(layout.STAMP_OF_FILE[path.name])
+    with io.atomic_write(stamp, path) as (stamp_file, file):
+        io.write_csv_to(file, columns)
+        made = {path.name: file}
+        stamp_file.write(provenance.make_stamp(made, made_from, path.parent, COMMAND))
 
 
 def main() -> None:
@@ -77,8 +116,10 @@ def main() -> None:
         help="default: submission_templates/",
     )
     options = parser.parse_args()
-    build_templates(options.input_dir, options.output_dir)
+    left_out = build_templates(options.input_dir, options.output_dir)
     print(f"templates in {cli.show(options.output_dir)}")
+    for text in left_out:
+        print(f"left out: {text}")
 
 
 if __name__ == "__main__":

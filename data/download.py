@@ -11,7 +11,6 @@ data in the folder are removed, other files are never overwritten. Licence: CC B
 
 import argparse
 import http.client
-import json
 import shutil
 import stat
 import time
@@ -27,7 +26,7 @@ from typing import Never
 
 from tqdm import tqdm
 
-from common import cli, layout, run_log
+from common import cli, layout, provenance, run_log
 from common.errors import InputError
 from common.templates import build_pair_template, build_ranking_template
 
@@ -340,7 +339,7 @@ def plan(path: Path, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
 
 def refuse_to_overwrite(path: Path, files: Mapping[str, Path], data_dir: Path) -> None:
     """Raise `InputError` if a file to be written is there and is neither the same nor simulated."""
-    simulated = simulated_files(data_dir)
+    simulated = provenance.simulated_files(data_dir)
     with zipfile.ZipFile(path) as archive:
         for name, file in files.items():
             if file.exists() and file not in simulated and not is_same(file, archive.getinfo(name)):
@@ -361,35 +360,19 @@ def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
     return checksum == member.CRC
 
 
-def simulated_files(data_dir: Path) -> list[Path]:
-    """Give the simulated files in a folder: those that the marker lists and nobody has changed."""
-    marker = data_dir / layout.SIMULATED_MARKER_NAME
-    if not marker.exists():
-        return []
-    try:
-        sizes = json.loads(marker.read_text(encoding="utf-8"))["bytes"]
-    except (ValueError, KeyError):
-        return []
-    files = [(data_dir / name, size) for name, size in sizes.items()]
-    return [file for file, size in files if file.is_file() and file.stat().st_size == size]
-
-
 def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     """Remove simulated files and what was made of them: they must never mix with official ones."""
     marker = data_dir / layout.SIMULATED_MARKER_NAME
     if not marker.exists():
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
-    split = (
-        layout.TRAIN_TASK_1_2,
-        layout.VALID_TASK_1_2,
-        layout.LOCAL_TEMPLATE_TASK_1_2,
-        layout.TRAIN_TASK_4,
-        layout.VALID_TASK_4,
-    )
-    made = [data_dir / layout.TEST_INPUT_DIR.name / name for name in split]
-    made += [template_dir / name for name in (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)]
-    for file in [*made, *simulated_files(data_dir)]:
+    templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
+    made = [
+        (template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name) / each
+        for name, stamp in layout.STAMP_OF_FILE.items()
+        for each in (name, stamp)
+    ]
+    for file in [*made, *provenance.simulated_files(data_dir)]:
         file.unlink(missing_ok=True)
     # Last: should the run be killed before, the next one goes on here.
     marker.unlink()

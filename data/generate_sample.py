@@ -11,8 +11,7 @@ The same size and seed give the same bytes. Real files are never overwritten.
 With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
 """
 
-import json
-import shutil
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import simulation
+from PIL import Image, ImageDraw, ImageFont
 from simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
 from subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from tqdm import tqdm
 
-from common import cli, layout
-from common.errors import InputError
-from common.io import write_text
+from common import cli, layout, provenance
 from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
 from common.templates import build_templates
 
@@ -39,6 +37,8 @@ SIZES = ("tiny", "small", "full")
 N_MASKS = 10
 TARGET_SHARE = 0.2
 N_PAIRS = 50
+# In pixels.
+IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,11 @@ class School:
     birth_year: Array
 
 
-def settings(size: str) -> tuple[Group, Group]:
-    """Give the two groups of tasks at a size: ``tiny``, ``small`` or ``full``."""
+def settings(size: str, n_questions_3_4: int | None = None) -> tuple[Group, Group]:
+    """Return the two groups of tasks at a size: ``tiny``, ``small`` or ``full``.
+
+    Another number of questions of tasks 3/4 brings as many times as many quizzes.
+    """
     # Tasks 1/2: (students, answers, questions, quizzes, cohorts); official: 15,867,850 training
     # answers are 80 % of all.
     scale_1_2 = {
@@ -147,6 +150,9 @@ def settings(size: str) -> tuple[Group, Group]:
         no_premium=0.58,
     )
     parts, part_answers, n_questions, n_quizzes, n_cohorts = scale_3_4
+    if n_questions_3_4 is not None:
+        n_quizzes = max(1, round(n_quizzes * n_questions_3_4 / n_questions))
+        n_questions = n_questions_3_4
     tasks_3_4 = Group(
         name="3_4",
         setting=Setting(
@@ -446,7 +452,30 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
         write_table(path, header, iter([pa.table(table)]))
 
 
-def write_tree(folder: Path, size: str, seed: int) -> dict[str, dict[str, float]]:
+def write_images(rng: np.random.Generator, folder: Path, school: School) -> None:
+    """Draw a small picture of every question: its number, a sum, and four options.
+
+    The option counted as correct in most answers is the result of the sum.
+    """
+    folder.mkdir(parents=True)
+    font = ImageFont.load_default(IMAGE_FONT_SIZE)
+    for number, question_id in enumerate(school.question_id.tolist()):
+        left, right = rng.integers(12, 80, 2).tolist()
+        wrong = rng.choice([-20, -11, -10, -2, -1, 1, 2, 9, 10, 11], 4, replace=False)
+        options = left + right + wrong
+        options[school.questions.key[number]] = left + right
+        lines = [f"Question {question_id}", f"What is {left} + {right}?"]
+        lines += [
+            f"{letter})  {option}" for letter, option in zip("ABCD", options.tolist(), strict=True)
+        ]
+        image = Image.new("L", IMAGE_SIZE, "white")
+        ImageDraw.Draw(image).multiline_text((14, 12), "\n".join(lines), "black", font, spacing=8)
+        image.save(folder / f"{question_id}.jpg", quality=80)
+
+
+def write_tree(
+    folder: Path, size: str, seed: int, n_questions: int | None = None
+) -> dict[str, dict[str, float]]:
     """Simulate and write all official files.
 
     Returns
@@ -459,7 +488,7 @@ def write_tree(folder: Path, size: str, seed: int) -> dict[str, dict[str, float]
     metadata = folder / layout.METADATA_DIR.name
     test = folder / layout.TEST_DIR.name
     subjects = make_subjects()
-    groups = settings(size)
+    groups = settings(size, n_questions)
     write_subjects(metadata / "subject_metadata.csv", subjects)
     totals = [sum(group.setting.answers) for group in groups]
     # Each answer of tasks 1/2 is simulated, written once or twice and described once.
@@ -467,6 +496,8 @@ def write_tree(folder: Path, size: str, seed: int) -> dict[str, dict[str, float]
         sum(3 * total for total in totals) + totals[0] // 5 + sum(groups[1].setting.answers[2:])
     )
     limits = {}
+    # Its own stream: the tables are the same with and without pictures.
+    images_rng = np.random.default_rng([seed, 1])
     with tqdm(total=n_rows, unit="row", unit_scale=True, disable=None, desc="simulate") as bar:
         for group in groups:
             school, leaves = simulate(next(streams), group, subjects)
@@ -482,6 +513,7 @@ def write_tree(folder: Path, size: str, seed: int) -> dict[str, dict[str, float]
                 change_keys(rng, school)
                 _write_tasks_3_4(rng, train, test, school, bar)
                 write_judgements(next(streams), test, school)
+                write_images(images_rng, folder / layout.IMAGES_DIR.name, school)
             rng = next(streams)
             end = f"task_{group.name}.csv"
             write_question_metadata(
@@ -542,18 +574,9 @@ def _write_tasks_3_4(
     write_answers(test / "test_private_task_4.csv", school, rows, bar, extra=mask)
 
 
-def refuse_to_overwrite(output_dir: Path) -> None:
-    """Raise `InputError` if a folder holds files that the simulation would replace but not own."""
-    folders = (layout.TRAIN_DIR.name, layout.METADATA_DIR.name, layout.TEST_DIR.name)
-    present = [path for name in folders for path in sorted((output_dir / name).glob("*.csv"))]
-    if present and not layout.is_simulated(output_dir):
-        raise InputError(
-            f"{present[0]}: is not a simulated file and would be overwritten; "
-            "expected an empty data folder, or give another one with --output_dir"
-        )
-
-
-def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None:
+def generate(
+    output_dir: Path, template_dir: Path, size: str, seed: int, n_questions: int | None = None
+) -> None:
     """Write the simulated tree and its templates; all files appear at the end, or none.
 
     Parameters
@@ -566,46 +589,36 @@ def generate(output_dir: Path, template_dir: Path, size: str, seed: int) -> None
         ``tiny``, ``small`` or ``full``.
     seed
         Seed of all randomness.
+    n_questions
+        Number of questions of tasks 3 and 4, if not that of the size.
 
     Raises
     ------
     InputError
-        If the folder holds real files.
+        If the folder holds real files, or another process simulates into it.
     """
-    refuse_to_overwrite(output_dir)
-    partial = output_dir / ".simulation.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir(parents=True)
-        limits = write_tree(partial, size, seed)
-        files = sorted(path for path in partial.rglob("*.csv"))
-        marker = {
-            "simulated": True,
+
+    def write(folder: Path) -> dict[str, Any]:
+        limits = write_tree(folder, size, seed, n_questions)
+        return {
             "size": size,
             "seed": seed,
+            "questions_task_3_4": settings(size, n_questions)[1].setting.n_questions,
             "generator_version": GENERATOR_VERSION,
-            "bytes": {path.relative_to(partial).as_posix(): path.stat().st_size for path in files},
             "best_expected_accuracy": limits,
         }
-        # The marker first: should the run be killed now, what it moved counts as simulated.
-        _remove_simulated(output_dir)
-        marker_path = output_dir / layout.SIMULATED_MARKER_NAME
-        write_text(marker_path, json.dumps(marker, indent=2) + "\n")
-        for path in files:
-            target = output_dir / path.relative_to(partial)
-            target.parent.mkdir(exist_ok=True)
-            path.replace(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+
+    folders = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR, layout.IMAGES_DIR)
+    provenance.place_simulated(output_dir, [folder.name for folder in folders], write)
     build_templates(output_dir, template_dir)
 
 
-def _remove_simulated(output_dir: Path) -> None:
-    """Remove the files that an earlier run recorded."""
-    if layout.is_simulated(output_dir):
-        marker = json.loads((output_dir / layout.SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
-        for name in marker["bytes"]:
-            (output_dir / name).unlink(missing_ok=True)
+def at_least_80(text: str) -> int:
+    """Read the number of questions from the command line."""
+    value = int(text)
+    if not 80 <= value <= 5000:
+        raise argparse.ArgumentTypeError(f"{text} is not from 80 to 5000")
+    return value
 
 
 def main() -> None:
@@ -614,12 +627,18 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="small", help="default: small")
     parser.add_argument("--seed", type=cli.seed, default=0, help="default: 0")
     parser.add_argument(
+        "--questions",
+        type=at_least_80,
+        metavar="N",
+        help="questions of tasks 3 and 4, such as the official 948 (default: by size)",
+    )
+    parser.add_argument(
         "--output_dir", type=Path, default=layout.DATA_DIR, help="default: the kit's folder data/"
     )
     options = parser.parse_args()
     is_default = options.output_dir.resolve() == layout.DATA_DIR
     templates = layout.TEMPLATE_DIR if is_default else options.output_dir / layout.TEMPLATE_DIR.name
-    generate(options.output_dir, templates, options.size, options.seed)
+    generate(options.output_dir, templates, options.size, options.seed, options.questions)
     print(
         f"simulated data ({options.size}) in {cli.show(options.output_dir)}, "
         f"templates in {cli.show(templates)}"

@@ -20,7 +20,7 @@ from expert_judgements import (
     read_judgements,
 )
 
-from common import cli, io, layout, metrics, schema, submission
+from common import cli, io, layout, metrics, provenance, schema, submission
 from common.scores import charts, score_files
 
 TASK = 3
@@ -94,7 +94,7 @@ def main() -> None:
             ("Pairs", f"{len(judgements.left)}"),
             ("Read it with care", comparison),
         ],
-        simulated=layout.is_simulated(reference_path.parent.parent),
+        simulated=provenance.is_simulated(reference_path),
         submission=submission_path,
         reference=reference_path,
         phase=options.phase,

@@ -17,7 +17,7 @@ import question_features as features
 from question_features import FEATURES, FloatArray, QuestionAnswers
 from tqdm import tqdm
 
-from common import cli, io, layout, submission
+from common import cli, io, layout, provenance, submission
 from common.errors import InputError
 from common.scores import charts, score_files
 
@@ -121,7 +121,7 @@ def main() -> None:
         raw, _ = FEATURES[name].values(data)
         shrunk, _ = features.shrink(FEATURES[name], data)
         values[name] = np.stack([raw, shrunk])
-    simulated = layout.is_simulated(train.parent.parent)
+    simulated = provenance.is_simulated(train)
     report = Report(data, rank, values, simulated, options.images_dir)
 
     pages = {}

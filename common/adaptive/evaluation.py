@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common import cli, io, layout, schema
+from common import cli, io, layout, provenance, schema
 from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
 from common.adaptive.game import (
     N_ROUNDS,
@@ -131,7 +131,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         title="Task 4: ten questions for each student",
         what=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
         facts=[*facts, *(("Note", note) for note in notes)],
-        simulated=layout.is_simulated(setting.reference.parent.parent),
+        simulated=provenance.is_simulated(setting.reference),
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
@@ -239,6 +239,7 @@ def read_students(setting: Setting) -> Reference:
     InputError
         If the file is wrong, or the training file given to the entry holds one of its students.
     """
+    provenance.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = read_reference(setting.reference, n_questions)
     if setting.train is not None:

@@ -8,7 +8,7 @@ Writes:  data/test_output/scores_cloze.txt and .html
 import numpy as np
 import queries
 
-from common import challenge, cli, layout
+from common import challenge, cli, provenance
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
-        simulated=layout.is_simulated(reference_path.parent.parent),
+        simulated=provenance.is_simulated(reference_path),
     )
     print(f"score {score:.4f} (token F1 of {len(reference):,} queries)")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")

@@ -12,7 +12,7 @@ organisers did at the end of the challenge.
 import clicks
 import numpy as np
 
-from common import challenge, cli, layout
+from common import challenge, cli, layout, provenance
 from common.errors import InputError
 from common.scores import score_files
 
@@ -69,7 +69,7 @@ def main() -> None:
             ("Users scored", f"{n_scored:,}"),
             ("Users of rare items (half)", f"{sum(score.n_half for score in scores):,}"),
         ],
-        simulated=layout.is_simulated(reference_path.parent.parent),
+        simulated=bool(provenance.simulated_files(reference_path.parent.parent)),
         body=score_files.table(header, rows_shown, caption="Metrics by phase"),
     )
     print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")

@@ -12,7 +12,7 @@ import sys
 import exam
 import numpy as np
 
-from common import challenge, cli, layout
+from common import challenge, cli, provenance
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
             *shares,
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],
-        simulated=layout.is_simulated(reference_path.parent.parent),
+        simulated=provenance.is_simulated(reference_path),
     )
     print(
         f"score {score:.4f} (MAP@3 on {len(questions):,} questions; "

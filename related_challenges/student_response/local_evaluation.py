@@ -9,7 +9,7 @@ The score is the macro-averaged F1. --ways 3 or 2 merges the labels of both side
 
 import responses
 
-from common import challenge, cli, layout
+from common import challenge, cli, provenance
 from common.errors import InputError
 from common.scores import score_files
 
@@ -65,7 +65,7 @@ def main() -> None:
             ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
             ("Accuracy", f"{evaluation.accuracy:.4f}"),
         ],
-        simulated=layout.is_simulated(options.input_dir.parent),
+        simulated=bool(provenance.simulated_files(options.input_dir.parent)),
         body=score_files.table(header, measure_rows, caption="Micro: weighted by class size")
         + "<h2>Confusion matrix</h2>"
         + score_files.table(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common import io, layout
+from common import io, layout, provenance
 from common.errors import InputError
 from common.schema import Column
 
@@ -20,10 +20,10 @@ def test_sample_is_marked_repeatable_and_replaced(
     content = {}
     for name, seed in (("a", 0), ("b", 0), ("b", 1)):
         run([GENERATOR, "--output_dir", tmp_path / name, "--seed", seed])
-        assert layout.is_simulated(tmp_path / name)
+        simulated = provenance.simulated_files(tmp_path / name)
         paths = sorted((tmp_path / name / "train_data").iterdir())
         content[name, seed] = [path.read_bytes() for path in paths]
-        assert len(paths) == 2
+        assert simulated == paths and len(paths) == 2
     assert content["a", 0] == content["b", 0]
     assert content["a", 0] != content["b", 1]
     assert not list(tmp_path.rglob("*.partial"))
@@ -32,9 +32,9 @@ def test_sample_is_marked_repeatable_and_replaced(
 def test_sample_never_overwrites_real_files(write: Write, fails: Callable[..., str]) -> None:
     path = write("train_data/KCT_train_public.txt", "real")
     line = fails([GENERATOR, "--output_dir", path.parent.parent])
-    assert "not simulated and would be overwritten" in line
+    assert "is not a simulated file and would be overwritten" in line
     assert path.read_text() == "real"
-    assert not layout.is_simulated(path.parent.parent)
+    assert provenance.simulated_files(path.parent.parent) == []
 
 
 def test_reads_a_file_without_a_header(write: Write) -> None:

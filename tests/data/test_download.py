@@ -28,6 +28,7 @@ import pytest
 
 from common import layout
 from common.errors import InputError
+from common.provenance import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "data" / "download.py"
@@ -420,7 +421,8 @@ def test_simulated_data_make_way(
     old = {"train_data/train_task_1_2.csv": b"old", "metadata/subject_metadata.csv": b"older"}
     for name, content in old.items():
         (folder / name).write_bytes(content)
-    marker = {"bytes": {**{name: len(content) for name, content in old.items()}, "gone.csv": 3}}
+    files = {name: fingerprint(folder / name) for name in old}
+    marker = {"files": {**files, "train_data/gone.csv": {"bytes": 3, "sha256": "0"}}}
     (folder / layout.SIMULATED_MARKER_NAME).write_text(json.dumps(marker))
     (folder / "test_input").mkdir()
     (folder / "test_input" / layout.VALID_TASK_1_2).write_text("made of simulated data")
@@ -438,7 +440,7 @@ def test_other_files_are_never_overwritten(
     file.parent.mkdir(parents=True)
     file.write_text("my own")
     if marked:  # simulated once, changed since
-        marker = {"bytes": {"train_data/train_task_3_4.csv": 99}}
+        marker = {"files": {"train_data/train_task_3_4.csv": {"bytes": 7, "sha256": "0"}}}
         (tmp_path / "data" / layout.SIMULATED_MARKER_NAME).write_text(json.dumps(marker))
     path = tmp_path / "mine.zip"
     path.write_bytes(original.content)

@@ -16,9 +16,10 @@ import pytest
 import simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from subject_tree import make_subjects
 
-from common import layout
+from common import layout, provenance
 from common.errors import InputError
 from common.templates import build_templates
 
@@ -126,16 +127,21 @@ def test_same_seed_same_bytes_other_seed_other_answers(tree: Path, tmp_path: Pat
 def test_marker_tells_simulated_from_other_files(tree: Path, tmp_path: Path) -> None:
     marker = json.loads((tree / layout.SIMULATED_MARKER_NAME).read_text())
     assert (marker["size"], marker["seed"]) == ("tiny", 0)
-    assert marker["bytes"] == {
-        name: (tree / name).stat().st_size
-        for name in HEADERS
-        if not name.startswith("submission_templates")
-    }
-    assert layout.is_simulated(tree)
+    tables = {name for name in HEADERS if not name.startswith("submission_templates")}
+    pictures = {f"images/{question}.jpg" for question in range(80)}
+    assert marker["files"].keys() == tables | pictures
+    paths = {tree / name for name in tables | pictures}
+    assert set(provenance.simulated_files(tree)) == paths
     changed = Path(shutil.copytree(tree, tmp_path / "changed"))
-    with (changed / "train_data" / "train_task_3_4.csv").open("a") as file:
-        file.write("0,0,99999,1,1,1\n")
-    assert not layout.is_simulated(changed)
+    path = changed / "train_data" / "train_task_3_4.csv"
+    # Another answer, the same size: a file is judged by its contents, and each by itself.
+    text = path.read_text()
+    last = text.splitlines()[-1]
+    path.write_text(text.replace(last, last.replace(last[-1], "2" if last[-1] != "2" else "3")))
+    assert path.stat().st_size == (tree / "train_data" / "train_task_3_4.csv").stat().st_size
+    assert not provenance.is_simulated(path)
+    assert provenance.is_simulated(path.with_name("train_task_1_2.csv"))
+    assert provenance.is_simulated(path, path.with_name("train_task_1_2.csv"))
 
 
 @pytest.mark.parametrize("group", ["1_2", "3_4"])
@@ -318,14 +324,54 @@ def test_templates_hold_the_pairs_of_both_phases_and_all_questions(tree: Path) -
     assert text == "QuestionId,ranking\n" + "".join(f"{question},\n" for question in range(80))
 
 
-def test_templates_from_an_incomplete_folder_name_the_missing_file(
-    tree: Path, tmp_path: Path
+def test_templates_that_cannot_be_built_are_left_out_and_named(
+    tree: Path, tmp_path: Path, run: Callable[..., Any]
 ) -> None:
     partial = Path(shutil.copytree(tree, tmp_path / "data"))
     (partial / "test_data" / "test_private_answers_task_1.csv").unlink()
-    with pytest.raises(InputError, match=r"test_private_answers_task_1\.csv"):
-        build_templates(partial, tmp_path / "templates")
-    assert not (tmp_path / "templates").exists()
+    templates = tmp_path / "templates"
+    flags = ["--input_dir", partial, "--output_dir", templates]
+    done = run(["-m", "common.templates", *flags])
+    assert done.returncode == 0, done.stderr
+    assert "left out: submission_task_1_2.csv, for there is no" in done.stdout
+    assert "test_private_answers_task_1.csv" in done.stdout
+    names = {path.name for path in templates.iterdir()}
+    assert names == {"submission_task_3.csv", "template_task_3.json"}
+    (partial / "metadata" / "question_metadata_task_3_4.csv").unlink()
+    with pytest.raises(InputError, match="no template can be built: submission_task_1_2"):
+        build_templates(partial, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_pictures_show_every_question_of_tasks_3_and_4(tree: Path) -> None:
+    """A picture is white with black text on it, and no two are the same."""
+    paths = sorted((tree / "images").iterdir())
+    assert {path.name for path in paths} == {f"{question}.jpg" for question in range(80)}
+    assert len({path.read_bytes() for path in paths}) == 80
+    for path in paths[:5]:
+        with Image.open(path) as image:
+            assert image.size == generate_sample.IMAGE_SIZE
+            pixels = np.asarray(image)
+        assert np.median(pixels) > 250
+        assert 0.02 < (pixels < 100).mean() < 0.3
+
+
+def test_another_number_of_questions(run: Callable[..., Any], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
+    done = run([*command, "--questions", "948"])
+    assert done.returncode == 0, done.stderr
+    metadata = read(data, "metadata/question_metadata_task_3_4.csv")
+    assert sorted(metadata.QuestionId) == list(range(948))
+    assert len(list((data / "images").iterdir())) == 948
+    # The students and their answers are as many as without it, and 1/2 stays as it was.
+    assert len(read(data, "train_data/train_task_3_4.csv")) == 12_000
+    assert len(read(data, "metadata/question_metadata_task_1_2.csv")) == 100
+    # Going back removes what is no longer simulated.
+    assert run(command).returncode == 0
+    assert len(list((data / "images").iterdir())) == 80
+    refused = run([*command, "--questions", "79"])
+    assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
 
 
 def test_real_files_are_never_overwritten(
@@ -355,7 +401,7 @@ def test_simulated_files_are_replaced(run: Callable[..., Any], tree: Path, tmp_p
     )
     assert done.returncode == 0, done.stderr
     assert json.loads((data / layout.SIMULATED_MARKER_NAME).read_text())["seed"] == 5
-    assert layout.is_simulated(data)
+    assert set(provenance.simulated_files(data)) >= set((data / "train_data").iterdir())
     assert content(data).keys() == content(tree).keys()
 
 

@@ -1,0 +1,311 @@
+"""Where files come from: which are simulated, and what a split or a template was made from.
+
+`data/generate_sample.py` leaves SIMULATED.json with a fingerprint of every file that it wrote: a
+file is simulated if its contents are still those. What the kit makes of such files, or of real
+ones, carries a stamp beside it, a small .json with the fingerprints of what it was made from and of
+all files made together. Whoever reads one checks it: a training file of one split never meets the
+validation file of another, and a template never outlives the data that it was built from.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from common import layout
+from common.errors import InputError
+
+Fingerprint = dict[str, int | str]
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Return the size and the SHA-256 of a file: 0.6 s for a gigabyte."""
+    with path.open("rb") as file:
+        return {"bytes": path.stat().st_size, "sha256": file_digest(file, "sha256").hexdigest()}
+
+
+def matches(path: Path, known: object) -> bool:
+    """Tell whether a file is there and has the contents of a fingerprint."""
+    if not isinstance(known, Mapping) or not path.is_file():
+        return False
+    # A file of another size need not be read.
+    return path.stat().st_size == known.get("bytes") and fingerprint(path) == known
+
+
+# ---- Simulated files -------------------------------------------------------------------------
+
+
+def read_marker(data_dir: Path) -> dict[str, Any] | None:
+    """Read what the simulation noted about a folder laid out like `data/`.
+
+    Returns
+    -------
+    dict or None
+        With ``files``, and possibly ``replaced``: a fingerprint for each name, such as
+        ``train_data/train_task_1_2.csv``. None if there is no marker, or it is damaged, or names a
+        file that lies elsewhere than in the folders of the data.
+    """
+    try:
+        marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(marker, dict) or not isinstance(marker.get("files"), dict):
+        return None
+    for files in (marker["files"], marker.setdefault("replaced", {})):
+        if not isinstance(files, dict) or not all(map(_is_in_tree, files)):
+            return None
+    return marker
+
+
+def _is_in_tree(name: str) -> bool:
+    """Tell whether a name in a marker stays inside the folders of the data."""
+    parts = name.replace("\\", "/").split("/")
+    inside = all(part and not part.startswith(".") and ":" not in part for part in parts)
+    return inside and len(parts) > 1
+
+
+def simulated_files(data_dir: Path) -> list[Path]:
+    """Return the files in a folder laid out like `data/` that are still what was simulated."""
+    marker = read_marker(data_dir)
+    if marker is None:
+        return []
+    names = sorted({**marker["replaced"], **marker["files"]})
+    return [data_dir / name for name in names if _is_in_marker(data_dir / name, name, marker)]
+
+
+def _is_in_marker(path: Path, name: str, marker: Mapping[str, Any]) -> bool:
+    # While the simulation replaces its files, some are still the former ones.
+    return any(matches(path, marker[kind].get(name)) for kind in ("files", "replaced"))
+
+
+def is_simulated(*paths: Path) -> bool:
+    """Tell whether any of the files is simulated, or was made from a simulated one.
+
+    Parameters
+    ----------
+    paths
+        Files that a score rests on; those that are not there do not count.
+    """
+    return any(_is_simulated(path.absolute()) for path in paths)
+
+
+def _is_simulated(path: Path) -> bool:
+    stamp = read_stamp(path)
+    if stamp is not None and matches(path, stamp["files"].get(path.name)):
+        return bool(stamp["simulated"])
+    data_dir = path.parent.parent
+    marker = read_marker(data_dir)
+    return marker is not None and _is_in_marker(path, f"{path.parent.name}/{path.name}", marker)
+
+
+def place_simulated(
+    data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
+) -> None:
+    """Put simulated files into a folder; all of them appear at the end, or none.
+
+    The former simulated files stay until the new ones are complete, marker included.
+
+    Parameters
+    ----------
+    data_dir
+        Folder laid out like `data/`; made if missing.
+    folders
+        Names of the folders in it that the files go to.
+    write_tree
+        Writes all files below the folder that it is given, and returns what else the marker says.
+
+    Raises
+    ------
+    InputError
+        If the folders hold files that are not simulated, or another process simulates into them.
+    """
+    # Here, for the quickstart asks what is simulated before anything is installed.
+    from common import io
+
+    former = {path: fingerprint(path) for path in simulated_files(data_dir)}
+    for folder in folders:
+        for path in sorted((data_dir / folder).rglob("*")):
+            if path.is_file() and not path.name.startswith(".") and path not in former:
+                raise InputError(
+                    f"{path}: is not a simulated file and would be overwritten; "
+                    "expected an empty data folder, or give another one with --output_dir"
+                )
+    partial = data_dir / ".simulation.partial"
+    _claim(partial)
+    try:
+        facts = write_tree(partial)
+        (partial / _PROCESS).unlink()
+        new = {path: fingerprint(path) for path in sorted(partial.rglob("*")) if path.is_file()}
+        marker: dict[str, Any] = {"simulated": True, **facts}
+        marker["files"] = {path.relative_to(partial).as_posix(): f for path, f in new.items()}
+        marker["replaced"] = {
+            path.relative_to(data_dir).as_posix(): f for path, f in former.items()
+        }
+        # Written before anything changes: whenever the run is killed, what lies there is known.
+        place = data_dir / layout.SIMULATED_MARKER_NAME
+        io.write_text(place, json.dumps(marker, indent=2) + "\n")
+        for path in new:
+            target = data_dir / path.relative_to(partial)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+            former.pop(target, None)
+        for path in former:
+            path.unlink(missing_ok=True)
+        del marker["replaced"]
+        io.write_text(place, json.dumps(marker, indent=2) + "\n")
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+# Holds the number of the process that writes into a folder.
+_PROCESS = ".process"
+
+
+def _claim(partial: Path) -> None:
+    """Make the folder that a simulation writes into; only one process can."""
+    try:
+        partial.mkdir(parents=True)
+    except FileExistsError:
+        try:
+            owner = int((partial / _PROCESS).read_text())
+        except (OSError, ValueError):
+            owner = 0
+        # A process that has just made it has not written its number yet.
+        is_new = time.time() - partial.stat().st_mtime < 10
+        if is_running(owner) if owner else is_new:
+            raise InputError(
+                f"{partial.parent}: another process ({owner or 'just started'}) simulates into it; "
+                f"wait for its end, or remove {partial.name} if there is none"
+            ) from None
+        shutil.rmtree(partial)
+        partial.mkdir()
+    (partial / _PROCESS).write_text(str(os.getpid()))
+
+
+def is_running(process: int) -> bool:
+    """Tell whether there is a process of that number; on Windows it always says yes."""
+    if os.name == "nt":
+        return True  # Asking there would end it.
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+# ---- Stamps of files that the kit made -------------------------------------------------------
+
+
+def stamp_path(path: Path) -> Path | None:
+    """Return where the stamp of a file would lie; None if files of that name have none."""
+    name = layout.STAMP_OF_FILE.get(path.name)
+    return None if name is None else path.with_name(name)
+
+
+def read_stamp(path: Path) -> dict[str, Any] | None:
+    """Read the stamp of a file; None if there is none.
+
+    Raises
+    ------
+    InputError
+        If it is there and damaged.
+    """
+    place = stamp_path(path)
+    if place is None or not place.is_file():
+        return None
+    try:
+        stamp = json.loads(place.read_text(encoding="utf-8"))
+        valid = (
+            all(isinstance(stamp[name], dict) for name in ("files", "made_from"))
+            and isinstance(stamp["simulated"], bool)
+            and isinstance(stamp["command"], str)
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        valid = False
+    if not valid:
+        raise InputError(f"{place}: is damaged, expected the stamp of {path.name}; remove it")
+    return dict(stamp)
+
+
+def make_stamp(
+    files: Mapping[str, BinaryIO], made_from: Sequence[Path], folder: Path, command: str
+) -> bytes:
+    """Return the stamp of files that are being written.
+
+    Parameters
+    ----------
+    files
+        The open files, complete, by their final names.
+    made_from
+        What they were made from.
+    folder
+        Where they will lie.
+    command
+        Makes them anew.
+    """
+    for file in files.values():
+        file.flush()
+    stamp = {
+        "command": command,
+        "simulated": is_simulated(*made_from),
+        "files": {name: fingerprint(Path(file.name)) for name, file in files.items()},
+        "made_from": {_relative(path, folder): fingerprint(path) for path in made_from},
+    }
+    return (json.dumps(stamp, indent=1) + "\n").encode()
+
+
+def require_current(paths: Iterable[Path]) -> None:
+    """Check files that the kit may have made, before they are read.
+
+    Files without a stamp are the user's own and pass.
+
+    Raises
+    ------
+    InputError
+        If a file is not the one that its stamp describes, or what it was made from has changed.
+    """
+    for path in paths:
+        stamp = read_stamp(path)
+        if stamp is None or not path.exists():
+            continue
+        place = stamp_path(path)
+        if not matches(path, stamp["files"].get(path.name)):
+            raise InputError(
+                f"{path}: is not the file that {place} describes, so it may be of another split or "
+                f"of other data; `{stamp['command']}` makes it anew, or remove the .json if the "
+                "file is your own"
+            )
+        for name, known in stamp["made_from"].items():
+            source = path.parent / name
+            if source.is_file() and not matches(source, known):
+                raise InputError(
+                    f"{path}: was made from other data than now lie in {source.resolve()}; "
+                    f"`{stamp['command']}` makes it anew"
+                )
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Return a path as seen from a folder, so that the whole tree may be moved."""
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # Another drive of Windows.
+        return path.resolve().as_posix()
+
+
+def this_command() -> str:
+    """Return the command that runs, as seen from the kit's folder."""
+    script = Path(sys.argv[0]).resolve()
+    if not script.is_relative_to(layout.ROOT):
+        return shlex.join(["python", *sys.argv])
+    name = script.relative_to(layout.ROOT)
+    if name.parts[0] == "common":
+        return shlex.join(["python", "-m", ".".join(name.with_suffix("").parts), *sys.argv[1:]])
+    return shlex.join(["python", name.as_posix(), *sys.argv[1:]])
