@@ -1,0 +1,78 @@
+"""Which files of the kit a script consists of, and a fingerprint of what they say.
+
+Two scores are of the same code only if the script and everything that it imports from the kit are
+the same; the revision of the repository does not tell, for an entry may not be part of it.
+"""
+
+import ast
+from hashlib import sha256
+from pathlib import Path
+
+from common import layout
+
+
+def files_of(*scripts: Path) -> list[Path]:
+    """Return scripts and all files of the kit that they import, directly or not, sorted.
+
+    Imports are read from the text, inside functions too; no code runs. A file that is not Python is
+    returned and imports nothing.
+
+    Parameters
+    ----------
+    scripts
+        Files, of the kit or beside one another elsewhere.
+    """
+    found: set[Path] = set()
+    waiting = [script.resolve() for script in scripts]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += imports_of(path)
+    return sorted(found)
+
+
+def imports_of(path: Path) -> list[Path]:
+    """Return the files that a Python file imports from beside it or from the kit."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    names: list[tuple[Path, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [
+                (folder, alias.name)
+                for alias in node.names
+                for folder in (path.parent, layout.ROOT)
+            ]
+        elif isinstance(node, ast.ImportFrom):
+            folders = [path.parent, layout.ROOT]
+            if node.level:
+                folders = [path.parents[node.level - 1]]
+            module = node.module or ""
+            # What is imported from a package may be a module of it.
+            inside = [f"{module}.{alias.name}".strip(".") for alias in node.names]
+            names += [(folder, name) for folder in folders for name in (module, *inside) if name]
+    return [file for folder, name in names for file in _files_of_module(folder, name)]
+
+
+def _files_of_module(folder: Path, name: str) -> list[Path]:
+    """Return the file of a module, and those of the packages around it, where they exist."""
+    files = []
+    parts = name.split(".")
+    for n in range(1, len(parts) + 1):
+        place = folder.joinpath(*parts[:n])
+        candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+        files += [file.resolve() for file in candidates if file.is_file()]
+    return files
+
+
+def fingerprint(*scripts: Path) -> str:
+    """Return 12 hexadecimal digits that change with the code of scripts and of their imports."""
+    digest = sha256()
+    for path in files_of(*scripts):
+        # Line ends may differ between systems, and a folder may be moved.
+        content = path.read_bytes().replace(b"\r\n", b"\n")
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:12]
