@@ -31,6 +31,23 @@ def test_ranking_by_quality(rows: list[tuple[int, float]]) -> None:
     assert [number for number, _ in best_first] == [number for number, _ in expected]
 
 
+def test_entropy_ranks_questions_that_nobody_answered_last(
+    write: Write, tmp_path: Path, run: Run
+) -> None:
+    """Also behind those to which all gave the same answer, as the README says."""
+    header = "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue\n"
+    write("train.csv", header + "5,1,1,1,1\n5,2,1,1,1\n7,1,1,1,1\n7,2,0,1,2\n")
+    write("template.csv", "QuestionId,ranking\n0,\n3,\n5,\n7,\n")
+    done = run(
+        ["task_3/sample_model_entropy.py", "--input_dir", tmp_path, "--train_data", "train.csv",
+         "--submission_template_dir", tmp_path, "--submission_template_file", "template.csv",
+         "--output_dir", tmp_path]
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "submission_task_3.csv").read_text()
+    assert text == "QuestionId,ranking\n0,3\n3,4\n5,2\n7,1\n"
+
+
 def test_entropy_ranking_on_simulated_answers(tiny_kit: Path, run: Run) -> None:
     for command in (["task_3/sample_model_entropy.py"], ["task_3/local_evaluation.py"]):
         done = run(command, kit=tiny_kit)
