@@ -50,7 +50,7 @@ PLUMBING = (
 
 
 @dataclass(frozen=True)
-class Reference:
+class PublishedScore:
     """A figure of 2020, on the official answers.
 
     Attributes
@@ -77,19 +77,19 @@ class Reference:
 
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
-REFERENCES = (
-    Reference(1, "private", "", "winner of 2020", 0.7729, REPORT),
-    Reference(2, "private", "", "winner of 2020", 0.6803, REPORT),
-    Reference(3, "private", "", "winners of 2020", 0.80, f"{REPORT}, Table 4"),
-    Reference(4, "private", "targets may be asked", "winner of 2020", 0.7474, REPORT),
-    Reference(4, "private", "", "most popular, 2020", 0.6473, ARRAYS),
-    Reference(4, "public", "", "most popular, 2020", 0.6365, ARRAYS),
+PUBLISHED = (
+    PublishedScore(1, "private", "", "winner of 2020", 0.7729, REPORT),
+    PublishedScore(2, "private", "", "winner of 2020", 0.6803, REPORT),
+    PublishedScore(3, "private", "", "winners of 2020", 0.80, f"{REPORT}, Table 4"),
+    PublishedScore(4, "private", "targets may be asked", "winner of 2020", 0.7474, REPORT),
+    PublishedScore(4, "private", "", "most popular, 2020", 0.6473, ARRAYS),
+    PublishedScore(4, "public", "", "most popular, 2020", 0.6365, ARRAYS),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """A model on a board.
+    """A model on a table.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Row:
         Median time, or None.
     day
         When it was scored last, such as 2020-10-31; nothing for a figure of 2020.
-    is_reference
+    is_published
         Whether it is a figure of 2020.
     """
 
@@ -115,11 +115,11 @@ class Row:
     n_seeds: int = 1
     seconds: float | None = None
     day: str = ""
-    is_reference: bool = False
+    is_published: bool = False
 
 
 @dataclass(frozen=True)
-class Board:
+class Table:
     """Scores that can be compared: one task, phase, reading of the rules, and set of answers.
 
     Attributes
@@ -176,10 +176,10 @@ def main() -> None:
     path = p.parse_args().results
     io.require_file(path)
     results, n_unreadable = read_results(path)
-    boards = make_boards(results)
-    print(as_text(boards))
+    tables = make_tables(results)
+    print(as_text(tables))
     page = path.with_name(layout.SCOREBOARD_NAME)
-    io.write_text(page, as_page(boards))
+    io.write_text(page, as_page(tables))
     if n_unreadable:
         print(f"{cli.show(path)}: {n_unreadable} lines are no results", file=sys.stderr)
     print(f"written: {cli.show(page)}")
@@ -188,8 +188,8 @@ def main() -> None:
 # ---- Sorting the scores ----------------------------------------------------------------------
 
 
-def make_boards(results: Sequence[Result]) -> list[Board]:
-    """Sort scores into boards of comparable ones: real before simulated, then by task and phase."""
+def make_tables(results: Sequence[Result]) -> list[Table]:
+    """Sort scores into tables of comparable ones: real before simulated, then by task and phase."""
     groups: dict[tuple[bool, int, str, str, str], list[Result]] = {}
     for result in results:
         key = (result.simulated, result.task, result.phase, result.rules, result.data)
@@ -197,11 +197,11 @@ def make_boards(results: Sequence[Result]) -> list[Board]:
     latest: dict[tuple[bool, int, str, str], str] = {}
     for result in sorted(results, key=lambda r: r.time):
         latest[result.simulated, result.task, result.phase, result.rules] = result.data
-    boards = []
+    tables = []
     for (simulated, task, phase, rules, data), group in groups.items():
-        rows = [*make_rows(group), *([] if simulated else reference_rows(task, phase, rules))]
-        boards.append(
-            Board(
+        rows = [*make_rows(group), *([] if simulated else published_rows(task, phase, rules))]
+        tables.append(
+            Table(
                 task=task,
                 phase=phase,
                 rules=rules,
@@ -214,13 +214,13 @@ def make_boards(results: Sequence[Result]) -> list[Board]:
         )
     phases = {phase: place for place, phase in enumerate((LOCAL, *layout.PHASES))}
     return sorted(
-        boards,
+        tables,
         key=lambda b: (b.simulated, b.task, phases.get(b.phase, 9), b.rules, not b.is_current),
     )
 
 
 def make_rows(results: Iterable[Result]) -> list[Row]:
-    """Give a row for each model and its options; of the same seed only the last score counts."""
+    """Return a row for each model and its options; of the same seed only the last score counts."""
     models: dict[str, dict[int, Result]] = {}
     for result in sorted(results, key=lambda r: r.time):
         # The seed is 0 where the command names none.
@@ -243,7 +243,7 @@ def make_rows(results: Iterable[Result]) -> list[Row]:
 
 
 def name_of(result: Result) -> str:
-    """Give the model's name and the options that change what it does."""
+    """Return the model's name and the options that change what it does."""
     words = shlex.split(result.made_by)[2:]
     options = []
     while words:
@@ -256,17 +256,17 @@ def name_of(result: Result) -> str:
     return " ".join([result.model, *options])
 
 
-def reference_rows(task: int, phase: str, rules: str) -> list[Row]:
-    """Give the figures of 2020 that were scored in the same way."""
+def published_rows(task: int, phase: str, rules: str) -> list[Row]:
+    """Return the figures of 2020 that were scored in the same way."""
     return [
-        Row(figure.name, figure.score, is_reference=True)
-        for figure in REFERENCES
+        Row(figure.name, figure.score, is_published=True)
+        for figure in PUBLISHED
         if (figure.task, figure.phase) == (task, phase) and figure.rules in rules
     ]
 
 
 def random_range(result: Result) -> tuple[float, float] | None:
-    """Give what random rankings reach on the pairs of a result of task 3."""
+    """Return what random rankings reach on the pairs of a result of task 3."""
     low = result.parts.get("random rankings, mean")
     high = result.parts.get("random rankings, 95th percentile")
     return None if low is None or high is None else (low, high)
@@ -279,39 +279,39 @@ RIGHT_ALIGNED = (2, 3)
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Give a row of a board as texts, in the order of `HEADER`."""
+    """Return a row of a table as texts, in the order of `HEADER`."""
     return (
-        f"{row.name} (reference)" if row.is_reference else row.name,
+        f"{row.name} (reference)" if row.is_published else row.name,
         f"{row.score:.4f}" + ("" if row.deviation is None else f" ± {row.deviation:.4f}"),
-        "" if row.is_reference else f"{row.n_seeds}",
+        "" if row.is_published else f"{row.n_seeds}",
         "" if row.seconds is None else f"{row.seconds:.1f}",
         row.day,
     )
 
 
-def as_text(boards: Sequence[Board]) -> str:
-    """Give the current boards as aligned text."""
+def as_text(tables: Sequence[Table]) -> str:
+    """Return the current tables as aligned text."""
     lines = []
-    current = [board for board in boards if board.is_current]
+    current = [table for table in tables if table.is_current]
     widths = [
         max(len(text) for text in column)
         for column in zip(
-            HEADER, *(cells(row) for board in current for row in board.rows), strict=True
+            HEADER, *(cells(row) for table in current for row in table.rows), strict=True
         )
     ]
-    for board in current:
-        answers = "simulated answers" if board.simulated else "real answers"
-        lines += [f"{board.title}: {board.metric}, {board.kind}, {answers}"]
-        for row in (HEADER, *map(cells, board.rows)):
+    for table in current:
+        answers = "simulated answers" if table.simulated else "real answers"
+        lines += [f"{table.title}: {table.metric}, {table.kind}, {answers}"]
+        for row in (HEADER, *map(cells, table.rows)):
             padded = [
                 text.rjust(width) if column in RIGHT_ALIGNED else text.ljust(width)
                 for column, (text, width) in enumerate(zip(row, widths, strict=True))
             ]
             lines.append(f"  {'  '.join(padded).rstrip()}")
-        if board.random_range:
-            lines.append(f"  {random_note(board.random_range)}")
+        if table.random_range:
+            lines.append(f"  {random_note(table.random_range)}")
         lines.append("")
-    n_others = sum(len(board.rows) for board in boards if not board.is_current)
+    n_others = sum(len(table.rows) for table in tables if not table.is_current)
     if n_others:
         lines.append(f"{n_others} scores on earlier answers stand on the page only.")
     return "\n".join(lines)
@@ -332,28 +332,28 @@ h2 { margin-top: 3rem; padding-bottom: .3rem; border-bottom: 1px solid var(--lin
 h3 { font-size: 1.05rem; margin: 2.2rem 0 0; } .kind { margin: 0 0 .8rem; opacity: .75; }
 .plot { width: 100%; max-width: 28rem; height: auto; display: block; margin: 0 0 .6rem -.2rem; }
 .plot text { font-family: inherit !important; fill: currentColor; }
-.board { width: 100%; font-size: .92rem; } .board th[scope=row] { font-weight: 400; }
-.board td { white-space: nowrap; } .board th, .board td { padding-inline: 0 .9rem; }
-.board :is(td, th):nth-child(2) { text-align: left; }
-.board :is(td, th):last-child { padding-right: 0; }
+.table { width: 100%; font-size: .92rem; } .table th[scope=row] { font-weight: 400; }
+.table td { white-space: nowrap; } .table th, .table td { padding-inline: 0 .9rem; }
+.table :is(td, th):nth-child(2) { text-align: left; }
+.table :is(td, th):last-child { padding-right: 0; }
 @media (max-width: 34rem) {
-  .board :is(td, th):nth-child(n+4) { display: none; }
-  .board { font-size: .85rem; } .board td, .board th { padding-right: .5rem; }
+  .table :is(td, th):nth-child(n+4) { display: none; }
+  .table { font-size: .85rem; } .table td, .table th { padding-right: .5rem; }
 }
 details { margin: .8rem 0; } summary { cursor: pointer; }
 .sources td { text-align: left; } .sources td:nth-child(2) { white-space: nowrap; }
 """
 
 
-def as_page(boards: Sequence[Board]) -> str:
-    """Give all boards as a page that needs no network: charts, tables, the figures of 2020."""
+def as_page(tables: Sequence[Table]) -> str:
+    """Return all tables as a page that needs no network: charts, tables, the figures of 2020."""
     parts = []
     for simulated, heading in ((False, "Real answers"), (True, "Simulated answers")):
-        chosen = [board for board in boards if board.simulated == simulated]
+        chosen = [table for table in tables if table.simulated == simulated]
         if chosen:
             parts.append(f"<h2>{heading}</h2>{score_files.simulated_note(simulated)}")
-            parts += [board_section(board, chosen) for board in chosen if board.is_current]
-    if not boards:
+            parts += [table_section(table, chosen) for table in chosen if table.is_current]
+    if not tables:
         parts.append("<p>No scores yet: every local_evaluation.py adds one.</p>")
     figures = [
         (
@@ -363,7 +363,7 @@ def as_page(boards: Sequence[Board]) -> str:
             f"{figure.score:.4f}" if figure.score != 0.8 else "0.80",
             figure.source,
         )
-        for figure in REFERENCES
+        for figure in PUBLISHED
     ]
     parts.append(
         "<h2>Figures of 2020</h2><p>Scored on the official answers. They cannot be compared with "
@@ -375,20 +375,20 @@ def as_page(boards: Sequence[Board]) -> str:
     return score_files.page("Scoreboard", "\n".join(parts), style=STYLE)
 
 
-def board_section(board: Board, others: Sequence[Board]) -> str:
-    """Give a board, and those on earlier answers of its kind folded up, as HTML."""
-    title = f"{board.title}: {board.metric}, {board.kind}"
+def table_section(table: Table, others: Sequence[Table]) -> str:
+    """Return a table, and those on earlier answers of its kind folded up, as HTML."""
+    title = f"{table.title}: {table.metric}, {table.kind}"
     parts = [
-        f'<h3>{escape(board.title)}</h3><p class="kind">{escape(board.metric)}, '
-        f"{escape(board.kind)}</p>",
-        draw(board, title),
-        board_table(board),
+        f'<h3>{escape(table.title)}</h3><p class="kind">{escape(table.metric)}, '
+        f"{escape(table.kind)}</p>",
+        draw(table, title),
+        html_table(table),
     ]
-    if board.random_range:
-        parts.append(f'<p class="kind">Grey band: {escape(random_note(board.random_range))}.</p>')
-    key = (board.task, board.phase, board.rules)
+    if table.random_range:
+        parts.append(f'<p class="kind">Grey band: {escape(random_note(table.random_range))}.</p>')
+    key = (table.task, table.phase, table.rules)
     earlier = [
-        board_table(other)
+        html_table(other)
         for other in others
         if (other.task, other.phase, other.rules) == key and not other.is_current
     ]
@@ -400,12 +400,12 @@ def board_section(board: Board, others: Sequence[Board]) -> str:
     return f"<section>{''.join(parts)}</section>"
 
 
-def board_table(board: Board) -> str:
-    """Give the rows of a board as HTML; columns without a value are left out."""
-    rows = [cells(row) for row in board.rows]
+def html_table(table: Table) -> str:
+    """Return the rows of a table as HTML; columns without a value are left out."""
+    rows = [cells(row) for row in table.rows]
     used = [any(texts) for texts in zip(*rows, strict=True)]
     kept = [[text for text, use in zip(row, used, strict=True) if use] for row in (HEADER, *rows)]
-    return score_files.table(kept[0], kept[1:], css_class="board")
+    return score_files.table(kept[0], kept[1:], css_class="table")
 
 
 # Stand-ins for the page's own colours, which follow light and dark.
@@ -425,32 +425,32 @@ CHART_STYLE: dict[Any, Any] = {
 LONGEST_NAME = 20
 
 
-def draw(board: Board, title: str) -> str:
-    """Draw the scores of a board, the best on top, as SVG that lies in the page.
+def draw(table: Table, title: str) -> str:
+    """Draw the scores of a table, the best on top, as SVG that lies in the page.
 
     Parameters
     ----------
-    board
+    table
         What to draw.
     title
         Says what the chart shows, for those who cannot see it.
     """
-    rows = board.rows[::-1]
+    rows = table.rows[::-1]
     with mpl.rc_context(CHART_STYLE):
         figure = Figure(figsize=(4.6, 0.55 + 0.3 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
-        if board.random_range:
-            axes.axvspan(*board.random_range, color=LINE, linewidth=0)
-        best = max((row.score for row in rows if not row.is_reference), default=None)
+        if table.random_range:
+            axes.axvspan(*table.random_range, color=LINE, linewidth=0)
+        best = max((row.score for row in rows if not row.is_published), default=None)
         for place, row in enumerate(rows):
-            colour = ACCENT if row.score == best and not row.is_reference else TEXT
+            colour = ACCENT if row.score == best and not row.is_published else TEXT
             axes.errorbar(
                 row.score,
                 place,
                 xerr=row.deviation,
-                fmt="D" if row.is_reference else "o",
+                fmt="D" if row.is_published else "o",
                 color=colour,
-                markerfacecolor="none" if row.is_reference else colour,
+                markerfacecolor="none" if row.is_published else colour,
                 markersize=4.5,
                 elinewidth=1.2,
             )
@@ -468,7 +468,7 @@ def draw(board: Board, title: str) -> str:
             axes.spines[side].set_visible(False)
         file = StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    return embed(file.getvalue(), title, f"{board.task}{board.phase}{board.data}{len(board.rules)}")
+    return embed(file.getvalue(), title, f"{table.task}{table.phase}{table.data}{len(table.rules)}")
 
 
 def shorten(name: str) -> str:

@@ -45,8 +45,8 @@ def seeded(model: str, seed: int, score: float, time: str = RESULT.time) -> Resu
 
 def test_models_are_ranked_by_their_mean_over_seeds() -> None:
     results = [seeded("idea", seed, score) for seed, score in enumerate((0.71, 0.69, 0.73))]
-    (board,) = scoreboard.make_boards([RESULT, *results])
-    best, other = board.rows
+    (table,) = scoreboard.make_tables([RESULT, *results])
+    best, other = table.rows
     assert (best.name, best.n_seeds) == ("idea --n_dimensions 8", 3)
     assert best.score == pytest.approx(0.71)
     assert best.deviation == pytest.approx(0.02)
@@ -59,16 +59,16 @@ def test_the_last_score_of_a_seed_counts() -> None:
         seeded("idea", 0, 0.7, "2026-01-02T10:00:00+00:00"),
         seeded("idea", 0, 0.9, "2026-01-01T10:00:00+00:00"),
     ]
-    (board,) = scoreboard.make_boards(results)
-    assert [(row.score, row.n_seeds, row.day) for row in board.rows] == [(0.7, 1, "2026-01-02")]
+    (table,) = scoreboard.make_tables(results)
+    assert [(row.score, row.n_seeds, row.day) for row in table.rows] == [(0.7, 1, "2026-01-02")]
 
 
 def test_no_seed_is_seed_0() -> None:
     unnamed = replace(
         seeded("idea", 0, 0.8), seed=None, made_by="python task_1/idea.py --n_dimensions 8"
     )
-    (board,) = scoreboard.make_boards([seeded("idea", 0, 0.7), unnamed])
-    assert [(row.score, row.n_seeds) for row in board.rows] == [(0.8, 1)]
+    (table,) = scoreboard.make_tables([seeded("idea", 0, 0.7), unnamed])
+    assert [(row.score, row.n_seeds) for row in table.rows] == [(0.8, 1)]
 
 
 def test_what_differs_is_never_on_one_board() -> None:
@@ -79,15 +79,15 @@ def test_what_differs_is_never_on_one_board() -> None:
         replace(RESULT, task=4, rules=STRICT),
         replace(RESULT, task=4, rules=LENIENT),
     ]
-    boards = scoreboard.make_boards([RESULT, *others])
-    assert len(boards) == 6
-    assert all(board.is_current for board in boards)
-    assert [board.simulated for board in boards] == [False] + [True] * 5
+    tables = scoreboard.make_tables([RESULT, *others])
+    assert len(tables) == 6
+    assert all(table.is_current for table in tables)
+    assert [table.simulated for table in tables] == [False] + [True] * 5
 
 
 def test_scores_on_earlier_answers_are_set_apart() -> None:
     later = replace(RESULT, data="b" * 12, score=0.5, time="2026-01-02T10:00:00+00:00")
-    current, earlier = scoreboard.make_boards([later, RESULT])
+    current, earlier = scoreboard.make_tables([later, RESULT])
     assert (current.data, current.is_current) == ("b" * 12, True)
     assert (earlier.data, earlier.is_current) == ("a" * 12, False)
     text = scoreboard.as_text([current, earlier])
@@ -115,10 +115,10 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
     changes: dict[str, Any], expected: list[str]
 ) -> None:
     for simulated in (False, True):
-        (board,) = scoreboard.make_boards([replace(RESULT, simulated=simulated, **changes)])
-        names = [row.name for row in board.rows if row.is_reference]
+        (table,) = scoreboard.make_tables([replace(RESULT, simulated=simulated, **changes)])
+        names = [row.name for row in table.rows if row.is_published]
         assert names == ([] if simulated else expected)
-    assert "winner of 2020 (reference)" not in scoreboard.as_text([board])
+    assert "winner of 2020 (reference)" not in scoreboard.as_text([table])
 
 
 def test_the_page_stands_alone_and_is_well_formed() -> None:
@@ -129,7 +129,7 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
         replace(RESULT, task=4, phase="private", rules=LENIENT, simulated=False),
         *(seeded("a_model_with_a_very_long_name_indeed", seed, 0.6 + seed / 9) for seed in (1, 2)),
     ]
-    text = scoreboard.as_page(scoreboard.make_boards(results))
+    text = scoreboard.as_page(scoreboard.make_tables(results))
     assert check_page(text).n_charts == 4
     assert "#0102" not in text, "a stand-in for a colour was left"
     assert "random rankings reach 0.59" in text
@@ -137,7 +137,7 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
 
 
 def test_no_scores_at_all(tmp_path: Path) -> None:
-    assert "No scores yet" in scoreboard.as_page(scoreboard.make_boards([]))
+    assert "No scores yet" in scoreboard.as_page(scoreboard.make_tables([]))
     assert scoreboard.as_text([]) == ""
 
 
