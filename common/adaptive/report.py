@@ -26,7 +26,7 @@ class Curves:
 def describe_games(
     reference: Reference, games: Mapping[str, Game], curves: Curves | str, metadata_dir: Path
 ) -> str:
-    """Show the curve of accuracies, some sequences of questions, and the confusion matrix.
+    """Return the curve of accuracies, some sequences of questions, and the confusion matrix.
 
     Parameters
     ----------
