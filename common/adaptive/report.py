@@ -98,7 +98,7 @@ def _sequences(reference: Reference, games: Mapping[str, Game], metadata_dir: Pa
             score_files.table(
                 ["Round", "QuestionId", "Subject", "Answer"],
                 rows,
-                css_class="facts",
+                css_class="rounds",
                 caption=f"UserId {reference.student[row]}",
             )
         )

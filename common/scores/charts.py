@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Stand-ins for the page's own colours, which matplotlib does not know.
-_TEXT, _SOFT, _ACCENT, _LINE = "#010203", "#010204", "#010205", "#010206"
+_TEXT, _SOFT, _GREY = "#010203", "#010204", "#010205"
+_ACCENT, _LINE = "#010206", "#010207"
 _PAGE_COLOURS = {
     _TEXT: "currentColor",
     _SOFT: "color-mix(in srgb, currentColor 70%, Canvas)",
+    _GREY: "color-mix(in srgb, currentColor 40%, Canvas)",
     _ACCENT: "rgb(var(--accent))",
     _LINE: "var(--line)",
 }
@@ -140,7 +141,7 @@ def dot_chart(
                 xycoords=("axes fraction", "data"),
                 xytext=(9, 0),
                 textcoords="offset points",
-                verticalalignment="center",
+                verticalalignment="center_baseline",
             )
         axes.set_yticks(middles, names, fontsize=_FONT_SIZE, color=_TEXT)
         axes.set_ylim(bottoms[-1], 0)
@@ -192,34 +193,38 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
         An SVG element.
     """
     with _page_style(label):
-        gap = 10.0
-        width = (_WIDTH - 45) / len(panels) - gap
-        titles = [_wrap(panel.title, width, weight="bold") for panel in panels]
+        width = (_WIDTH - 40) / len(panels) - 6
+        titles = [_wrap(panel.title, width, "bold") for panel in panels]
         n_lines = 1 + max(title.count("\n") for title in titles)
         figure = _new_figure(150 + _LINE_HEIGHT * n_lines)
-        for place, (panel, title) in enumerate(zip(panels, titles, strict=True)):
-            axes = figure.add_subplot(1, len(panels), place + 1)
-            bars = axes.bar(bar_names, panel.shares, color=_ACCENT if panel.accent else _TEXT)
+        axes = figure.add_subplot()
+        # Panels have a bar's room between them.
+        starts = range(0, len(panels) * (len(bar_names) + 1), len(bar_names) + 1)
+        for start, panel, title in zip(starts, panels, titles, strict=True):
+            places = range(start, start + len(bar_names))
+            bars = axes.bar(places, panel.shares, color=_ACCENT if panel.accent else _GREY)
             for bar, name, share in zip(bars, bar_names, panel.shares, strict=True):
-                bar.set_alpha(None if panel.accent else 0.4)
                 _set_tooltip(bar, f"{panel.title}, {name}: {share:.0%}")
-            # Titles of fewer lines begin at the same height as the others.
-            title += "\n" * (n_lines - 1 - title.count("\n"))
-            weight = "bold" if panel.accent else "normal"
-            axes.set_title(title, loc="left", fontsize=_FONT_SIZE, fontweight=weight)
-            _draw_shares(axes, max(share for panel in panels for share in panel.shares))
-            if place:
-                axes.tick_params(axis="y", labelleft=False)
-        figure.supxlabel(axis, fontsize=10, color=_SOFT)
+            axes.annotate(
+                # Titles of fewer lines begin at the same height as the others.
+                title + "\n" * (n_lines - 1 - title.count("\n")),
+                (start - 0.4, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 6),
+                textcoords="offset points",
+                fontweight="bold" if panel.accent else "normal",
+            )
+        ticks = [start + place for start in starts for place in range(len(bar_names))]
+        axes.set_xticks(ticks, [*bar_names] * len(panels))
+        axes.set_xlim(-0.6, ticks[-1] + 0.6)
+        axes.set_xlabel(axis)
+        # The scale ends at the first fifth that no bar exceeds.
+        highest = max(share for panel in panels for share in panel.shares)
+        fifths = range(next((n for n in range(1, 5) if highest <= n / 5), 5) + 1)
+        axes.set_yticks([n / 5 for n in fifths], [f"{n * 20}%" for n in fifths])
+        axes.set_ylim(0, fifths[-1] / 5)
+        axes.grid(axis="y", linewidth=0.6)
         return _as_svg(figure, label)
-
-
-def _draw_shares(axes: "Axes", highest: float) -> None:
-    """Draw a scale of shares that ends at the first fifth above the highest one."""
-    fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
-    axes.set_ylim(0, fifths / 5)
-    axes.set_yticks([n / 5 for n in range(fifths + 1)], [f"{n * 20}%" for n in range(fifths + 1)])
-    axes.grid(axis="y", linewidth=0.6)
 
 
 def line_chart(
@@ -279,7 +284,7 @@ def line_chart(
                 end,
                 xytext=(7, up),
                 textcoords="offset points",
-                verticalalignment="center",
+                verticalalignment="center_baseline",
                 fontweight=weight,
             )
         return _as_svg(figure, label)
@@ -313,13 +318,21 @@ def _text_width(text: str, weight: str) -> float:
 
 
 def _wrap(text: str, width: float, weight: str = "normal") -> str:
-    """Break a text into lines, after spaces and underscores, inside a word if it is too long."""
+    """Break a text into lines: after spaces, in longer words after underscores, else anywhere."""
+    pieces = [text]
+    for after in (" ", "_", ""):
+        pieces = [
+            part
+            for piece in pieces
+            for part in (
+                [piece] if _text_width(piece, weight) <= width else re.split(f"(?<={after})", piece)
+            )
+        ]
     lines = [""]
-    for word in re.split(r"(?<=[ _])", text):
-        for part in [word] if _text_width(word, weight) <= width else word:
-            if lines[-1] and _text_width(lines[-1] + part.rstrip(), weight) > width:
-                lines.append("")
-            lines[-1] += part
+    for piece in pieces:
+        if lines[-1] and _text_width(lines[-1] + piece.rstrip(), weight) > width:
+            lines.append("")
+        lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -331,7 +344,7 @@ def _set_tooltip(artist: "Artist", text: str) -> None:
 def _as_svg(figure: "Figure", label: str) -> str:
     """Return a figure as an SVG element for a page."""
     file = StringIO()
-    figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    figure.savefig(file, format="svg", transparent=True)
     svg = file.getvalue()
     _, size, content = re.split(r'<svg[^>]*(viewBox="[^"]*")[^>]*>', svg, maxsplit=1)
     # A style in here would hold for the whole page, whose font the texts are to have.
@@ -342,6 +355,6 @@ def _as_svg(figure: "Figure", label: str) -> str:
     )
     # Other groups are referred to by nothing, and their ids are the same in every chart.
     content = re.sub(r'<g id="[^"]*"', "<g", content)
-    for stand_in, colour in _PAGE_COLOURS.items():
-        content = content.replace(stand_in, colour)
+    for old, new in (*_PAGE_COLOURS.items(), ("xlink:href", "href")):
+        content = content.replace(old, new)
     return f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">{content}'

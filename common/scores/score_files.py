@@ -26,7 +26,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
          vertical-align: top; }
 th { font-weight: 600; } th:first-child, td:first-child { padding-left: 0; }
-th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
+th[scope=row], thead th:first-child, :is(.facts, .rounds) :is(td, th) { text-align: left; }
 .facts { width: 100%; } .facts th { width: 12.5rem; } .facts td { overflow-wrap: anywhere; }
 .confusion { width: 100%; } .cell { white-space: nowrap; }
 .cell small { display: block; opacity: .75; }

@@ -273,7 +273,8 @@ def as_text(tables: Sequence[Table]) -> str:
             line = [first.ljust(widths[0]), score.ljust(widths[1]), *right, day]
             lines += [f"  {'  '.join(line)}".rstrip(), *(f"    {text}" for text in more)]
         if table.random_range:
-            lines += textwrap.wrap(describe_random(table.random_range), TEXT_WIDTH - 2)
+            text = f"  ({describe_random(table.random_range)})"
+            lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
         lines.append("")
     n_earlier = sum(len(table.rows) for table in tables if not table.is_current)
     if n_earlier:
@@ -284,8 +285,8 @@ def as_text(tables: Sequence[Table]) -> str:
 def describe_random(reached: tuple[float, float]) -> str:
     """Say what random rankings reach."""
     return (
-        f"Random rankings reach {reached[0]:.2f} on average with their best expert; "
-        f"1 in 20 reaches {reached[1]:.2f}."
+        f"random rankings reach {reached[0]:.2f} on average with their best expert; "
+        f"1 in 20 reaches {reached[1]:.2f}"
     )
 
 
@@ -305,7 +306,8 @@ h3 { font-size: 1.05rem; margin: 2.2rem 0 0; } .kind { margin: 0 0 .8rem; opacit
   .scores, .published { font-size: .85rem; } .scores :is(td, th) { padding-right: .5rem; }
 }
 details { margin: .8rem 0; } summary { cursor: pointer; }
-.published :is(td, th) { text-align: left; }
+.published :is(td, th) { text-align: left; padding-right: .4rem; }
+.published th[scope=row] { font-weight: 400; }
 """
 
 
@@ -336,7 +338,7 @@ def as_page(tables: Sequence[Table]) -> str:
 
 def table_section(table: Table, others: Sequence[Table]) -> str:
     """Return a table with its chart, and those on earlier answers folded up, as HTML."""
-    note = f"Grey: {describe_random(table.random_range)}" if table.random_range else ""
+    note = f"Grey: {describe_random(table.random_range)}." if table.random_range else ""
     key = (table.task, table.phase, table.rules)
     earlier = "".join(
         html_table(other)

@@ -71,7 +71,7 @@ def test_no_seed_is_seed_0() -> None:
     assert [(row.score, row.n_seeds) for row in table.rows] == [(0.8, 1)]
 
 
-def test_what_differs_is_never_on_one_board() -> None:
+def test_what_differs_is_never_in_one_table() -> None:
     others = [
         replace(RESULT, task=2),
         replace(RESULT, phase="private"),
@@ -118,7 +118,7 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
         (table,) = scoreboard.make_tables([replace(RESULT, simulated=simulated, **changes)])
         names = [row.name for row in table.rows if row.is_published]
         assert names == ([] if simulated else expected)
-    assert "winner of 2020 (reference)" not in scoreboard.as_text([table])
+    assert "winner of 2020 (published)" not in scoreboard.as_text([table])
 
 
 def test_the_page_stands_alone_and_is_well_formed() -> None:
@@ -129,11 +129,35 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
         replace(RESULT, task=4, phase="private", rules=LENIENT, simulated=False),
         *(seeded("a_model_with_a_very_long_name_indeed", seed, 0.6 + seed / 9) for seed in (1, 2)),
     ]
+    results.append(replace(RESULT, simulated=False))
     text = scoreboard.as_page(scoreboard.make_tables(results))
-    assert check_page(text).n_charts == 4
-    assert "#0102" not in text, "a stand-in for a colour was left"
+    assert check_page(text).n_charts == 5
+    assert text == scoreboard.as_page(scoreboard.make_tables(results[::-1]))
     assert "random rankings reach 0.59" in text
     assert text.index("Real answers") < text.index("0.7474") < text.index("Simulated answers")
+
+
+def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
+    name = "a_model_with_a_very_long_name_indeed_that_goes_on_and_on"
+    results = [
+        *(
+            replace(seeded(name, seed, 0.6), seconds=12345.6, score=0.6 + seed / 9)
+            for seed in (1, 2)
+        ),
+        replace(RESULT, task=3, phase="public", parts=RANDOM),
+        replace(RESULT, task=4, rules=STRICT),
+    ]
+    text = scoreboard.as_text(scoreboard.make_tables(results))
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    first = next(number for number, line in enumerate(lines) if "a_model" in line)
+    shown = "".join(lines[first : first + 3]).replace(" ", "")
+    row = f"{name} --n_dimensions 8".replace(" ", "")
+    assert all(part in shown for part in (name[:25], name[40:], "--n_dimensions8", "0.7667±0.0786"))
+    assert len(shown) == len(row) + len("0.7667±0.0786212345.62026-01-01")
+    assert "unobserved = -1, simulated answers" in text
+    # Columns of all tables stand below each other.
+    assert len({line.index("score") for line in lines if line.startswith("  model")}) == 1
 
 
 def test_no_scores_at_all(tmp_path: Path) -> None:
@@ -151,5 +175,5 @@ def test_the_command(run: Run, fails: Callable[..., str], tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "Task 1: right or wrong: accuracy, local split, simulated answers" in done.stdout
     assert "majority  0.6000" in done.stdout
-    assert "1 lines are no results" in done.stderr
+    assert "ignored 1 invalid lines" in done.stderr
     assert (tmp_path / "scoreboard.html").read_text().startswith("<!doctype html>")
