@@ -1,10 +1,11 @@
 """The charts of the pages: drawn by matplotlib, as SVG that lies in a page and follows its style.
 
-Texts stay texts in the page's font, colours are the page's own, in light and in dark. matplotlib is
-imported where a chart is drawn, so that a script that draws none does not wait for it.
+Text stays text, in the page's font; colours are the page's own, light or dark. matplotlib is
+imported only when a chart is drawn, so that scripts without charts start fast.
 """
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-# Stand-ins for the page's own colours, which matplotlib does not know.
+# Stand-ins for the page's own colours, which matplotlib cannot name.
 _TEXT, _SOFT, _GREY = "#010203", "#010204", "#010205"
 _ACCENT, _LINE = "#010206", "#010207"
 _PAGE_COLOURS = {
@@ -27,7 +28,7 @@ _PAGE_COLOURS = {
     _ACCENT: "rgb(var(--accent))",
     _LINE: "var(--line)",
 }
-# Lengths are in points. A phone shows the width unreduced, so the texts stay readable there.
+# Lengths in points; a chart is as wide as a phone, where its text must stay readable.
 _WIDTH = 340.0
 _FONT_SIZE = 11.0
 _ROW_HEIGHT = 21.0
@@ -90,17 +91,16 @@ def dot_chart(
     limits: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draw values on one scale, one below the other, each with its name and its figure.
+    """Draw values on one scale, a row for each, with its name on the left and the number right.
 
     Parameters
     ----------
     rows
         From top to bottom.
     label
-        What the chart shows, for those who cannot see it; no other chart of a page may have the
-        same one, for the ids in the SVG come from it.
+        What the chart shows, for screen readers; unique on its page, as ids are made from it.
     digits
-        Decimal places of the figures.
+        Decimal places of the numbers.
     limits
         Ends of the scale; None: as the values need.
     chance
@@ -134,9 +134,9 @@ def dot_chart(
                     (dot,) = axes.plot(value, y, marker, color=edge, markerfacecolor=fill)
                     dot.set(markersize=5.5, clip_on=False)
                     _set_tooltip(dot, f"{row.label}: {value:.{digits}f}")
-            figure_at_end = row.mark if row.value is None else row.value
+            shown = row.mark if row.value is None else row.value
             axes.annotate(
-                f"{figure_at_end:.{digits}f}",
+                f"{shown:.{digits}f}",
                 (1, y),
                 xycoords=("axes fraction", "data"),
                 xytext=(9, 0),
@@ -298,7 +298,10 @@ def _page_style(label: str) -> Iterator[None]:
     """Draw with the kit's style alone, whatever a user's own settings of matplotlib are."""
     from matplotlib import style
 
-    with style.context(["default", {**_CHART_STYLE, "svg.hashsalt": label}]):
+    chart_style = {**_CHART_STYLE, "svg.hashsalt": label}
+    with style.context(["default", chart_style]), warnings.catch_warnings():
+        # The browser's fonts draw the text, whatever matplotlib's own font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
 
@@ -337,7 +340,7 @@ def _wrap(text: str, width: float, weight: str = "normal") -> str:
 
 
 def _set_tooltip(artist: "Artist", text: str) -> None:
-    """Make a browser show a text beside the mouse; `_as_svg` turns the name into an element."""
+    """Make browsers show a text beside the pointer: `_as_svg` turns this id into a title."""
     artist.set_gid(f"tooltip:{text}")
 
 
@@ -347,13 +350,13 @@ def _as_svg(figure: "Figure", label: str) -> str:
     figure.savefig(file, format="svg", transparent=True)
     svg = file.getvalue()
     _, size, content = re.split(r'<svg[^>]*(viewBox="[^"]*")[^>]*>', svg, maxsplit=1)
-    # A style in here would hold for the whole page, whose font the texts are to have.
+    # A style element would apply to the whole page, and its font is to be used here.
     content = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", content, flags=re.DOTALL)
-    content = re.sub(r" font-family: [^;]*;|font: ([\d.]+px) [^;]*;", "", content)
+    content = re.sub(r" font-family: '[^;]*;", "", content)
     content = re.sub(
         r"<g id=([\"'])tooltip:(.*?)\1>", r"<g><title>\2</title>", content, flags=re.DOTALL
     )
-    # Other groups are referred to by nothing, and their ids are the same in every chart.
+    # Nothing refers to the other groups, whose ids are the same in every chart.
     content = re.sub(r'<g id="[^"]*"', "<g", content)
     for old, new in (*_PAGE_COLOURS.items(), ("xlink:href", "href")):
         content = content.replace(old, new)

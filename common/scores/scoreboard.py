@@ -4,8 +4,8 @@
     python -m common.scoreboard --results my_scores/results.jsonl
 
 Reads data/test_output/results.jsonl, to which every evaluation appends, and writes scoreboard.html
-beside it. Scores are compared only on the same answers, by the same rules. Figures of 2020 stand
-only beside real answers of the same phase, marked as such, and in a table of their own.
+beside it. Only scores on the same answers, by the same rules, are compared. Published scores of
+2020 are shown beside real answers of the same phase, marked as such, and in their own table.
 """
 
 import shlex
@@ -41,7 +41,7 @@ class PublishedScore:
     task, phase
         What was scored.
     rules
-        A part of the rules that it was scored by (task 4), or nothing.
+        A part of the rules that applied (task 4), or nothing.
     name
         Whose score it is.
     score
@@ -355,11 +355,8 @@ def table_section(table: Table, others: Sequence[Table]) -> str:
 
 
 def html_table(table: Table) -> str:
-    """Return the rows of a table as HTML; columns without a value are left out."""
-    rows = [cells(row) for row in table.rows]
-    used = [any(texts) for texts in zip(*rows, strict=True)]
-    kept = [[text for text, use in zip(row, used, strict=True) if use] for row in (HEADER, *rows)]
-    return score_files.table(kept[0], kept[1:], css_class="scores")
+    """Return the rows of a table as HTML."""
+    return score_files.table(HEADER, [cells(row) for row in table.rows], css_class="scores")
 
 
 def draw(table: Table) -> str:

@@ -235,6 +235,12 @@ def test_charts_follow_the_page_and_nothing_else() -> None:
     assert 'aria-label="says &quot;so&quot;"' in dot_chart(DOTS, label='says "so"', digits=2)
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_in_any_script_are_drawn_without_a_warning() -> None:
+    svg = dot_chart([Dot("\u6a21\u578b", 0.5)], label="dots", digits=2)
+    assert ">\u6a21\u578b</text>" in svg
+
+
 def test_ids_of_different_charts_differ() -> None:
     page = "".join(draw_all() + draw_all("other "))
     ids = re.findall(r' id="([^"]*)"', page)
