@@ -100,12 +100,6 @@ class Row:
     day: str = ""
     is_published: bool = False
 
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Ends of mean ± standard deviation; None for one seed."""
-        spread = self.deviation
-        return None if spread is None else (self.score - spread, self.score + spread)
-
 
 @dataclass(frozen=True)
 class Table:
@@ -143,6 +137,11 @@ class Table:
         """What the scores measure, and on which answers."""
         phase = "local split" if self.phase == LOCAL else f"{self.phase} test"
         return ", ".join(filter(None, (METRICS.get(self.task, "score"), phase, self.rules)))
+
+    @property
+    def answers(self) -> str:
+        """Whose answers were predicted."""
+        return "simulated answers" if self.simulated else "real answers"
 
 
 def main() -> None:
@@ -264,8 +263,7 @@ def as_text(tables: Sequence[Table]) -> str:
     widths[0] = min(widths[0], TEXT_WIDTH - 2 - sum(width + 2 for width in widths[1:]))
     lines = []
     for table in current:
-        answers = "simulated answers" if table.simulated else "real answers"
-        title = f"{table.title}: {table.kind}, {answers}"
+        title = f"{table.title}: {table.kind}, {table.answers}"
         lines += textwrap.wrap(title, TEXT_WIDTH, subsequent_indent="  ")
         for name, score, *numbers, day in (HEADER, *map(cells, table.rows)):
             first, *more = textwrap.wrap(name, widths[0]) or [""]
@@ -362,16 +360,15 @@ def html_table(table: Table) -> str:
 def draw(table: Table) -> str:
     """Return a chart of the scores, the best model in colour, published scores as diamonds."""
     best = next((row for row in table.rows if not row.is_published), None)
-    dots = [
-        charts.Dot(
-            row.name,
-            None if row.is_published else row.score,
-            interval=row.interval,
-            mark=row.score if row.is_published else None,
-            band=table.random_range,
-            accent=row is best,
-        )
-        for row in table.rows
-    ]
-    answers = "simulated" if table.simulated else "real"
-    return charts.dot_chart(dots, label=f"{table.title}: {table.kind}, {answers} answers", digits=4)
+    dots = []
+    for row in table.rows:
+        if row.is_published:
+            dot = charts.Dot(row.name, None, mark=row.score, band=table.random_range)
+        else:
+            spread = row.deviation or 0.0
+            interval = (row.score - spread, row.score + spread)
+            accent = row is best
+            dot = charts.Dot(row.name, row.score, interval, band=table.random_range, accent=accent)
+        dots.append(dot)
+    label = f"{table.title}: {table.kind}, {table.answers}"
+    return charts.dot_chart(dots, label=label, digits=4)

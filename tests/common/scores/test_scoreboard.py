@@ -1,6 +1,7 @@
 """The scoreboard: compares only what can be compared, and makes a page that stands alone."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -177,3 +178,22 @@ def test_the_command(run: Run, fails: Callable[..., str], tmp_path: Path) -> Non
     assert "majority  0.6000" in done.stdout
     assert "ignored 1 invalid lines" in done.stderr
     assert (tmp_path / "scoreboard.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_chart_shows_models_and_published_scores() -> None:
+    results = [replace(RESULT, phase="private", simulated=False)]
+    results += [
+        replace(seeded("idea", seed, 0.7 + seed / 50), phase="private", simulated=False)
+        for seed in (0, 1)
+    ]
+    page = scoreboard.as_page(scoreboard.make_tables(results))
+    chart = page[page.index("<svg") : page.index("</svg>")]
+    drawn = re.findall(r"<title>(.*?)</title>.*?<use [^>]*style=\"([^\"]*)\"", chart, re.DOTALL)
+    assert [name for name, _ in drawn] == [
+        "winner of 2020: 0.7729",
+        "idea --n_dimensions 8: 0.7100",
+        "majority: 0.6000",
+    ]
+    # A hollow diamond, the best model in colour, the others not.
+    assert ["--accent" in style for _, style in drawn] == [False, True, False]
+    assert ["fill-opacity: 0;" in style for _, style in drawn] == [True, False, False]
