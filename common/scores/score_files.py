@@ -91,7 +91,7 @@ def write_scores(
 
 
 def simulated_note(simulated: bool) -> str:
-    """Return the note that simulated answers are no real ones as HTML; nothing for real answers."""
+    """Return a note, as HTML, that the answers are simulated; nothing for real answers."""
     if not simulated:
         return ""
     return (

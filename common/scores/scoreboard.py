@@ -336,7 +336,9 @@ def as_page(tables: Sequence[Table]) -> str:
 
 def table_section(table: Table, others: Sequence[Table]) -> str:
     """Return a table with its chart, and those on earlier answers folded up, as HTML."""
-    note = f"Grey: {describe_random(table.random_range)}." if table.random_range else ""
+    note = ""
+    if table.random_range:
+        note = f'<p class="kind">Grey: {describe_random(table.random_range)}.</p>'
     key = (table.task, table.phase, table.rules)
     earlier = "".join(
         html_table(other)
@@ -348,7 +350,7 @@ def table_section(table: Table, others: Sequence[Table]) -> str:
         earlier = f"<details><summary>{summary}</summary>{earlier}</details>"
     return (
         f'<section><h3>{escape(table.title)}</h3><p class="kind">{escape(table.kind)}</p>'
-        f'{draw(table)}{html_table(table)}<p class="kind">{escape(note)}</p>{earlier}</section>'
+        f"{draw(table)}{html_table(table)}{note}{earlier}</section>"
     )
 
 
