@@ -4,18 +4,17 @@ Every challenge keeps its files beside its scripts, laid out like the kit's own 
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, provenance
-from common.scores import score_files
+from common import cli, layout, provenance
 
 SUBMISSION = "submission.csv"
 
 
 def data_dir(script: str) -> Path:
-    """Give the folder of a challenge's files, `data/` beside its scripts.
+    """Return the folder of a challenge's files, `data/` beside its scripts.
 
     Parameters
     ----------
@@ -83,43 +82,6 @@ def add_folder(p: argparse.ArgumentParser, flag: str, default: Path) -> None:
 def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
     """Add a flag that names a file in a folder that another flag names."""
     p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
-
-
-def write_scores(
-    output_dir: Path,
-    name: str,
-    score: float,
-    *,
-    title: str,
-    what: str,
-    facts: Sequence[tuple[str, str]],
-    simulated: bool,
-    body: str = "",
-) -> list[Path]:
-    """Write the score of a challenge as text and as a page.
-
-    Parameters
-    ----------
-    output_dir
-        Folder for both files, made if missing.
-    name
-        The challenge, for the file names `scores_NAME.txt` and `.html`.
-    score
-        The more the better; it may exceed 1.
-    title, what, facts, simulated, body
-        As in `common.scores.score_files.write_scores`.
-
-    Returns
-    -------
-    list of Path
-        The files written: text, page.
-    """
-    paths = [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
-    page = score_files.score_page(title, score, what, facts, simulated=simulated, body=body)
-    with io.atomic_write(*paths) as (text_file, page_file):
-        text_file.write(f"score:{score!r}\n".encode())
-        page_file.write(page.encode())
-    return paths
 
 
 def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, int], None]) -> None:

@@ -10,6 +10,7 @@ from common import cli, io, layout, metrics, provenance, schema, submission
 from common.answers import pair_keys
 from common.schema import Column
 from common.scores import results, score_files
+from common.scores.results import Evaluation
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class PairScore:
     Attributes
     ----------
     accuracy
-        Share of right predictions, from 0 to 1.
+        Share of correct predictions, from 0 to 1.
     n_scored
         Number of pairs scored.
     n_other_phase
@@ -34,7 +35,7 @@ class PairScore:
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
-def evaluate(doc: str | None, task: int, title: str) -> None:
+def evaluate(doc: str | None, task: int) -> None:
     """Run the `local_evaluation.py` of task 1 or 2.
 
     Parameters
@@ -43,8 +44,6 @@ def evaluate(doc: str | None, task: int, title: str) -> None:
         The script's docstring, its help.
     task
         1 or 2.
-    title
-        Heading of the score page.
     """
     p = cli.parser(doc)
     p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/test_input")
@@ -86,30 +85,24 @@ def evaluate(doc: str | None, task: int, title: str) -> None:
     started = time.perf_counter()
     column = schema.PREDICTED_COLUMN[task]
     score = score_pairs(submission_path, reference_path, task, column, phase=options.phase)
-    facts = [
-        ("Submission", cli.show(submission_path)),
-        ("True answers", cli.show(reference_path)),
-        ("Phase", options.phase or "local split"),
-        ("Pairs scored", f"{score.n_scored:,}"),
-    ]
+    facts = [("Pairs scored", f"{score.n_scored:,}")]
     if options.phase:
         facts.append(("Rows of the other phase, ignored", f"{score.n_other_phase:,}"))
     facts.append(("Time", f"{time.perf_counter() - started:.1f} s"))
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
-    paths = score_files.write_scores(
-        options.output_dir,
-        task,
-        score.accuracy,
-        title=title,
-        what="Accuracy: the share of pairs predicted rightly",
-        facts=facts,
-        simulated=provenance.is_simulated(reference_path),
+    evaluation = Evaluation(
+        title=results.TASK_TITLES[task],
+        metric="Accuracy: the share of pairs predicted correctly",
+        score=score.accuracy,
         submission=submission_path,
         reference=reference_path,
         phase=options.phase or results.LOCAL,
         parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
-        body=score_files.confusion_table(score.counts, labels),
+        facts=facts,
     )
+    body = score_files.confusion_table(score.counts, labels)
+    paths = score_files.write_scores(options.output_dir, f"task_{task}", evaluation, body=body)
+    results.append_result(options.output_dir, task, evaluation)
     print(f"score {score.accuracy:.4f} (accuracy on {score.n_scored:,} pairs)")
     if options.phase:
         print(f"{score.n_other_phase:,} rows of the other phase ignored")

@@ -90,18 +90,24 @@ def is_simulated(*paths: Path) -> bool:
     Parameters
     ----------
     paths
-        Files that a score rests on; those that are not there do not count.
+        Files that a score rests on, or folders of such; those that are not there do not count.
     """
-    return any(_is_simulated(path.absolute()) for path in paths)
+    return any(
+        _is_simulated(file.absolute())
+        for path in paths
+        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
+    )
 
 
 def _is_simulated(path: Path) -> bool:
     stamp = read_stamp(path)
     if stamp is not None and matches(path, stamp["files"].get(path.name)):
         return bool(stamp["simulated"])
-    data_dir = path.parent.parent
-    marker = read_marker(data_dir)
-    return marker is not None and _is_in_marker(path, f"{path.parent.name}/{path.name}", marker)
+    for data_dir in path.parents[1:4]:
+        marker = read_marker(data_dir)
+        if marker is not None:
+            return _is_in_marker(path, path.relative_to(data_dir).as_posix(), marker)
+    return False
 
 
 def place_simulated(

@@ -12,7 +12,7 @@ from common import cli, pair_evaluation
 
 def main() -> None:
     """Score the submission that the flags name."""
-    pair_evaluation.evaluate(__doc__, task=1, title="Task 1: right or wrong")
+    pair_evaluation.evaluate(__doc__, task=1)
 
 
 if __name__ == "__main__":

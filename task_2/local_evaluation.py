@@ -12,7 +12,7 @@ from common import cli, pair_evaluation
 
 def main() -> None:
     """Score the submission that the flags name."""
-    pair_evaluation.evaluate(__doc__, task=2, title="Task 2: the option chosen")
+    pair_evaluation.evaluate(__doc__, task=2)
 
 
 if __name__ == "__main__":

@@ -165,6 +165,6 @@ def compare_with_experts(
 
 
 def mean_if_any(shares: metrics.FloatArray) -> float | None:
-    """Give the mean of the shares that are not NaN; None if all are."""
+    """Return the mean of the shares that are not NaN; None if all are."""
     known = shares[~np.isnan(shares)]
     return float(known.mean()) if len(known) else None

@@ -20,8 +20,9 @@ from expert_judgements import (
     read_judgements,
 )
 
-from common import cli, io, layout, metrics, provenance, schema, submission
-from common.scores import charts, score_files
+from common import cli, io, layout, metrics, schema, submission
+from common.scores import charts, results, score_files
+from common.scores.results import Evaluation
 
 TASK = 3
 
@@ -81,20 +82,10 @@ def main() -> None:
         f"random rankings reach {floor_mean:.2f} on average as the best of "
         f"{len(schema.EXPERT_NAMES)}, 1 in 20 reaches {floor_high:.2f}"
     )
-    paths = score_files.write_scores(
-        options.output_dir,
-        TASK,
-        figures.best.share,
-        title="Task 3: question quality",
-        what="Share of pairs on which the ranking agrees with its best expert",
-        facts=[
-            ("Submission", cli.show(submission_path)),
-            ("Expert judgements", cli.show(reference_path)),
-            ("Phase", options.phase),
-            ("Pairs", f"{len(judgements.left)}"),
-            ("Read it with care", comparison),
-        ],
-        simulated=provenance.is_simulated(reference_path),
+    evaluation = Evaluation(
+        title=results.TASK_TITLES[TASK],
+        metric="Share of pairs on which the ranking agrees with its best expert",
+        score=figures.best.share,
         submission=submission_path,
         reference=reference_path,
         phase=options.phase,
@@ -103,11 +94,16 @@ def main() -> None:
             "random rankings, mean": floor_mean,
             "random rankings, 95th percentile": floor_high,
         },
-        body=agreement_section(figures, (floor_mean, floor_high))
-        + concordance_section(judgements)
-        + disagreement_section(judgements, rank_left, rank_right),
-        style=charts.STYLE + STYLE,
+        facts=[("Pairs", f"{len(judgements.left)}"), ("Read it with care", comparison)],
     )
+    body = (
+        agreement_section(figures, (floor_mean, floor_high))
+        + concordance_section(judgements)
+        + disagreement_section(judgements, rank_left, rank_right)
+    )
+    name = f"task_{TASK}"
+    paths = score_files.write_scores(options.output_dir, name, evaluation, body=body, style=STYLE)
+    results.append_result(options.output_dir, TASK, evaluation)
     for row in (*figures.experts, figures.mean, figures.best):
         pairs = "" if row.n_judged is None else f" of {row.n_judged} pairs"
         known = f"{row.share:.2f} ({row.low:.2f} to {row.high:.2f}){pairs}"
@@ -129,7 +125,7 @@ STYLE = """
 
 
 def agreement_section(figures: Comparison, random_range: tuple[float, float]) -> str:
-    """Give the chart and the table of agreements as HTML.
+    """Return the chart and the table of agreements as HTML.
 
     Parameters
     ----------
@@ -139,19 +135,21 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
         What random rankings reach as the best of the experts: mean and 95th percentile.
     """
     judging = [row for row in (*figures.experts, figures.mean, figures.best) if row.n_judged != 0]
-    chart = charts.interval_chart(
+    chart = charts.dot_chart(
         [
-            charts.Interval(
+            charts.Dot(
                 row.name,
                 row.share,
-                row.low,
-                row.high,
+                interval=(row.low, row.high),
                 mark=row.others,
                 band=random_range if row is figures.best else None,
             )
             for row in judging
         ],
         label="Agreement of the ranking with each expert, with 95 % intervals",
+        digits=2,
+        limits=(0, 1),
+        chance=0.5,
     )
     texts = [
         (
@@ -174,7 +172,7 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
 
 
 def concordance_section(judgements: Judgements) -> str:
-    """Give the table of how far the experts agree with each other as HTML."""
+    """Return the table of how far the experts agree with each other as HTML."""
     concordance, _ = metrics.expert_concordance(judgements.better)
     rows = [
         (name, *("" if np.isnan(share) else f"{share:.2f}" for share in shares))
@@ -190,7 +188,7 @@ def concordance_section(judgements: Judgements) -> str:
 def disagreement_section(
     judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
 ) -> str:
-    """Give the list of pairs on which any expert contradicts the ranking, as HTML."""
+    """Return the list of pairs on which any expert contradicts the ranking, as HTML."""
     left, right = judgements.left, judgements.right
     agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
     n_against = (agrees == 0).sum(axis=0)

@@ -23,7 +23,7 @@ from common.scores import charts, score_files
 
 TASK = 3
 N_SHOWN = 10
-QUARTERS = ("1st", "2nd", "3rd", "4th")
+QUARTERS = ("1", "2", "3", "4")
 # With fewer answers, a quarter of the students is too few to read its bars.
 FEW_ANSWERS = 40
 
@@ -145,7 +145,7 @@ def main() -> None:
 
 
 def question_page(report: Report, question: int) -> str:
-    """Give the page of one question."""
+    """Return the page of one question."""
     data = report.data
     row = int(np.searchsorted(data.question_id, question))
     counts = features.option_counts(data)[row]
@@ -156,7 +156,7 @@ def question_page(report: Report, question: int) -> str:
     if n:
         assert data.key is not None
         facts.append(("Right option", f"{data.key[row] + 1}"))
-        facts.append(("Answered rightly", f"{report.values['correct_rate'][0, row]:.0%}"))
+        facts.append(("Answered correctly", f"{report.values['correct_rate'][0, row]:.0%}"))
     body += score_files.table([], facts, css_class="facts")
     image = next(iter(sorted(report.images_dir.glob(f"{question}.*"))), None)
     if image is not None:
@@ -166,12 +166,12 @@ def question_page(report: Report, question: int) -> str:
         )
     body += options_section(report, row) if n else "<p>Nobody answered this question.</p>"
     return score_files.page(
-        f"Question {question}", body + features_section(report, row), style=charts.STYLE + STYLE
+        f"Question {question}", body + features_section(report, row), style=STYLE
     )
 
 
 def options_section(report: Report, row: int) -> str:
-    """Give the chart of who chose which option, and the figures of the options, as HTML."""
+    """Return the chart of who chose which option, and the figures of the options, as HTML."""
     data = report.data
     assert data.key is not None
     counts = features.option_counts(data)[row]
@@ -186,7 +186,10 @@ def options_section(report: Report, row: int) -> str:
         for k in range(data.n_options)
     ]
     chart = charts.bar_panels(
-        panels, QUARTERS, label="Share of each quarter of the students that chose each option"
+        panels,
+        QUARTERS,
+        label="Share of each quarter of the students that chose each option",
+        axis="quarter of the students, 4 the ablest",
     )
     rows = [
         (
@@ -200,8 +203,8 @@ def options_section(report: Report, row: int) -> str:
     header = ["option", "answers", "share", "point-biserial correlation"]
     return (
         f"<h2>Who chose what</h2><figure>{chart}"
-        '<figcaption class="key">Of the students who answered, from the weakest quarter (1st) to '
-        "the ablest (4th) by their correct rate on all other questions, the share that chose the "
+        '<figcaption class="key">Of the students who answered, from the weakest quarter (1) to '
+        "the ablest (4) by their correct rate on all other questions, the share that chose the "
         "option. A good right option climbs, a good wrong one falls."
         + (
             " With so few answers, the bars are mostly chance."
@@ -225,7 +228,7 @@ def option_name(data: QuestionAnswers, row: int, option: int) -> str:
 
 
 def features_section(report: Report, row: int) -> str:
-    """Give the table of all features of a question as HTML."""
+    """Return the table of all features of a question as HTML."""
     rows = []
     for name, (raw, shrunk) in report.values.items():
         feature = FEATURES[name]
@@ -251,7 +254,7 @@ def features_section(report: Report, row: int) -> str:
         header,
         rows,
         css_class="features",
-        caption="Shrunk: drawn towards the mean of all questions where answers are few. "
+        caption="Shrunk: moved towards the mean of all questions where answers are few. "
         "Better than: this share of the other questions.",
     )
 
@@ -260,7 +263,7 @@ def features_section(report: Report, row: int) -> str:
 
 
 def ends_of_ranking(report: Report) -> tuple[io.IntArray, io.IntArray]:
-    """Give the rows of the best and of the worst questions that have answers, by rank."""
+    """Return the rows of the best and of the worst questions that have answers, by rank."""
     has_answers = np.bincount(report.data.question, minlength=report.data.n_questions) > 0
     rows = np.flatnonzero((report.rank > 0) & has_answers)
     rows = rows[np.argsort(report.rank[rows])]
@@ -268,7 +271,7 @@ def ends_of_ranking(report: Report) -> tuple[io.IntArray, io.IntArray]:
 
 
 def ranking_page(report: Report, name: str) -> str:
-    """Give the page of a ranking's best and worst questions."""
+    """Return the page of a ranking's best and worst questions."""
     best, worst = ends_of_ranking(report)
     n_ranked = int((report.rank > 0).sum())
     n_answered = len(np.intersect1d(np.flatnonzero(report.rank), report.data.question))
@@ -287,7 +290,7 @@ def ranking_page(report: Report, name: str) -> str:
 
 
 def ranked_table(report: Report, rows: io.IntArray) -> str:
-    """Give some questions as an HTML table, each with a link to its own page."""
+    """Return some questions as an HTML table, each with a link to its own page."""
     data = report.data
     assert data.key is not None
     counts = features.option_counts(data)

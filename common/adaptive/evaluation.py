@@ -30,8 +30,8 @@ from common.adaptive.game import (
 from common.adaptive.report import Curves, describe_games
 from common.answers import read_answers
 from common.errors import InputError
-from common.scores import charts, score_files
-from common.scores.results import LOCAL
+from common.scores import score_files
+from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
@@ -118,31 +118,28 @@ def evaluate(doc: str | None, package: Path) -> None:
     if result.output:
         io.write_text(output_path, result.output)
 
-    score = float(result.accuracies.mean())
     notes = [
         f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
         for method, names in result.changed.items()
     ]
-    facts = _facts(options, setting, reference, result, seconds)
-    paths = score_files.write_scores(
-        options.output_dir,
-        4,
-        score,
-        title="Task 4: ten questions for each student",
-        what=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
-        facts=[*facts, *(("Note", note) for note in notes)],
-        simulated=provenance.is_simulated(setting.reference),
+    facts = _facts(setting, reference, result, seconds)
+    evaluation = Evaluation(
+        title=TASK_TITLES[4],
+        metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
+        score=float(result.accuracies.mean()),
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
         rules=_rules(setting.rules),
         parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
         seconds=seconds,
-        style=charts.STYLE,
-        body=describe_games(reference, result.games, curves, setting.metadata_dir),
+        facts=[*facts, *(("Note", note) for note in notes)],
     )
+    body = describe_games(reference, result.games, curves, setting.metadata_dir)
+    paths = score_files.write_scores(options.output_dir, "task_4", evaluation, body=body)
+    append_result(options.output_dir, 4, evaluation)
     deviation = f" ± {_deviation(result.accuracies):.4f}" if len(result.games) > 1 else ""
-    print(f"score {score:.4f}{deviation} ({_masks(result)}, {_rules(setting.rules)})")
+    print(f"score {evaluation.score:.4f}{deviation} ({_masks(result)}, {evaluation.rules})")
     for note in notes:
         print(f"note: {note}")
     if isinstance(curves, Curves):
@@ -398,11 +395,7 @@ def measure_curves(setting: Setting, reference: Reference, result: Result) -> Cu
 
 
 def _facts(
-    options: argparse.Namespace,
-    setting: Setting,
-    reference: Reference,
-    result: Result,
-    seconds: float,
+    setting: Setting, reference: Reference, result: Result, seconds: float
 ) -> list[tuple[str, str]]:
     n_targets = sum(int(targets.sum()) for targets in reference.targets.values())
     limits = setting.limits
@@ -410,9 +403,6 @@ def _facts(
     if not result.memory_limited:
         memory += " (not enforced: this system cannot)"
     facts = [
-        ("Submission", cli.show(setting.submission)),
-        ("Students and masks", cli.show(setting.reference)),
-        ("Phase", options.phase if options.phase != LOCAL else "local split"),
         ("Training file given", cli.show(setting.train) if setting.train else "none"),
         ("Students", f"{len(reference.student):,}"),
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),

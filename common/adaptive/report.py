@@ -26,7 +26,7 @@ class Curves:
 def describe_games(
     reference: Reference, games: Mapping[str, Game], curves: Curves | str, metadata_dir: Path
 ) -> str:
-    """Show the curve of accuracies, some sequences of questions, and the confusion matrix.
+    """Return the curve of accuracies, some sequences of questions, and the confusion matrix.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _sequences(reference: Reference, games: Mapping[str, Game], metadata_dir: Pa
             score_files.table(
                 ["Round", "QuestionId", "Subject", "Answer"],
                 rows,
-                css_class="facts",
+                css_class="rounds",
                 caption=f"UserId {reference.student[row]}",
             )
         )

@@ -1,107 +1,157 @@
-"""Small charts as SVG that lies in a page itself: they follow its font, and light or dark."""
+"""The charts of the pages: drawn by matplotlib, as SVG that lies in a page and follows its style.
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
-
-# What a page with charts adds to its style; `--accent` comes from the page.
-STYLE = """
-.chart { display: block; width: 100%; min-width: 30rem; height: auto; font-size: 14px;
-         fill: currentColor; }
-.chart .grid { stroke: var(--line); } .chart .soft { opacity: .7; font-size: 12.5px; }
-.chart .band { fill: currentColor; opacity: .09; } .chart .end { text-anchor: end; }
-.chart .interval { stroke: rgb(var(--accent)); stroke-width: 2.5; stroke-linecap: round; }
-.chart .dot, .chart .good { fill: rgb(var(--accent)); } .chart .mid { text-anchor: middle; }
-.chart .mark { fill: none; stroke: currentColor; stroke-width: 1.5; opacity: .8; }
-.chart .other { fill: color-mix(in srgb, currentColor 38%, Canvas); }
-.chart .bold { font-weight: 600; } figure:has(.chart) { overflow-x: auto; }
-.chart .line { fill: none; stroke: rgb(var(--accent)); stroke-width: 3; }
-.chart .thin { fill: none; stroke: currentColor; stroke-width: 1.5; opacity: .6; }
-.chart .chance { stroke: currentColor; stroke-dasharray: 3 4; opacity: .55; }
+Text stays text, in the page's font; colours are the page's own, light or dark. matplotlib is
+imported only when a chart is drawn, so that scripts without charts start fast.
 """
 
-# Steps that the axis of a line chart may have.
-_TICK_STEPS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+
+# Stand-ins for the page's own colours, which matplotlib cannot name.
+_TEXT, _SOFT, _GREY = "#010203", "#010204", "#010205"
+_ACCENT, _LINE = "#010206", "#010207"
+_PAGE_COLOURS = {
+    _TEXT: "currentColor",
+    _SOFT: "color-mix(in srgb, currentColor 70%, Canvas)",
+    _GREY: "color-mix(in srgb, currentColor 40%, Canvas)",
+    _ACCENT: "rgb(var(--accent))",
+    _LINE: "var(--line)",
+}
+# Lengths in points; a chart is as wide as a phone, where its text must stay readable.
+_WIDTH = 340.0
+_FONT_SIZE = 11.0
+_ROW_HEIGHT = 21.0
+_LINE_HEIGHT = 13.5
+_CHART_STYLE: dict[str, Any] = {
+    "figure.dpi": 72,
+    "font.size": _FONT_SIZE,
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "text.color": _TEXT,
+    "axes.edgecolor": _LINE,
+    "axes.labelcolor": _SOFT,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "grid.color": _LINE,
+    "xtick.bottom": False,
+    "xtick.labelcolor": _SOFT,
+    "xtick.labelsize": 10,
+    "ytick.left": False,
+    "ytick.labelcolor": _SOFT,
+    "ytick.labelsize": 10,
+}
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A share with its interval, one row of `interval_chart`; all values from 0 to 1.
+class Dot:
+    """A row of `dot_chart`.
 
     Attributes
     ----------
     label
         Name of the row.
-    share, low, high
-        The share and the ends of its interval.
+    value
+        Where the dot lies; None for a row that has only a mark.
+    interval
+        Ends of a line through the dot; None for none.
     mark
-        Another share to compare it with, drawn as a diamond; None for none.
+        Another value to compare with, drawn as a diamond; None for none.
     band
-        A range to compare it with, drawn as a grey band; None for none.
+        A range to compare with, drawn in grey; None for none.
+    accent
+        Whether to draw dot and line in the page's accent colour.
     """
 
     label: str
-    share: float
-    low: float
-    high: float
+    value: float | None
+    interval: tuple[float, float] | None = None
     mark: float | None = None
     band: tuple[float, float] | None = None
+    accent: bool = True
 
 
-def interval_chart(rows: Sequence[Interval], *, label: str, chance: float = 0.5) -> str:
-    """Draw shares with their intervals on one scale from 0 to 1.
+def dot_chart(
+    rows: Sequence[Dot],
+    *,
+    label: str,
+    digits: int,
+    limits: tuple[float, float] | None = None,
+    chance: float | None = None,
+) -> str:
+    """Draw values on one scale, a row for each, with its name on the left and the number right.
 
     Parameters
     ----------
     rows
         From top to bottom.
     label
-        What the chart shows, for those who cannot see it.
+        What the chart shows, for screen readers; unique on its page, as ids are made from it.
+    digits
+        Decimal places of the numbers.
+    limits
+        Ends of the scale; None: as the values need.
     chance
-        What guessing reaches, drawn as a dashed line.
+        What guessing reaches, drawn as a dashed line; None for none.
 
     Returns
     -------
     str
-        An SVG element, 640 units wide.
+        An SVG element.
     """
-    left, right, row_height, top = 90, 590, 32, 8
-    bottom = top + row_height * len(rows)
-
-    def x(share: float) -> str:
-        return f"{left + share * (right - left):.1f}"
-
-    parts = [
-        f'<line class="grid" x1="{x(tick / 4)}" x2="{x(tick / 4)}" y1="{top}" y2="{bottom}"/>'
-        f'<text class="soft mid" x="{x(tick / 4)}" y="{bottom + 18}">{tick / 4:g}</text>'
-        for tick in range(5)
-    ]
-    parts.append(
-        f'<line class="chance" x1="{x(chance)}" x2="{x(chance)}" y1="{top}" y2="{bottom}"/>'
-    )
-    for place, row in enumerate(rows):
-        y = top + row_height * (place + 0.5)
-        if row.band:
-            width = (row.band[1] - row.band[0]) * (right - left)
-            parts.append(
-                f'<rect class="band" x="{x(row.band[0])}" y="{y - 12}" width="{width:.1f}" '
-                'height="24" rx="3"/>'
+    with _page_style(label):
+        names = [_wrap(row.label, 0.4 * _WIDTH) for row in rows]
+        heights = [_ROW_HEIGHT + _LINE_HEIGHT * name.count("\n") for name in names]
+        bottoms = list(accumulate(heights))
+        middles = [bottom - height / 2 for bottom, height in zip(bottoms, heights, strict=True)]
+        figure = _new_figure(bottoms[-1] + 26)
+        axes = figure.add_subplot()
+        if chance is not None:
+            axes.axvline(chance, color=_SOFT, linewidth=0.9, dashes=(3, 4))
+        for row, y, height in zip(rows, middles, heights, strict=True):
+            colour = _ACCENT if row.accent else _TEXT
+            if row.band:
+                low, high = row.band
+                axes.barh(y, high - low, height, left=low, color=_LINE, linewidth=0)
+            if row.interval:
+                (line,) = axes.plot(row.interval, (y, y), color=colour, linewidth=1.6)
+                line.set(solid_capstyle="round", clip_on=False)
+            for value, marker, fill in ((row.mark, "D", "none"), (row.value, "o", colour)):
+                if value is not None:
+                    edge = colour if marker == "o" else _TEXT
+                    (dot,) = axes.plot(value, y, marker, color=edge, markerfacecolor=fill)
+                    dot.set(markersize=5.5, clip_on=False)
+                    _set_tooltip(dot, f"{row.label}: {value:.{digits}f}")
+            shown = row.mark if row.value is None else row.value
+            axes.annotate(
+                f"{shown:.{digits}f}",
+                (1, y),
+                xycoords=("axes fraction", "data"),
+                xytext=(9, 0),
+                textcoords="offset points",
+                verticalalignment="center_baseline",
             )
-        parts.append(
-            f'<text class="end" x="{left - 14}" y="{y + 5}">{escape(row.label)}</text>'
-            f'<line class="interval" x1="{x(row.low)}" x2="{x(row.high)}" y1="{y}" y2="{y}"/>'
-        )
-        if row.mark is not None:
-            parts.append(
-                f'<path class="mark" transform="translate({x(row.mark)} {y})" '
-                'd="M0 -8 L8 0 L0 8 L-8 0 Z"/>'
-            )
-        parts.append(
-            f'<circle class="dot" cx="{x(row.share)}" cy="{y}" r="5"/>'
-            f'<text class="bold" x="{right + 14}" y="{y + 5}">{row.share:.2f}</text>'
-        )
-    return _svg(640, bottom + 26, label, parts)
+        axes.set_yticks(middles, names, fontsize=_FONT_SIZE, color=_TEXT)
+        axes.set_ylim(bottoms[-1], 0)
+        if limits:
+            axes.set_xlim(limits)
+        else:
+            axes.margins(x=0.1)
+        axes.locator_params(axis="x", nbins=4)
+        axes.grid(axis="x", linewidth=0.6)
+        return _as_svg(figure, label)
 
 
 @dataclass(frozen=True)
@@ -114,16 +164,16 @@ class Panel:
         Name of the panel.
     shares
         Height of every bar, from 0 to 1.
-    is_good
+    accent
         Whether to draw it in the page's accent colour.
     """
 
     title: str
     shares: Sequence[float]
-    is_good: bool
+    accent: bool
 
 
-def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str) -> str:
+def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str, axis: str) -> str:
     """Draw small bar charts side by side on one scale.
 
     Parameters
@@ -133,44 +183,48 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str)
     bar_names
         Names of the bars, the same in every panel.
     label
-        What the chart shows, for those who cannot see it.
+        As in `dot_chart`.
+    axis
+        What the bars are.
 
     Returns
     -------
     str
-        An SVG element, 640 units wide.
+        An SVG element.
     """
-    left, right, top, height, gap = 48, 636, 34, 170, 22
-    width = (right - left - gap * (len(panels) - 1)) / len(panels)
-    # A whole number of fifths, so that the grid lines fall on round shares.
-    highest = max((share for panel in panels for share in panel.shares), default=0.0)
-    fifths = next((n for n in range(1, 5) if highest <= n / 5), 5)
-
-    def y(share: float) -> float:
-        return top + height * (1 - share * 5 / fifths)
-
-    parts = [
-        f'<line class="grid" x1="{left}" x2="{right}" y1="{y(n / 5):.1f}" y2="{y(n / 5):.1f}"/>'
-        f'<text class="soft end" x="{left - 8}" y="{y(n / 5) + 4:.1f}">{n * 20}%</text>'
-        for n in range(fifths + 1)
-    ]
-    for place, panel in enumerate(panels):
-        start = left + place * (width + gap)
-        step = width / max(len(bar_names), 1)
-        weight = ' class="bold"' if panel.is_good else ""
-        parts.append(f'<text{weight} x="{start + 2:.1f}" y="18">{escape(panel.title)}</text>')
-        for number, (name, share) in enumerate(zip(bar_names, panel.shares, strict=True)):
-            middle = start + step * (number + 0.5)
-            colour = "good" if panel.is_good else "other"
-            parts.append(
-                f'<rect class="{colour}" x="{middle - step * 0.4:.1f}" '
-                f'width="{step * 0.8:.1f}" y="{y(share):.1f}" '
-                f'height="{top + height - y(share):.1f}" rx="2"><title>{escape(panel.title)}, '
-                f"{escape(name)}: {share:.0%}</title></rect>"
-                f'<text class="soft mid" x="{middle:.1f}" y="{top + height + 18}">{escape(name)}'
-                "</text>"
+    with _page_style(label):
+        width = (_WIDTH - 40) / len(panels) - 6
+        titles = [_wrap(panel.title, width, "bold") for panel in panels]
+        n_lines = 1 + max(title.count("\n") for title in titles)
+        figure = _new_figure(150 + _LINE_HEIGHT * n_lines)
+        axes = figure.add_subplot()
+        # Panels have a bar's room between them.
+        starts = range(0, len(panels) * (len(bar_names) + 1), len(bar_names) + 1)
+        for start, panel, title in zip(starts, panels, titles, strict=True):
+            places = range(start, start + len(bar_names))
+            bars = axes.bar(places, panel.shares, color=_ACCENT if panel.accent else _GREY)
+            for bar, name, share in zip(bars, bar_names, panel.shares, strict=True):
+                _set_tooltip(bar, f"{panel.title}, {name}: {share:.0%}")
+            axes.annotate(
+                # Titles of fewer lines begin at the same height as the others.
+                title + "\n" * (n_lines - 1 - title.count("\n")),
+                (start - 0.4, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 6),
+                textcoords="offset points",
+                fontweight="bold" if panel.accent else "normal",
             )
-    return _svg(640, top + height + 26, label, parts)
+        ticks = [start + place for start in starts for place in range(len(bar_names))]
+        axes.set_xticks(ticks, [*bar_names] * len(panels))
+        axes.set_xlim(-0.6, ticks[-1] + 0.6)
+        axes.set_xlabel(axis)
+        # The scale ends at the first fifth that no bar exceeds.
+        highest = max(share for panel in panels for share in panel.shares)
+        fifths = range(next((n for n in range(1, 5) if highest <= n / 5), 5) + 1)
+        axes.set_yticks([n / 5 for n in fifths], [f"{n * 20}%" for n in fifths])
+        axes.set_ylim(0, fifths[-1] / 5)
+        axes.grid(axis="y", linewidth=0.6)
+        return _as_svg(figure, label)
 
 
 def line_chart(
@@ -191,58 +245,119 @@ def line_chart(
     values, others
         Shares at step 0, 1, …; equally many, at least two.
     label
-        What the chart shows, for those who cannot see it.
+        As in `dot_chart`.
     axis
         What the steps are.
 
     Returns
     -------
     str
-        An SVG element, 640 units wide; the scale does not start at 0.
+        An SVG element; the scale does not start at 0.
     """
-    left, right, top, bottom = 56, 500, 12, 250
-    lowest, highest = min(*values, *others), max(*values, *others)
-    step = next((step for step in _TICK_STEPS if highest - lowest <= 6 * step), _TICK_STEPS[-1])
-    first = math.floor(lowest / step)
-    last = max(math.ceil(highest / step), first + 1)
+    with _page_style(label):
+        figure = _new_figure(190)
+        axes = figure.add_subplot()
+        for line_name, shares, colour, width in (
+            (other_name, others, _SOFT, 1.1),
+            (name, values, _ACCENT, 2.2),
+        ):
+            (line,) = axes.plot(shares, color=colour, linewidth=width, clip_on=False)
+            _set_tooltip(line, line_name)
+        axes.set_xlabel(axis)
+        axes.margins(x=0)
+        axes.locator_params(axis="x", integer=True, nbins=11)
+        axes.locator_params(axis="y", nbins=6)
+        axes.ticklabel_format(useOffset=False)
+        axes.grid(axis="y", linewidth=0.6)
+        # The names stand at the ends of the lines, far enough apart to be read.
+        figure.draw_without_rendering()
+        ends = [(len(values) - 1, others[-1]), (len(values) - 1, values[-1])]
+        other_height, height = axes.transData.transform(ends)[:, 1]
+        push = max(_LINE_HEIGHT + 1 - abs(height - other_height), 0) / 2
+        push = push if height >= other_height else -push
+        for line_name, end, up, weight in (
+            (other_name, ends[0], -push, "normal"),
+            (name, ends[1], push, "bold"),
+        ):
+            axes.annotate(
+                line_name,
+                end,
+                xytext=(7, up),
+                textcoords="offset points",
+                verticalalignment="center_baseline",
+                fontweight=weight,
+            )
+        return _as_svg(figure, label)
 
-    def x(place: int) -> str:
-        return f"{left + (right - left) * place / (len(values) - 1):.1f}"
 
-    def y(share: float) -> float:
-        return bottom - (bottom - top) * (share / step - first) / (last - first)
+# ---- What all charts share -------------------------------------------------------------------
 
-    parts = []
-    for tick in range(first, last + 1):
-        height = f"{y(tick * step):.1f}"
-        parts.append(
-            f'<line class="grid" x1="{left}" x2="{right}" y1="{height}" y2="{height}"/>'
-            f'<text class="soft end" x="{left - 8}" y="{height}" dy="4">{tick * step:.3f}</text>'
-        )
-    for place in range(len(values)):
-        parts.append(f'<text class="soft mid" x="{x(place)}" y="{bottom + 18}">{place}</text>')
-    parts.append(
-        f'<text class="soft mid" x="{(left + right) / 2}" y="{bottom + 38}">{escape(axis)}</text>'
+
+@contextmanager
+def _page_style(label: str) -> Iterator[None]:
+    """Draw with the kit's style alone, whatever a user's own settings of matplotlib are."""
+    from matplotlib import style
+
+    chart_style = {**_CHART_STYLE, "svg.hashsalt": label}
+    with style.context(["default", chart_style]), warnings.catch_warnings():
+        # The browser's fonts draw the text, whatever matplotlib's own font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
+def _new_figure(height: float) -> "Figure":
+    """Return a figure of the common width, laid out so that no text is cut."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(_WIDTH / 72, height / 72), layout="constrained")
+
+
+def _text_width(text: str, weight: str) -> float:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=_FONT_SIZE, weight=weight)
+    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
+
+
+def _wrap(text: str, width: float, weight: str = "normal") -> str:
+    """Break a text into lines: after spaces, in longer words after underscores, else anywhere."""
+    pieces = [text]
+    for after in (" ", "_", ""):
+        pieces = [
+            part
+            for piece in pieces
+            for part in (
+                [piece] if _text_width(piece, weight) <= width else re.split(f"(?<={after})", piece)
+            )
+        ]
+    lines = [""]
+    for piece in pieces:
+        if lines[-1] and _text_width(lines[-1] + piece.rstrip(), weight) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _set_tooltip(artist: "Artist", text: str) -> None:
+    """Make browsers show a text beside the pointer: `_as_svg` turns this id into a title."""
+    artist.set_gid(f"tooltip:{text}")
+
+
+def _as_svg(figure: "Figure", label: str) -> str:
+    """Return a figure as an SVG element for a page."""
+    file = StringIO()
+    figure.savefig(file, format="svg", transparent=True)
+    svg = file.getvalue()
+    _, size, content = re.split(r'<svg[^>]*(viewBox="[^"]*")[^>]*>', svg, maxsplit=1)
+    # A style element would apply to the whole page, and its font is to be used here.
+    content = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", content, flags=re.DOTALL)
+    content = re.sub(r" font-family: '[^;]*;", "", content)
+    content = re.sub(
+        r"<g id=([\"'])tooltip:(.*?)\1>", r"<g><title>\2</title>", content, flags=re.DOTALL
     )
-    # The names stand at the ends of the lines, far enough apart to be read.
-    end, other_end = y(values[-1]), y(others[-1])
-    if abs(end - other_end) < 16:
-        other_end = end + (16 if other_end >= end else -16)
-    for kind, text, shares, height_of_text in (
-        ("thin", other_name, others, other_end),
-        ("line", name, values, end),
-    ):
-        points = " ".join(f"{x(place)},{y(share):.1f}" for place, share in enumerate(shares))
-        weight = ' class="bold"' if kind == "line" else ""
-        parts.append(
-            f'<polyline class="{kind}" points="{points}"/>'
-            f'<text{weight} x="{right + 8}" y="{height_of_text + 4:.1f}">{escape(text)}</text>'
-        )
-    return _svg(640, bottom + 46, label, parts)
-
-
-def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
-    return (
-        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(label)}">' + "\n".join(parts) + "</svg>"
-    )
+    # Nothing refers to the other groups, whose ids are the same in every chart.
+    content = re.sub(r'<g id="[^"]*"', "<g", content)
+    for old, new in (*_PAGE_COLOURS.items(), ("xlink:href", "href")):
+        content = content.replace(old, new)
+    return f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">{content}'

@@ -12,17 +12,67 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 
-from common import layout, run_log
+from common import layout, provenance, run_log
 
 # Scripts import this module as they start.
 _STARTED = time.perf_counter()
 
 LOCAL = "local"
+TASK_TITLES = {
+    1: "Task 1: right or wrong",
+    2: "Task 2: the option chosen",
+    3: "Task 3: question quality",
+    4: "Task 4: ten questions for each student",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """A score and where it comes from: the score files and the record are both made from this.
+
+    Attributes
+    ----------
+    title
+        Heading of the page, such as one of `TASK_TITLES`.
+    metric
+        What the score measures, in one line.
+    score
+        The more the better; from 0 to 1 where it is recorded.
+    submission
+        The file or folder scored.
+    reference
+        The file with the true answers, or a folder of such files.
+    phase
+        ``local``, ``public`` or ``private``; nothing for a related challenge.
+    rules, parts, seconds
+        As in `Result`; without seconds, the record takes them from the submission's origin.
+    facts
+        What else the page tells, as (name, value) pairs.
+    rests_on
+        Files that the true answers were made from, where these do not tell themselves.
+    """
+
+    title: str
+    metric: str
+    score: float
+    submission: Path
+    reference: Path
+    phase: str = ""
+    rules: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+    facts: Sequence[tuple[str, str]] = ()
+    rests_on: Sequence[Path] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the true answers are simulated, or were made from simulated files."""
+        return provenance.is_simulated(self.reference, *self.rests_on)
 
 
 @dataclass(frozen=True)
@@ -45,7 +95,7 @@ class Result:
     score
         From 0 to 1.
     parts
-        What the score is made of: the share predicted rightly of each true value (tasks 1 and 2),
+        What the score is made of: the share predicted correctly of each true value (tasks 1 and 2),
         each expert's agreement (task 3), the accuracy with each mask (task 4).
     seconds
         How long it took to fit and predict (tasks 1 to 3) or to ask and predict (task 4); None if
@@ -105,19 +155,7 @@ class Origin:
         return None
 
 
-def append_result(
-    output_dir: Path,
-    task: int,
-    score: float,
-    *,
-    submission: Path,
-    reference: Path,
-    phase: str,
-    parts: Mapping[str, float],
-    simulated: bool,
-    seconds: float | None = None,
-    rules: str = "",
-) -> None:
+def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
     """Append the score of a submission to the record.
 
     Parameters
@@ -125,36 +163,36 @@ def append_result(
     output_dir
         Folder of the score files. The record lies in data/test_output for all folders in there,
         else in this folder.
-    task, score, phase, parts, simulated, seconds, rules
-        As in `Result`; without seconds, what the submission's origin says.
-    submission
-        The file or folder scored.
-    reference
-        The file with the true answers.
+    task
+        Number of the task.
+    evaluation
+        The score and what it was made from.
     """
+    submission = evaluation.submission
     origin = read_origin(submission)
+    seconds = evaluation.seconds
     result = Result(
         time=run_log.now(),
         task=task,
-        phase=phase,
-        rules=rules,
+        phase=evaluation.phase,
+        rules=evaluation.rules,
         model=origin.model if origin else _name(submission),
-        score=score,
-        parts=parts,
+        score=evaluation.score,
+        parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,
         seed=origin.seed if origin else None,
         made_by=_join(origin.command) if origin else "",
         command=_join(_this_command()),
         submission=_show(submission),
         revision=_revision(),
-        data=_fingerprint(reference),
-        simulated=simulated,
+        data=_fingerprint(evaluation.reference),
+        simulated=evaluation.simulated,
     )
     run_log.append_line(results_path(output_dir), asdict(result))
 
 
 def results_path(output_dir: Path) -> Path:
-    """Give the place of the record for score files in a folder, as in `append_result`."""
+    """Return the place of the record for score files in a folder, as in `append_result`."""
     is_inside = output_dir.resolve().is_relative_to(layout.TEST_OUTPUT_DIR)
     return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
 
@@ -185,7 +223,7 @@ def read_results(path: Path) -> tuple[list[Result], int]:
 
 
 def origin_of(csv: Path) -> bytes:
-    """Give the origin of a submission that this process has just written, as a file's content."""
+    """Return the origin of a submission that this process has just written, as a file's content."""
     size, checksum = _size_and_checksum(csv)
     origin = {
         "command": _this_command(),
@@ -209,7 +247,7 @@ def read_origin(submission: Path) -> Origin | None:
 
 
 def _size_and_checksum(path: Path) -> tuple[int, int]:
-    """Give size and CRC-32 of a CSV; a zip stores both of the one in it."""
+    """Return size and CRC-32 of a CSV; a zip stores both of the one in it."""
     if path.suffix.lower() == ".zip":
         with zipfile.ZipFile(path) as archive:
             (member,) = archive.infolist()

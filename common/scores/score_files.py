@@ -1,14 +1,14 @@
 """Score files: `scores_task_N.txt` for programs, `scores_task_N.html` for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from common import io, metrics
-from common.scores import results
+from common import cli, io, metrics
+from common.scores.results import LOCAL, Evaluation
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: 37 99 235; }
@@ -26,64 +26,37 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
          vertical-align: top; }
 th { font-weight: 600; } th:first-child, td:first-child { padding-left: 0; }
-th[scope=row], thead th:first-child, .facts td, .facts th { text-align: left; }
+th[scope=row], thead th:first-child, :is(.facts, .rounds) :is(td, th) { text-align: left; }
 .facts { width: 100%; } .facts th { width: 12.5rem; } .facts td { overflow-wrap: anywhere; }
 .confusion { width: 100%; } .cell { white-space: nowrap; }
 .cell small { display: block; opacity: .75; }
 .confusion tr:first-child td:empty { border: 0; }
 .confusion [colspan] { text-align: center; border: 0; padding-bottom: 0; font-weight: 400; }
 caption { text-align: left; opacity: .75; padding: 1.2rem 0 .4rem; }
-figure { margin: 0; overflow-x: auto; } figure svg { max-width: 100%; height: auto; }
+figure { margin: 0; }
+.chart { display: block; width: 100%; max-width: 32rem; height: auto; overflow: visible; }
 @media (max-width: 34rem) {
   body { margin: 1.5rem auto; } th, td { padding-inline: .45rem; } .confusion { font-size: .9rem; }
   .facts :is(tr, th, td) { display: block; width: auto; padding: 0; border: 0; }
   .facts tr { border-bottom: 1px solid var(--line); padding: .35rem 0; }
   .facts th { font-weight: 400; font-size: .85rem; opacity: .75; }
-  figure svg { max-width: none; min-width: 30rem; }
 }
 """
 
 
 def write_scores(
-    output_dir: Path,
-    task: int,
-    score: float,
-    *,
-    title: str,
-    what: str,
-    facts: Sequence[tuple[str, str]],
-    simulated: bool,
-    submission: Path,
-    reference: Path,
-    phase: str,
-    parts: Mapping[str, float],
-    seconds: float | None = None,
-    rules: str = "",
-    body: str = "",
-    style: str = "",
+    output_dir: Path, name: str, evaluation: Evaluation, *, body: str = "", style: str = ""
 ) -> list[Path]:
-    """Write the score of a task as text and as a page, and append it to the record of all scores.
+    """Write a score as text and as a page.
 
     Parameters
     ----------
     output_dir
         Folder for both files, made if missing.
-    task
-        Number of the task, for the file names.
-    score
-        The score, from 0 to 1.
-    title
-        Heading of the page.
-    what
-        One line below the score: what it measures.
-    facts
-        What was scored, as (name, value) pairs.
-    simulated
-        Whether the answers are simulated; the page then says so.
-    submission, reference
-        What was scored, and the file with the true answers.
-    phase, parts, seconds, rules
-        For the record, as in `common.scores.results.Result`.
+    name
+        What was scored, for the file names: ``task_1`` for `scores_task_1.txt` and `.html`.
+    evaluation
+        The score and what it was made from.
     body
         Further HTML, such as `confusion_table`.
     style
@@ -94,50 +67,31 @@ def write_scores(
     list of Path
         The files written: text, page.
     """
-    text_path = output_dir / f"scores_task_{task}.txt"
-    page_path = output_dir / f"scores_task_{task}.html"
-    content = score_page(title, score, what, facts, simulated=simulated, body=body, style=style)
-    with io.atomic_write(text_path, page_path) as (text_file, page_file):
-        text_file.write(f"score:{score!r}\n".encode())
-        page_file.write(content.encode())
-    results.append_result(
-        output_dir,
-        task,
-        score,
-        submission=submission,
-        reference=reference,
-        phase=phase,
-        parts=parts,
-        simulated=simulated,
-        seconds=seconds,
-        rules=rules,
-    )
-    return [text_path, page_path]
-
-
-def score_page(
-    title: str,
-    score: float,
-    what: str,
-    facts: Sequence[tuple[str, str]],
-    *,
-    simulated: bool,
-    body: str = "",
-    style: str = "",
-) -> str:
-    """Give a page that shows one score; the parameters are those of `write_scores`."""
+    facts = [
+        ("Submission", cli.show(evaluation.submission)),
+        ("Scored against", cli.show(evaluation.reference)),
+    ]
+    if evaluation.phase:
+        local = evaluation.phase == LOCAL
+        facts.append(("Phase", "local split" if local else evaluation.phase))
     sections = [
-        f'<p class="score">{score:.4f}</p>',
-        f'<p class="what">{escape(what)}</p>',
-        simulated_note(simulated),
-        table([], facts, css_class="facts"),
+        f'<p class="score">{evaluation.score:.4f}</p>',
+        f'<p class="what">{escape(evaluation.metric)}</p>',
+        simulated_note(evaluation.simulated),
+        table([], [*facts, *evaluation.facts], css_class="facts"),
         body,
     ]
-    return page(title, "\n".join(sections), tab=f"{title}: {score:.4f}", style=style)
+    tab = f"{evaluation.title}: {evaluation.score:.4f}"
+    content = page(evaluation.title, "\n".join(sections), tab=tab, style=style)
+    paths = [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
+    with io.atomic_write(*paths) as (text_file, page_file):
+        text_file.write(f"score:{evaluation.score!r}\n".encode())
+        page_file.write(content.encode())
+    return paths
 
 
 def simulated_note(simulated: bool) -> str:
-    """Give the note that simulated answers are no real ones as HTML; nothing for real answers."""
+    """Return a note, as HTML, that the answers are simulated; nothing for real answers."""
     if not simulated:
         return ""
     return (
@@ -147,7 +101,7 @@ def simulated_note(simulated: bool) -> str:
 
 
 def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
-    """Give a complete page in the kit's style, for light and dark screens.
+    """Return a complete page in the kit's style, for light and dark screens.
 
     Parameters
     ----------
@@ -180,7 +134,7 @@ def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, css_class: str = "", caption: str = ""
 ) -> str:
-    """Give a table as HTML; the first cell of every row names the row.
+    """Return a table as HTML; the first cell of every row names the row.
 
     Parameters
     ----------
@@ -209,7 +163,7 @@ def table(
 
 
 def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
-    """Give a confusion matrix as HTML: counts, and shares of each row.
+    """Return a confusion matrix as HTML: counts, and shares of each row.
 
     Parameters
     ----------

@@ -4,63 +4,46 @@
     python -m common.scoreboard --results my_scores/results.jsonl
 
 Reads data/test_output/results.jsonl, to which every evaluation appends, and writes scoreboard.html
-beside it. Scores are compared only on the same answers, by the same rules. Figures of 2020 stand
-only beside real answers of the same phase, marked as such, and in a table of their own.
+beside it. Only scores on the same answers, by the same rules, are compared. Published scores of
+2020 are shown beside real answers of the same phase, marked as such, and in their own table.
 """
 
-import re
 import shlex
 import statistics
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from io import StringIO
 from pathlib import Path
-from typing import Any
-
-import matplotlib as mpl
-from matplotlib.figure import Figure
 
 from common import cli, io, layout
-from common.scores import score_files
-from common.scores.results import LOCAL, Result, read_results
+from common.scores import charts, score_files
+from common.scores.results import LOCAL, TASK_TITLES, Result, read_results
 
-TASKS = {
-    1: ("Task 1: right or wrong", "accuracy"),
-    2: ("Task 2: the option chosen", "accuracy"),
-    3: ("Task 3: question quality", "agreement with the best expert"),
-    4: ("Task 4: ten questions for each student", "accuracy after ten questions"),
+METRICS = {
+    1: "accuracy",
+    2: "accuracy",
+    3: "agreement with the best expert",
+    4: "accuracy after ten questions",
 }
 
-# Flags that say where things lie or how they run, not what the model does; with their values.
-PLUMBING = (
-    "--seed",
-    "--log",
-    "--device",
-    "--checkpoint",
-    "--model_file",
-    "--input_dir",
-    "--train_data",
-    "--output_dir",
-    "--output_file",
-    "--submission_template_dir",
-    "--submission_template_file",
-)
+# Flags, with values, that do not change what a model computes; nor do folders and files.
+PLUMBING = ("--seed", "--log", "--device", "--checkpoint", "--train_data")
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A figure of 2020, on the official answers.
+class PublishedScore:
+    """A score of 2020, on the official answers.
 
     Attributes
     ----------
     task, phase
-        What it was scored on.
+        What was scored.
     rules
-        A part of the rules that it was scored by (task 4), or nothing.
+        A part of the rules that applied (task 4), or nothing.
     name
-        Whose it is.
+        Whose score it is.
     score
         From 0 to 1.
     source
@@ -77,19 +60,19 @@ class Reference:
 
 REPORT = "challenge report, PMLR 133 (2021)"
 ARRAYS = "computed from the organisers' published arrays"
-REFERENCES = (
-    Reference(1, "private", "", "winner of 2020", 0.7729, REPORT),
-    Reference(2, "private", "", "winner of 2020", 0.6803, REPORT),
-    Reference(3, "private", "", "winners of 2020", 0.80, f"{REPORT}, Table 4"),
-    Reference(4, "private", "targets may be asked", "winner of 2020", 0.7474, REPORT),
-    Reference(4, "private", "", "most popular, 2020", 0.6473, ARRAYS),
-    Reference(4, "public", "", "most popular, 2020", 0.6365, ARRAYS),
+PUBLISHED = (
+    PublishedScore(1, "private", "", "winner of 2020", 0.7729, REPORT),
+    PublishedScore(2, "private", "", "winner of 2020", 0.6803, REPORT),
+    PublishedScore(3, "private", "", "winners of 2020", 0.80, f"{REPORT}, Table 4"),
+    PublishedScore(4, "private", "targets may be asked", "winner of 2020", 0.7474, REPORT),
+    PublishedScore(4, "private", "", "most popular, 2020", 0.6473, ARRAYS),
+    PublishedScore(4, "public", "", "most popular, 2020", 0.6365, ARRAYS),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """A model on a board.
+    """A model in a table.
 
     Attributes
     ----------
@@ -104,9 +87,9 @@ class Row:
     seconds
         Median time, or None.
     day
-        When it was scored last, such as 2020-10-31; nothing for a figure of 2020.
-    is_reference
-        Whether it is a figure of 2020.
+        When it was scored last, such as 2020-10-31; nothing for a published score.
+    is_published
+        Whether it is a published score.
     """
 
     name: str
@@ -115,11 +98,11 @@ class Row:
     n_seeds: int = 1
     seconds: float | None = None
     day: str = ""
-    is_reference: bool = False
+    is_published: bool = False
 
 
 @dataclass(frozen=True)
-class Board:
+class Table:
     """Scores that can be compared: one task, phase, reading of the rules, and set of answers.
 
     Attributes
@@ -147,82 +130,73 @@ class Board:
     @property
     def title(self) -> str:
         """Name of the task."""
-        return TASKS.get(self.task, (f"Task {self.task}", ""))[0]
-
-    @property
-    def metric(self) -> str:
-        """What the score is."""
-        return TASKS.get(self.task, ("", "score"))[1]
+        return TASK_TITLES.get(self.task, f"Task {self.task}")
 
     @property
     def kind(self) -> str:
-        """What was scored, in words."""
+        """What the scores measure, and on which answers."""
         phase = "local split" if self.phase == LOCAL else f"{self.phase} test"
-        return ", ".join(part for part in (phase, self.rules) if part)
+        return ", ".join(filter(None, (METRICS.get(self.task, "score"), phase, self.rules)))
+
+    @property
+    def answers(self) -> str:
+        """Whose answers were predicted."""
+        return "simulated answers" if self.simulated else "real answers"
 
 
 def main() -> None:
-    """Read the record, print the table, write the page."""
+    """Read the record, print the tables, write the page."""
     p = cli.parser(__doc__)
     p.prog = "python -m common.scoreboard"
     default = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
     p.add_argument(
-        "--results",
-        type=Path,
-        metavar="FILE",
-        default=default,
-        help=f"default {cli.show(default)}",
+        "--results", type=Path, metavar="FILE", default=default, help=f"default {cli.show(default)}"
     )
     path = p.parse_args().results
     io.require_file(path)
     results, n_unreadable = read_results(path)
-    boards = make_boards(results)
-    print(as_text(boards))
+    tables = make_tables(results)
+    print(as_text(tables))
     page = path.with_name(layout.SCOREBOARD_NAME)
-    io.write_text(page, as_page(boards))
+    io.write_text(page, as_page(tables))
     if n_unreadable:
-        print(f"{cli.show(path)}: {n_unreadable} lines are no results", file=sys.stderr)
+        print(f"{cli.show(path)}: ignored {n_unreadable} invalid lines", file=sys.stderr)
     print(f"written: {cli.show(page)}")
 
 
 # ---- Sorting the scores ----------------------------------------------------------------------
 
 
-def make_boards(results: Sequence[Result]) -> list[Board]:
-    """Sort scores into boards of comparable ones: real before simulated, then by task and phase."""
-    groups: dict[tuple[bool, int, str, str, str], list[Result]] = {}
-    for result in results:
-        key = (result.simulated, result.task, result.phase, result.rules, result.data)
-        groups.setdefault(key, []).append(result)
-    latest: dict[tuple[bool, int, str, str], str] = {}
-    for result in sorted(results, key=lambda r: r.time):
-        latest[result.simulated, result.task, result.phase, result.rules] = result.data
-    boards = []
-    for (simulated, task, phase, rules, data), group in groups.items():
-        rows = [*make_rows(group), *([] if simulated else reference_rows(task, phase, rules))]
-        boards.append(
-            Board(
-                task=task,
-                phase=phase,
-                rules=rules,
-                simulated=simulated,
-                data=data,
-                rows=tuple(sorted(rows, key=lambda row: -row.score)),
-                random_range=random_range(group[-1]),
-                is_current=latest[simulated, task, phase, rules] == data,
-            )
-        )
-    phases = {phase: place for place, phase in enumerate((LOCAL, *layout.PHASES))}
+def make_tables(results: Sequence[Result]) -> list[Table]:
+    """Sort scores into tables of comparable ones: real before simulated, then by task and phase."""
+    groups: dict[tuple[int, str, str, bool, str], list[Result]] = {}
+    latest_data: dict[tuple[int, str, str, bool], str] = {}
+    for result in sorted(results, key=lambda result: result.time):
+        kind = (result.task, result.phase, result.rules, result.simulated)
+        groups.setdefault((*kind, result.data), []).append(result)
+        latest_data[kind] = result.data
+    tables = []
+    for key, group in groups.items():
+        task, phase, rules, simulated, data = key
+        published = [
+            Row(score.name, score.score, is_published=True)
+            for score in PUBLISHED
+            if (score.task, score.phase) == (task, phase) and score.rules in rules and not simulated
+        ]
+        rows = sorted([*model_rows(group), *published], key=lambda row: -row.score)
+        is_current = latest_data[key[:4]] == data
+        tables.append(Table(*key, tuple(rows), random_range(group[-1]), is_current))
+    places = {phase: place for place, phase in enumerate((LOCAL, *layout.PHASES))}
     return sorted(
-        boards,
-        key=lambda b: (b.simulated, b.task, phases.get(b.phase, 9), b.rules, not b.is_current),
+        tables,
+        key=lambda t: (t.simulated, t.task, places.get(t.phase, 9), t.rules, not t.is_current),
     )
 
 
-def make_rows(results: Iterable[Result]) -> list[Row]:
-    """Give a row for each model and its options; of the same seed only the last score counts."""
+def model_rows(results: Iterable[Result]) -> list[Row]:
+    """Return a row for each model and its options; of the same seed only the last score counts."""
     models: dict[str, dict[int, Result]] = {}
-    for result in sorted(results, key=lambda r: r.time):
+    for result in results:
         # The seed is 0 where the command names none.
         models.setdefault(name_of(result), {})[result.seed or 0] = result
     rows = []
@@ -243,84 +217,73 @@ def make_rows(results: Iterable[Result]) -> list[Row]:
 
 
 def name_of(result: Result) -> str:
-    """Give the model's name and the options that change what it does."""
+    """Return the model's name and the options that change what it computes."""
     words = shlex.split(result.made_by)[2:]
     options = []
     while words:
         word = words.pop(0)
-        if word.partition("=")[0] in PLUMBING:
-            if "=" not in word and words:
+        flag, has_value, _ = word.partition("=")
+        if flag in PLUMBING or flag.endswith(("_dir", "_file")):
+            if words and not has_value:
                 words.pop(0)
         elif word != "--local":
             options.append(word)
     return " ".join([result.model, *options])
 
 
-def reference_rows(task: int, phase: str, rules: str) -> list[Row]:
-    """Give the figures of 2020 that were scored in the same way."""
-    return [
-        Row(figure.name, figure.score, is_reference=True)
-        for figure in REFERENCES
-        if (figure.task, figure.phase) == (task, phase) and figure.rules in rules
-    ]
-
-
 def random_range(result: Result) -> tuple[float, float] | None:
-    """Give what random rankings reach on the pairs of a result of task 3."""
+    """Return what random rankings reach on the pairs of a result of task 3."""
     low = result.parts.get("random rankings, mean")
     high = result.parts.get("random rankings, 95th percentile")
     return None if low is None or high is None else (low, high)
 
 
-# ---- The table -------------------------------------------------------------------------------
+# ---- The tables as text ----------------------------------------------------------------------
 
 HEADER = ("model", "score", "seeds", "seconds", "scored on")
-RIGHT_ALIGNED = (2, 3)
+TEXT_WIDTH = 80
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Give a row of a board as texts, in the order of `HEADER`."""
+    """Return a row as texts, in the order of `HEADER`."""
     return (
-        f"{row.name} (reference)" if row.is_reference else row.name,
+        f"{row.name} (published)" if row.is_published else row.name,
         f"{row.score:.4f}" + ("" if row.deviation is None else f" ± {row.deviation:.4f}"),
-        "" if row.is_reference else f"{row.n_seeds}",
+        "" if row.is_published else f"{row.n_seeds}",
         "" if row.seconds is None else f"{row.seconds:.1f}",
         row.day,
     )
 
 
-def as_text(boards: Sequence[Board]) -> str:
-    """Give the current boards as aligned text."""
+def as_text(tables: Sequence[Table]) -> str:
+    """Return the current tables as aligned text, 80 columns wide; longer names go on below."""
+    current = [table for table in tables if table.is_current]
+    all_cells = [HEADER, *(cells(row) for table in current for row in table.rows)]
+    widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
+    widths[0] = min(widths[0], TEXT_WIDTH - 2 - sum(width + 2 for width in widths[1:]))
     lines = []
-    current = [board for board in boards if board.is_current]
-    widths = [
-        max(len(text) for text in column)
-        for column in zip(
-            HEADER, *(cells(row) for board in current for row in board.rows), strict=True
-        )
-    ]
-    for board in current:
-        answers = "simulated answers" if board.simulated else "real answers"
-        lines += [f"{board.title}: {board.metric}, {board.kind}, {answers}"]
-        for row in (HEADER, *map(cells, board.rows)):
-            padded = [
-                text.rjust(width) if column in RIGHT_ALIGNED else text.ljust(width)
-                for column, (text, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append(f"  {'  '.join(padded).rstrip()}")
-        if board.random_range:
-            lines.append(f"  {random_note(board.random_range)}")
+    for table in current:
+        title = f"{table.title}: {table.kind}, {table.answers}"
+        lines += textwrap.wrap(title, TEXT_WIDTH, subsequent_indent="  ")
+        for name, score, *numbers, day in (HEADER, *map(cells, table.rows)):
+            first, *more = textwrap.wrap(name, widths[0]) or [""]
+            right = [text.rjust(width) for text, width in zip(numbers, widths[2:4], strict=True)]
+            line = [first.ljust(widths[0]), score.ljust(widths[1]), *right, day]
+            lines += [f"  {'  '.join(line)}".rstrip(), *(f"    {text}" for text in more)]
+        if table.random_range:
+            text = f"  ({describe_random(table.random_range)})"
+            lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
         lines.append("")
-    n_others = sum(len(board.rows) for board in boards if not board.is_current)
-    if n_others:
-        lines.append(f"{n_others} scores on earlier answers stand on the page only.")
+    n_earlier = sum(len(table.rows) for table in tables if not table.is_current)
+    if n_earlier:
+        lines.append(f"{n_earlier} scores on earlier answers are shown on the page only.")
     return "\n".join(lines)
 
 
-def random_note(reached: tuple[float, float]) -> str:
+def describe_random(reached: tuple[float, float]) -> str:
     """Say what random rankings reach."""
     return (
-        f"random rankings reach {reached[0]:.2f} on average with their best expert, "
+        f"random rankings reach {reached[0]:.2f} on average with their best expert; "
         f"1 in 20 reaches {reached[1]:.2f}"
     )
 
@@ -330,169 +293,84 @@ def random_note(reached: tuple[float, float]) -> str:
 STYLE = """
 h2 { margin-top: 3rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 2.2rem 0 0; } .kind { margin: 0 0 .8rem; opacity: .75; }
-.plot { width: 100%; max-width: 28rem; height: auto; display: block; margin: 0 0 .6rem -.2rem; }
-.plot text { font-family: inherit !important; fill: currentColor; }
-.board { width: 100%; font-size: .92rem; } .board th[scope=row] { font-weight: 400; }
-.board td { white-space: nowrap; } .board th, .board td { padding-inline: 0 .9rem; }
-.board :is(td, th):nth-child(2) { text-align: left; }
-.board :is(td, th):last-child { padding-right: 0; }
+.chart { margin-bottom: .6rem; }
+.scores { width: 100%; font-size: .92rem; }
+.scores th[scope=row] { font-weight: 400; overflow-wrap: anywhere; }
+.scores td { white-space: nowrap; } .scores :is(td, th) { padding-inline: 0 .9rem; }
+.scores :is(td, th):nth-child(2) { text-align: left; }
+.scores :is(td, th):last-child { padding-right: 0; }
 @media (max-width: 34rem) {
-  .board :is(td, th):nth-child(n+4) { display: none; }
-  .board { font-size: .85rem; } .board td, .board th { padding-right: .5rem; }
+  .scores :is(td, th):nth-child(n+4) { display: none; }
+  .scores, .published { font-size: .85rem; } .scores :is(td, th) { padding-right: .5rem; }
 }
 details { margin: .8rem 0; } summary { cursor: pointer; }
-.sources td { text-align: left; } .sources td:nth-child(2) { white-space: nowrap; }
+.published :is(td, th) { text-align: left; padding-right: .4rem; }
+.published th[scope=row] { font-weight: 400; }
 """
 
 
-def as_page(boards: Sequence[Board]) -> str:
-    """Give all boards as a page that needs no network: charts, tables, the figures of 2020."""
+def as_page(tables: Sequence[Table]) -> str:
+    """Return all tables as a page that needs no network: charts, tables, the scores of 2020."""
     parts = []
     for simulated, heading in ((False, "Real answers"), (True, "Simulated answers")):
-        chosen = [board for board in boards if board.simulated == simulated]
+        chosen = [table for table in tables if table.simulated == simulated]
         if chosen:
             parts.append(f"<h2>{heading}</h2>{score_files.simulated_note(simulated)}")
-            parts += [board_section(board, chosen) for board in chosen if board.is_current]
-    if not boards:
+            parts += [table_section(table, chosen) for table in chosen if table.is_current]
+    if not tables:
         parts.append("<p>No scores yet: every local_evaluation.py adds one.</p>")
-    figures = [
-        (
-            TASKS[figure.task][0],
-            ", ".join(text for text in (f"{figure.phase} test", figure.rules) if text),
-            figure.name,
-            f"{figure.score:.4f}" if figure.score != 0.8 else "0.80",
-            figure.source,
+    rows = []
+    for score in PUBLISHED:
+        scored_on = ", ".join(filter(None, (f"{score.phase} test", score.rules)))
+        rows.append(
+            (TASK_TITLES[score.task], scored_on, score.name, f"{score.score:g}", score.source)
         )
-        for figure in REFERENCES
-    ]
     parts.append(
-        "<h2>Figures of 2020</h2><p>Scored on the official answers. They cannot be compared with "
-        "scores on simulated answers or on a local split.</p>"
-        + score_files.table(
-            ["task", "scored on", "whose", "score", "source"], figures, css_class="sources"
-        )
+        "<h2>Scores of 2020</h2><p>On the official answers. They cannot be compared with scores "
+        "on simulated answers or on a local split.</p>"
     )
+    header = ["task", "scored on", "whose", "score", "source"]
+    parts.append(score_files.table(header, rows, css_class="published"))
     return score_files.page("Scoreboard", "\n".join(parts), style=STYLE)
 
 
-def board_section(board: Board, others: Sequence[Board]) -> str:
-    """Give a board, and those on earlier answers of its kind folded up, as HTML."""
-    title = f"{board.title}: {board.metric}, {board.kind}"
-    parts = [
-        f'<h3>{escape(board.title)}</h3><p class="kind">{escape(board.metric)}, '
-        f"{escape(board.kind)}</p>",
-        draw(board, title),
-        board_table(board),
-    ]
-    if board.random_range:
-        parts.append(f'<p class="kind">Grey band: {escape(random_note(board.random_range))}.</p>')
-    key = (board.task, board.phase, board.rules)
-    earlier = [
-        board_table(other)
+def table_section(table: Table, others: Sequence[Table]) -> str:
+    """Return a table with its chart, and those on earlier answers folded up, as HTML."""
+    note = ""
+    if table.random_range:
+        note = f'<p class="kind">Grey: {describe_random(table.random_range)}.</p>'
+    key = (table.task, table.phase, table.rules)
+    earlier = "".join(
+        html_table(other)
         for other in others
         if (other.task, other.phase, other.rules) == key and not other.is_current
-    ]
+    )
     if earlier:
-        parts.append(
-            "<details><summary>Scores on earlier answers, not comparable with those above"
-            f"</summary>{''.join(earlier)}</details>"
-        )
-    return f"<section>{''.join(parts)}</section>"
+        summary = "Scores on earlier answers, not comparable with those above"
+        earlier = f"<details><summary>{summary}</summary>{earlier}</details>"
+    return (
+        f'<section><h3>{escape(table.title)}</h3><p class="kind">{escape(table.kind)}</p>'
+        f"{draw(table)}{html_table(table)}{note}{earlier}</section>"
+    )
 
 
-def board_table(board: Board) -> str:
-    """Give the rows of a board as HTML; columns without a value are left out."""
-    rows = [cells(row) for row in board.rows]
-    used = [any(texts) for texts in zip(*rows, strict=True)]
-    kept = [[text for text, use in zip(row, used, strict=True) if use] for row in (HEADER, *rows)]
-    return score_files.table(kept[0], kept[1:], css_class="board")
+def html_table(table: Table) -> str:
+    """Return the rows of a table as HTML."""
+    return score_files.table(HEADER, [cells(row) for row in table.rows], css_class="scores")
 
 
-# Stand-ins for the page's own colours, which follow light and dark.
-TEXT, ACCENT, LINE = "#010203", "#010204", "#010205"
-COLOURS = {TEXT: "currentColor", ACCENT: "rgb(var(--accent))", LINE: "var(--line)"}
-CHART_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.size": 11,
-    "text.color": TEXT,
-    "axes.edgecolor": LINE,
-    "axes.labelcolor": TEXT,
-    "xtick.color": LINE,
-    "xtick.labelcolor": TEXT,
-    "ytick.color": TEXT,
-    "grid.color": LINE,
-}
-LONGEST_NAME = 20
-
-
-def draw(board: Board, title: str) -> str:
-    """Draw the scores of a board, the best on top, as SVG that lies in the page.
-
-    Parameters
-    ----------
-    board
-        What to draw.
-    title
-        Says what the chart shows, for those who cannot see it.
-    """
-    rows = board.rows[::-1]
-    with mpl.rc_context(CHART_STYLE):
-        figure = Figure(figsize=(4.6, 0.55 + 0.3 * len(rows)), layout="constrained")
-        axes = figure.add_subplot()
-        if board.random_range:
-            axes.axvspan(*board.random_range, color=LINE, linewidth=0)
-        best = max((row.score for row in rows if not row.is_reference), default=None)
-        for place, row in enumerate(rows):
-            colour = ACCENT if row.score == best and not row.is_reference else TEXT
-            axes.errorbar(
-                row.score,
-                place,
-                xerr=row.deviation,
-                fmt="D" if row.is_reference else "o",
-                color=colour,
-                markerfacecolor="none" if row.is_reference else colour,
-                markersize=4.5,
-                elinewidth=1.2,
-            )
-            right = axes.get_yaxis_transform()
-            axes.text(1.03, place, f"{row.score:.4f}", transform=right, va="center")
-        names = [shorten(row.name) for row in rows]
-        axes.set_yticks(range(len(rows)), names)
-        axes.set_ylim(-0.6, len(rows) - 0.4)
-        axes.margins(x=0.1)
-        axes.locator_params(axis="x", nbins=4)
-        axes.grid(axis="x", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.tick_params(length=0)
-        for side in ("top", "left", "right"):
-            axes.spines[side].set_visible(False)
-        file = StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    return embed(file.getvalue(), title, f"{board.task}{board.phase}{board.data}{len(board.rules)}")
-
-
-def shorten(name: str) -> str:
-    """Cut a name that is too long for a chart."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def embed(svg: str, title: str, prefix: str) -> str:
-    """Make a chart of matplotlib part of a page.
-
-    Parameters
-    ----------
-    svg
-        The file's content.
-    title
-        Says what the chart shows.
-    prefix
-        Makes its ids distinct from those of other charts.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", svg)
-    svg = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", svg)
-    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>chart-{prefix}-", svg)
-    for stand_in, colour in COLOURS.items():
-        svg = svg.replace(stand_in, colour)
-    return svg.replace("<svg", f'<svg class="plot" role="img" aria-label="{escape(title)}"', 1)
+def draw(table: Table) -> str:
+    """Return a chart of the scores, the best model in colour, published scores as diamonds."""
+    best = next((row for row in table.rows if not row.is_published), None)
+    dots = []
+    for row in table.rows:
+        if row.is_published:
+            dot = charts.Dot(row.name, None, mark=row.score, band=table.random_range)
+        else:
+            spread = row.deviation or 0.0
+            interval = (row.score - spread, row.score + spread)
+            accent = row is best
+            dot = charts.Dot(row.name, row.score, interval, band=table.random_range, accent=accent)
+        dots.append(dot)
+    label = f"{table.title}: {table.kind}, {table.answers}"
+    return charts.dot_chart(dots, label=label, digits=4)

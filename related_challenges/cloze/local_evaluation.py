@@ -8,7 +8,9 @@ Writes:  data/test_output/scores_cloze.txt and .html
 import numpy as np
 import queries
 
-from common import challenge, cli, provenance
+from common import challenge, cli
+from common.scores import score_files
+from common.scores.results import Evaluation
 
 
 def main() -> None:
@@ -28,22 +30,20 @@ def main() -> None:
         ]
     )
     score = float(scores.mean())
-    paths = challenge.write_scores(
-        options.output_dir,
-        "cloze",
-        score,
+    evaluation = Evaluation(
         title="Knowledge cloze test",
-        what="Token F1 of the best of up to five guesses, mean over the queries",
+        metric="Token F1 of the best of up to five guesses, mean over the queries",
+        score=score,
+        submission=submission_path,
+        reference=reference_path,
         facts=[
-            ("Submission", cli.show(submission_path)),
-            ("True answers", cli.show(reference_path)),
             ("Queries", f"{len(reference):,}"),
             ("Answered in full", f"{np.mean(scores == 1):.1%}"),
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
-        simulated=provenance.is_simulated(reference_path),
     )
+    paths = score_files.write_scores(options.output_dir, "cloze", evaluation)
     print(f"score {score:.4f} (token F1 of {len(reference):,} queries)")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 

@@ -12,9 +12,10 @@ organisers did at the end of the challenge.
 import clicks
 import numpy as np
 
-from common import challenge, cli, layout, provenance
+from common import challenge, cli, layout
 from common.errors import InputError
 from common.scores import score_files
+from common.scores.results import Evaluation
 
 FINAL_PHASES = (7, 8, 9)
 METRICS = ("ndcg_full", "ndcg_half", "hit_rate_full", "hit_rate_half")
@@ -57,21 +58,20 @@ def main() -> None:
     rows_shown = [[name, *(f"{value:.4f}" for value in line)] for name, line in lines]
     header = ["", "NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half"]
     n_scored = sum(score.n_full for score in scores)
-    paths = challenge.write_scores(
-        options.output_dir,
-        "debiasing",
-        float(totals[0]),
+    evaluation = Evaluation(
         title="Debiasing: the next item clicked",
-        what="NDCG@50 over all test users, summed over the phases",
+        metric="NDCG@50 over all test users, summed over the phases",
+        score=float(totals[0]),
+        submission=submission_path,
+        reference=reference_path,
         facts=[
-            ("Submission", cli.show(submission_path)),
-            ("True answers", cli.show(reference_path)),
             ("Users scored", f"{n_scored:,}"),
             ("Users of rare items (half)", f"{sum(score.n_half for score in scores):,}"),
         ],
-        simulated=bool(provenance.simulated_files(reference_path.parent.parent)),
-        body=score_files.table(header, rows_shown, caption="Metrics by phase"),
+        rests_on=sorted((reference_path.parent.parent / layout.TRAIN_DIR.name).glob("*")),
     )
+    body = score_files.table(header, rows_shown, caption="Metrics by phase")
+    paths = score_files.write_scores(options.output_dir, "debiasing", evaluation, body=body)
     print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
     for name, *cells in rows_shown:
         print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))

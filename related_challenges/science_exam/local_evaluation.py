@@ -12,7 +12,9 @@ import sys
 import exam
 import numpy as np
 
-from common import challenge, cli, provenance
+from common import challenge, cli
+from common.scores import score_files
+from common.scores.results import Evaluation
 
 
 def main() -> None:
@@ -41,21 +43,19 @@ def main() -> None:
         (f"Right answer in place {place}", f"{np.isclose(points, 1 / place).mean():.1%}")
         for place in range(1, exam.N_GUESSES + 1)
     ]
-    paths = challenge.write_scores(
-        options.output_dir,
-        "science_exam",
-        score,
+    evaluation = Evaluation(
         title="Science exam",
-        what="MAP@3: 1, 1/2 or 1/3 point for the right option in first, second or third place",
+        metric="MAP@3: 1, 1/2 or 1/3 point for the right option in first, second or third place",
+        score=score,
+        submission=submission_path,
+        reference=reference_path,
         facts=[
-            ("Submission", cli.show(submission_path)),
-            ("True answers", cli.show(reference_path)),
             ("Questions", f"{len(questions):,}"),
             *shares,
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],
-        simulated=provenance.is_simulated(reference_path),
     )
+    paths = score_files.write_scores(options.output_dir, "science_exam", evaluation)
     print(
         f"score {score:.4f} (MAP@3 on {len(questions):,} questions; "
         f"random guesses {exam.RANDOM_SCORE:.4f})"

@@ -9,9 +9,10 @@ The score is the macro-averaged F1. --ways 3 or 2 merges the labels of both side
 
 import responses
 
-from common import challenge, cli, provenance
+from common import challenge, cli
 from common.errors import InputError
 from common.scores import score_files
+from common.scores.results import Evaluation
 
 
 def main() -> None:
@@ -37,13 +38,13 @@ def main() -> None:
         [responses.coarsen(name, ways) for name in predicted],
         labels,
     )
-    evaluation = responses.evaluate(counts)
+    measured = responses.evaluate(counts)
 
     measures = [
-        *zip(labels, evaluation.by_label, strict=True),
-        ("macro average", evaluation.macro),
-        ("micro average", evaluation.micro),
-        ("corrective feedback", evaluation.corrective),
+        *zip(labels, measured.by_label, strict=True),
+        ("macro average", measured.macro),
+        ("micro average", measured.micro),
+        ("corrective feedback", measured.corrective),
     ]
     measure_rows = [[name, *(f"{value:.4f}" for value in values)] for name, values in measures]
     count_rows = [
@@ -52,33 +53,33 @@ def main() -> None:
         if name in labels or row.any()
     ]
     header = ["", "precision", "recall", "F1"]
-    score = float(evaluation.macro[2])
-    paths = challenge.write_scores(
-        options.output_dir,
-        "student_response",
-        score,
+    score = float(measured.macro[2])
+    evaluation = Evaluation(
         title="Student response analysis",
-        what="Macro-averaged F1 over the labels",
+        metric="Macro-averaged F1 over the labels",
+        score=score,
+        submission=submission_path,
+        reference=options.input_dir,
         facts=[
-            ("Submission", cli.show(submission_path)),
-            ("True labels", cli.show(options.input_dir)),
             ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
-            ("Accuracy", f"{evaluation.accuracy:.4f}"),
+            ("Accuracy", f"{measured.accuracy:.4f}"),
         ],
-        simulated=bool(provenance.simulated_files(options.input_dir.parent)),
-        body=score_files.table(header, measure_rows, caption="Micro: weighted by class size")
+    )
+    body = (
+        score_files.table(header, measure_rows, caption="Micro: weighted by class size")
         + "<h2>Confusion matrix</h2>"
         + score_files.table(
             ["", *(f"truly {name}" for name in labels)],
             count_rows,
             caption="Numbers of answers, predictions in rows as in the paper.",
-        ),
+        )
     )
+    paths = score_files.write_scores(options.output_dir, "student_response", evaluation, body=body)
     print(f"{'':30s} {'precision':>9s} {'recall':>9s} {'F1':>9s}")
     for name, *cells in measure_rows:
         print(f"{name:30s} " + " ".join(f"{cell:>9s}" for cell in cells))
     print(f"score {score:.4f} (macro F1 of {len(answers):,} answers)")
-    print(f"accuracy {evaluation.accuracy:.4f}")
+    print(f"accuracy {measured.accuracy:.4f}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 

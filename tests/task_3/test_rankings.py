@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from html_page import check_page
 
 Run = Callable[..., Any]
 Fails = Callable[..., str]
@@ -194,10 +195,21 @@ def test_pages_of_questions_and_of_the_ranking(
     counts = answers[answers.QuestionId == question].AnswerValue.value_counts()
     for option, count in counts.items():
         assert re.search(rf'<th scope="row">{option}(, right)?</th><td>{count}</td>', page)
+    # Of each quarter of the students, the shares of all options make up the whole.
+    bars = re.findall(r"<title>option (\d)(?:, right)?, (\d): (\d+)%</title>", page)
+    assert [(option, quarter) for option, quarter, _ in bars] == [
+        (option, quarter) for option in "1234" for quarter in "1234"
+    ]
+    for quarter in "1234":
+        total = sum(int(share) for _, other, share in bars if other == quarter)
+        assert total == pytest.approx(100, abs=2) or total == 0
     # A link to the user's own image, never the image itself.
     assert f'href="{(images / f"{question}.jpg").as_uri()}"' in page
     assert "<img" not in page
     assert sum('href="file:' in text for text in pages.values()) == 1
+    for name, text in pages.items():
+        if name.startswith("question") and text != page:
+            assert check_page(text).n_charts == 1
 
     done = run(["task_3/question_report.py", "--question", question, *flags], kit=simulated_kit)
     assert done.returncode == 0, done.stderr

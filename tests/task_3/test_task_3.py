@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
+from html_page import check_page
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,10 @@ def test_entropy_ranking_on_simulated_answers(tiny_kit: Path, run: Run) -> None:
     for expert, share in zip(EXPERTS, agreement, strict=True):
         assert f"{expert:20} {share:.2f}" in done.stdout
     assert "1 in 20 reaches" in done.stdout
+    page = (tiny_kit / "data/test_output/scores_task_3.html").read_text(encoding="utf-8")
+    assert check_page(page).n_charts == 1
+    for expert, share in zip(EXPERTS, agreement, strict=True):
+        assert f"<title>{expert}: {share:.2f}</title>" in page
 
 
 def test_the_seed_decides_the_random_ranking(tiny_kit: Path, run: Run, tmp_path: Path) -> None:

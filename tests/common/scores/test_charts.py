@@ -1,38 +1,267 @@
-"""Charts: well-formed, on scale, and no text that could break the page."""
+"""Charts: to scale, in the page's colours, every text whole, inside the chart and legible."""
 
-import xml.etree.ElementTree as ElementTree
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import combinations
+from xml.etree import ElementTree
 
+import matplotlib as mpl
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
-from common.scores.charts import Interval, Panel, bar_panels, interval_chart
+from common.scores.charts import Dot, Panel, bar_panels, dot_chart, line_chart
+
+LONG_NAME = "my_model_with_a_very_long_name_indeed --n_dimensions 16 --learning_rate 0.003"
+WIDE_NAME = "W" * 60
+PAGE_COLOURS = {"none", "currentColor", "rgb(var(--accent))", "var(--line)"}
 
 
-def test_intervals_lie_on_one_scale() -> None:
-    rows = [
-        Interval("a < b", 0.5, 0.25, 1.0, mark=0.75, band=(0.5, 0.6)),
-        Interval("all", 1.0, 0.0, 1.0),
-    ]
-    chart = ElementTree.fromstring(interval_chart(rows, label='says "so"'))
-    dots = [float(dot.attrib["cx"]) for dot in chart.iter("circle")]
-    lines = [line for line in chart.iter("line") if line.attrib["class"] == "interval"]
-    left, right = (float(lines[1].attrib[end]) for end in ("x1", "x2"))
-    assert dots == [(left + right) / 2, right]
-    assert float(lines[0].attrib["x1"]) == left + (right - left) / 4
-    assert len(list(chart.iter("path"))) == len(list(chart.iter("rect"))) == 1
-    assert "a < b" in [text.text for text in chart.iter("text")]
-    assert chart.attrib["aria-label"] == 'says "so"'
+@dataclass(frozen=True)
+class Text:
+    """A text of a chart and the box that it fills."""
+
+    text: str
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What a browser would show: sizes in units of the chart, y downwards."""
+
+    size: tuple[float, float]
+    texts: list[Text]
+    # What has a tooltip: its points, and its colour.
+    shapes: dict[str, np.ndarray]
+    colours: dict[str, str]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
+
+
+def read_text(element: ElementTree.Element) -> Text:
+    style = dict(part.split(": ", 1) for part in element.attrib["style"].split("; "))
+    if "x" in element.attrib:
+        x, y = float(element.attrib["x"]), float(element.attrib["y"])
+    else:
+        x, y = numbers(element.attrib["transform"])
+    size = float(style["font-size"].removesuffix("px"))
+    font = FontProperties(size=size, weight=int(style.get("font-weight", 400)))
+    text = element.text or ""
+    width, height, descent = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    left = x - width * {"start": 0, "middle": 0.5, "end": 1}[style.get("text-anchor", "start")]
+    return Text(text, left, left + width, y - height + descent, y + descent)
+
+
+def read_chart(svg: str) -> Chart:
+    root = ElementTree.fromstring(svg)
+    shapes, colours = {}, {}
+    for group in root.iter("g"):
+        title = group.find("title")
+        if title is not None:
+            uses = list(group.iter("use"))
+            path = [point for part in group.iter("path") for point in numbers(part.attrib["d"])]
+            points = [float(use.attrib[axis]) for use in uses for axis in "xy"] or path
+            shapes[title.text or ""] = np.reshape(points, (-1, 2))
+            colours[title.text or ""] = (uses or list(group.iter("path")))[0].attrib["style"]
+    texts = [read_text(element) for element in root.iter("text") if element.text]
+    return Chart((*numbers(root.attrib["viewBox"])[2:],), texts, shapes, colours)  # type: ignore[arg-type]
+
+
+def check_texts(chart: Chart) -> None:
+    """Every text lies inside the chart, and none covers another."""
+    width, height = chart.size
+    for text in chart.texts:
+        assert min(text.left, text.top) >= -0.5, text
+        assert text.right <= width + 0.5, text
+        assert text.bottom <= height + 0.5, text
+    for one, other in combinations(chart.texts, 2):
+        shared_width = min(one.right, other.right) - max(one.left, other.left)
+        shared_height = min(one.bottom, other.bottom) - max(one.top, other.top)
+        assert min(shared_width, shared_height) < 1, (one, other)
+
+
+def all_texts(chart: Chart) -> str:
+    """All texts as one, without spaces, for a text may be broken into lines."""
+    return "".join(text.text for text in chart.texts).replace(" ", "")
+
+
+DOTS = [
+    Dot("a < b & $x_1$", 0.5, interval=(0.25, 1.0), mark=0.75, band=(0.5, 0.6)),
+    Dot(LONG_NAME, 1.0, accent=False),
+    Dot('says "so"', 0.0),
+    Dot(WIDE_NAME, None, mark=0.125),
+]
+
+
+def test_dots_lie_on_one_scale() -> None:
+    svg = dot_chart(DOTS, label="dots", digits=3, limits=(0, 1), chance=0.5)
+    chart = read_chart(svg)
+    ends = chart.shapes['says "so": 0.000'][0, 0], chart.shapes[f"{LONG_NAME}: 1.000"][0, 0]
+
+    def x(value: float) -> float:
+        return float(ends[0] + value * (ends[1] - ends[0]))
+
+    assert ends[1] - ends[0] > 100
+    assert chart.shapes["a < b & $x_1$: 0.500"][0, 0] == pytest.approx(x(0.5), abs=0.01)
+    assert chart.shapes["a < b & $x_1$: 0.750"][0, 0] == pytest.approx(x(0.75), abs=0.01)
+    assert chart.shapes[f"{WIDE_NAME}: 0.125"][0, 0] == pytest.approx(x(0.125), abs=0.01)
+    for text in chart.texts:
+        if text.text in ("0.25", "0.50", "0.75"):
+            assert (text.left + text.right) / 2 == pytest.approx(x(float(text.text)), abs=0.1)
+    # The interval and the dashed line have no tooltip; they are where the numbers say.
+    paths = [numbers(path.attrib["d"]) for path in ElementTree.fromstring(svg).iter("path")]
+    y = chart.shapes["a < b & $x_1$: 0.500"][0, 1]
+    assert [x(0.25), y, x(1), y] in [pytest.approx(path, abs=0.01) for path in paths]
+    dashed = [p for p in ElementTree.fromstring(svg).iter("path") if "dash" in p.attrib["style"]]
+    assert [numbers(path.attrib["d"])[0] for path in dashed] == [pytest.approx(x(0.5), abs=0.01)]
+
+
+def test_rows_stand_in_order_with_their_figures() -> None:
+    chart = read_chart(dot_chart(DOTS, label="dots", digits=3))
+    heights = [chart.shapes[key][0, 1] for key in (
+        "a < b & $x_1$: 0.500", f"{LONG_NAME}: 1.000", 'says "so": 0.000', f"{WIDE_NAME}: 0.125",
+    )]  # fmt: skip
+    assert heights == sorted(heights)
+    for height, figure in zip(heights, ("0.500", "1.000", "0.000", "0.125"), strict=True):
+        (text,) = (text for text in chart.texts if text.text == figure)
+        assert text.top < height < text.bottom
+
+
+@pytest.mark.parametrize("limits", [None, (0, 1)])
+def test_names_are_never_cut(limits: tuple[float, float] | None) -> None:
+    chart = read_chart(dot_chart(DOTS, label="dots", digits=4, limits=limits))
+    check_texts(chart)
+    for row in DOTS:
+        assert row.label.replace(" ", "") in all_texts(chart)
+    lines = {text.text for text in chart.texts}
+    assert {"--n_dimensions 16", "--learning_rate 0.003"} <= lines
 
 
 @pytest.mark.parametrize("highest", [0.0, 0.2, 0.55, 1.0])
 def test_bars_grow_with_their_shares(highest: float) -> None:
-    panels = [Panel("one", [0.0, highest / 2], False), Panel("two", [highest, highest], True)]
-    chart = ElementTree.fromstring(bar_panels(panels, ["x", "y"], label="bars"))
-    bars = list(chart.iter("rect"))
-    heights = [float(bar.attrib["height"]) for bar in bars]
-    assert heights == pytest.approx([0, heights[2] / 2, heights[2], heights[2]], abs=0.11)
-    assert [bar.attrib["class"] for bar in bars] == ["other", "other", "good", "good"]
-    # The highest bar stays within the grid and uses most of it.
-    tops = [float(line.attrib["y1"]) for line in chart.iter("line")]
-    grid = max(tops) - min(tops)
-    assert heights[2] <= grid + 0.1
-    assert heights[2] >= grid / 2 or highest == 0
+    panels = [
+        Panel("<one>", [0.0, highest / 2], False),
+        Panel("the other option, which is right: 'Antidisestablishmentarianism'",
+              [highest, highest / 4], True),
+        *(Panel(f"option {k}", [0.1 * highest] * 2, False) for k in (3, 4)),
+    ]  # fmt: skip
+    chart = read_chart(bar_panels(panels, ["x", "y"], label="bars", axis="which bar"))
+    check_texts(chart)
+    drawn = []
+    for panel in panels:
+        assert panel.title.replace(" ", "") in all_texts(chart)
+        for name, share in zip("xy", panel.shares, strict=True):
+            key = f"{panel.title}, {name}: {share:.0%}"
+            drawn.append((share, float(np.ptp(chart.shapes[key][:, 1]))))
+            assert ("--accent" in chart.colours[key]) == panel.accent
+    full = max(height for _, height in drawn)
+    for share, height in drawn:
+        assert height == pytest.approx(full * share / (highest or 1), abs=0.01)
+    # The axis says so too: its labels stand as high as the bars that reach them.
+    ticks = {float(text.text[:-1]) / 100: text.bottom
+             for text in chart.texts if text.text.endswith("%")}  # fmt: skip
+    scale = (ticks[0.0] - ticks[max(ticks)]) / max(ticks)
+    assert full == pytest.approx(scale * highest, abs=0.5)
+    assert highest <= max(ticks) <= max(highest + 0.2, 0.2)
+
+
+shares = st.lists(st.floats(0, 1), min_size=11, max_size=11)
+
+
+@settings(max_examples=25, deadline=None)
+@given(own=shares, other=shares)
+def test_lines_are_drawn_to_scale(own: list[float], other: list[float]) -> None:
+    chart = read_chart(line_chart("<own>", own, "other", other, label="lines", axis="steps"))
+    check_texts(chart)
+    x = chart.shapes["<own>"][:, 0]
+    assert np.allclose(np.diff(x), np.ptp(x) / 10, atol=0.01)
+    assert np.ptp(x) > 150
+    # Both lines on one scale, the higher share higher up.
+    values = np.r_[own, other]
+    heights = np.r_[chart.shapes["<own>"][:, 1], chart.shapes["other"][:, 1]]
+    if np.ptp(values) > 1e-6:
+        slope, offset = np.polyfit(values, heights, 1)
+        assert slope < 0
+        assert np.allclose(slope * values + offset, heights, atol=0.05)
+        assert np.ptp(heights) > 80
+    names = {text.text: text for text in chart.texts}
+    assert (names["<own>"].top < names["other"].top) == (heights[10] <= heights[21])
+
+
+@pytest.mark.parametrize("difference", [-0.001, 0.001])
+def test_names_of_lines_that_end_together_stand_apart(difference: float) -> None:
+    own, other = [0.5, 0.6 + difference], [0.5, 0.6]
+    chart = read_chart(line_chart("own", own, "other", other, label="lines", axis="steps"))
+    check_texts(chart)
+    names = {text.text: text for text in chart.texts}
+    assert (names["own"].top < names["other"].top) == (difference > 0)
+
+
+def test_the_axis_of_lines_says_what_they_reach() -> None:
+    own = [0.6 + 0.01 * step for step in range(11)]
+    chart = read_chart(line_chart("own", own, "other", own[::-1], label="lines", axis="steps"))
+    heights = chart.shapes["own"][:, 1]
+    ticks = {text.text: (text.top + text.bottom) / 2 for text in chart.texts}
+    for text, step in (("0.62", 2), ("0.68", 8)):
+        assert ticks[text] == pytest.approx(heights[step], abs=1.5)
+    assert {str(step) for step in range(11)} <= set(ticks)
+
+
+def draw_all(prefix: str = "") -> list[str]:
+    panels = [Panel("one", [0.5], True), Panel("two", [0.5], False)]
+    return [
+        dot_chart(DOTS, label=f"{prefix}dots", digits=2),
+        bar_panels(panels, ["x"], label=f"{prefix}bars", axis="x"),
+        line_chart("own", [0.5, 0.6], "other", [0.5, 0.4], label=f"{prefix}lines", axis="steps"),
+    ]
+
+
+def test_charts_follow_the_page_and_nothing_else() -> None:
+    for svg in draw_all():
+        for colour in re.findall(r"(?:fill|stroke): ([^;\"]*)", svg):
+            assert colour in PAGE_COLOURS or colour.startswith("color-mix(in srgb, currentColor")
+        for outside in ("font-family", "<style", "<script", "http", "date"):
+            assert outside not in svg
+    assert 'aria-label="says &quot;so&quot;"' in dot_chart(DOTS, label='says "so"', digits=2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_in_any_script_are_drawn_without_a_warning() -> None:
+    svg = dot_chart([Dot("\u6a21\u578b", 0.5)], label="dots", digits=2)
+    assert ">\u6a21\u578b</text>" in svg
+
+
+def test_ids_of_different_charts_differ() -> None:
+    page = "".join(draw_all() + draw_all("other "))
+    ids = re.findall(r' id="([^"]*)"', page)
+    assert len(ids) == len(set(ids)) > 6
+    assert set(re.findall(r'(?:url\(|href=")#([^")]*)', page)) == set(ids)
+
+
+def test_the_same_values_give_the_same_bytes() -> None:
+    expected = draw_all()
+    with mpl.rc_context({"font.family": "monospace", "axes.linewidth": 9}):
+        assert draw_all() == expected
+
+
+def test_only_drawing_imports_matplotlib() -> None:
+    code = (
+        "import sys\n"
+        "import common.pair_evaluation, common.adaptive.evaluation, common.scores.scoreboard\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "common.scores.scoreboard.charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')\n"
+        "assert 'matplotlib' in sys.modules\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,11 @@ def score(folder: Path, submission: Path, value: float = 0.5) -> dict[str, Any]:
     reference = folder / "data" / "test_input" / "valid.csv"
     reference.parent.mkdir(parents=True, exist_ok=True)
     reference.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
-    results.append_result(
-        folder, 1, value, submission=submission, reference=reference, phase="local",
-        parts={"right": float("nan")}, simulated=False, seconds=None,
+    evaluation = results.Evaluation(
+        title="Task 1", metric="accuracy", score=value, submission=submission,
+        reference=reference, phase="local", parts={"right": float("nan")},
     )  # fmt: skip
+    results.append_result(folder, 1, evaluation)
     return lines(folder / "results.jsonl")[-1]
 
 
@@ -120,3 +122,40 @@ def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
     found, unreadable = results.read_results(path)
     assert [result.score for result in found] == [0.25, 0.25]
     assert unreadable == 4
+
+
+OLD_LINE = (
+    '{"time": "2026-01-01T10:00:00+00:00", "task": 4, "phase": "local", "rules": "strict", '
+    '"model": "numpy", "score": 0.61, "parts": {"IsTarget": 0.61}, "seconds": 0.3, "seed": null, '
+    '"made_by": "", "command": "python task_4/numpy/local_evaluation.py", '
+    '"submission": "task_4/numpy", "revision": null, "data": "0123456789ab", "simulated": true}'
+)
+
+
+def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
+    submission = tmp_path / "mine.csv"
+    submission.write_text("UserId\n1\n")
+    path = tmp_path / "results.jsonl"
+    path.write_text(OLD_LINE + "\n")
+    assert list(score(tmp_path, submission)) == list(json.loads(OLD_LINE))
+    (old, _), unreadable = results.read_results(path)
+    assert (old.model, old.rules, old.parts, unreadable) == (
+        "numpy",
+        "strict",
+        {"IsTarget": 0.61},
+        0,
+    )
+
+
+def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -> None:
+    train = tmp_path / "data" / "train_data"
+    train.mkdir(parents=True)
+    (train / "answers.csv").write_text("x")
+    evaluation = results.Evaluation(
+        title="", metric="", score=0.5, submission=tmp_path, reference=train / "answers.csv"
+    )
+    assert not evaluation.simulated
+    marker = {"simulated": True, "bytes": {"train_data/answers.csv": 1}}
+    (tmp_path / "data" / "SIMULATED.json").write_text(json.dumps(marker))
+    assert evaluation.simulated
+    assert replace(evaluation, reference=train).simulated

@@ -1,6 +1,7 @@
 """The scoreboard: compares only what can be compared, and makes a page that stands alone."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -45,8 +46,8 @@ def seeded(model: str, seed: int, score: float, time: str = RESULT.time) -> Resu
 
 def test_models_are_ranked_by_their_mean_over_seeds() -> None:
     results = [seeded("idea", seed, score) for seed, score in enumerate((0.71, 0.69, 0.73))]
-    (board,) = scoreboard.make_boards([RESULT, *results])
-    best, other = board.rows
+    (table,) = scoreboard.make_tables([RESULT, *results])
+    best, other = table.rows
     assert (best.name, best.n_seeds) == ("idea --n_dimensions 8", 3)
     assert best.score == pytest.approx(0.71)
     assert best.deviation == pytest.approx(0.02)
@@ -59,19 +60,19 @@ def test_the_last_score_of_a_seed_counts() -> None:
         seeded("idea", 0, 0.7, "2026-01-02T10:00:00+00:00"),
         seeded("idea", 0, 0.9, "2026-01-01T10:00:00+00:00"),
     ]
-    (board,) = scoreboard.make_boards(results)
-    assert [(row.score, row.n_seeds, row.day) for row in board.rows] == [(0.7, 1, "2026-01-02")]
+    (table,) = scoreboard.make_tables(results)
+    assert [(row.score, row.n_seeds, row.day) for row in table.rows] == [(0.7, 1, "2026-01-02")]
 
 
 def test_no_seed_is_seed_0() -> None:
     unnamed = replace(
         seeded("idea", 0, 0.8), seed=None, made_by="python task_1/idea.py --n_dimensions 8"
     )
-    (board,) = scoreboard.make_boards([seeded("idea", 0, 0.7), unnamed])
-    assert [(row.score, row.n_seeds) for row in board.rows] == [(0.8, 1)]
+    (table,) = scoreboard.make_tables([seeded("idea", 0, 0.7), unnamed])
+    assert [(row.score, row.n_seeds) for row in table.rows] == [(0.8, 1)]
 
 
-def test_what_differs_is_never_on_one_board() -> None:
+def test_what_differs_is_never_in_one_table() -> None:
     others = [
         replace(RESULT, task=2),
         replace(RESULT, phase="private"),
@@ -79,15 +80,15 @@ def test_what_differs_is_never_on_one_board() -> None:
         replace(RESULT, task=4, rules=STRICT),
         replace(RESULT, task=4, rules=LENIENT),
     ]
-    boards = scoreboard.make_boards([RESULT, *others])
-    assert len(boards) == 6
-    assert all(board.is_current for board in boards)
-    assert [board.simulated for board in boards] == [False] + [True] * 5
+    tables = scoreboard.make_tables([RESULT, *others])
+    assert len(tables) == 6
+    assert all(table.is_current for table in tables)
+    assert [table.simulated for table in tables] == [False] + [True] * 5
 
 
 def test_scores_on_earlier_answers_are_set_apart() -> None:
     later = replace(RESULT, data="b" * 12, score=0.5, time="2026-01-02T10:00:00+00:00")
-    current, earlier = scoreboard.make_boards([later, RESULT])
+    current, earlier = scoreboard.make_tables([later, RESULT])
     assert (current.data, current.is_current) == ("b" * 12, True)
     assert (earlier.data, earlier.is_current) == ("a" * 12, False)
     text = scoreboard.as_text([current, earlier])
@@ -115,10 +116,10 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
     changes: dict[str, Any], expected: list[str]
 ) -> None:
     for simulated in (False, True):
-        (board,) = scoreboard.make_boards([replace(RESULT, simulated=simulated, **changes)])
-        names = [row.name for row in board.rows if row.is_reference]
+        (table,) = scoreboard.make_tables([replace(RESULT, simulated=simulated, **changes)])
+        names = [row.name for row in table.rows if row.is_published]
         assert names == ([] if simulated else expected)
-    assert "winner of 2020 (reference)" not in scoreboard.as_text([board])
+    assert "winner of 2020 (published)" not in scoreboard.as_text([table])
 
 
 def test_the_page_stands_alone_and_is_well_formed() -> None:
@@ -129,15 +130,39 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
         replace(RESULT, task=4, phase="private", rules=LENIENT, simulated=False),
         *(seeded("a_model_with_a_very_long_name_indeed", seed, 0.6 + seed / 9) for seed in (1, 2)),
     ]
-    text = scoreboard.as_page(scoreboard.make_boards(results))
-    assert check_page(text).n_charts == 4
-    assert "#0102" not in text, "a stand-in for a colour was left"
+    results.append(replace(RESULT, simulated=False))
+    text = scoreboard.as_page(scoreboard.make_tables(results))
+    assert check_page(text).n_charts == 5
+    assert text == scoreboard.as_page(scoreboard.make_tables(results[::-1]))
     assert "random rankings reach 0.59" in text
     assert text.index("Real answers") < text.index("0.7474") < text.index("Simulated answers")
 
 
+def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
+    name = "a_model_with_a_very_long_name_indeed_that_goes_on_and_on"
+    results = [
+        *(
+            replace(seeded(name, seed, 0.6), seconds=12345.6, score=0.6 + seed / 9)
+            for seed in (1, 2)
+        ),
+        replace(RESULT, task=3, phase="public", parts=RANDOM),
+        replace(RESULT, task=4, rules=STRICT),
+    ]
+    text = scoreboard.as_text(scoreboard.make_tables(results))
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    first = next(number for number, line in enumerate(lines) if "a_model" in line)
+    shown = "".join(lines[first : first + 3]).replace(" ", "")
+    row = f"{name} --n_dimensions 8".replace(" ", "")
+    assert all(part in shown for part in (name[:25], name[40:], "--n_dimensions8", "0.7667±0.0786"))
+    assert len(shown) == len(row) + len("0.7667±0.0786212345.62026-01-01")
+    assert "unobserved = -1, simulated answers" in text
+    # Columns of all tables stand below each other.
+    assert len({line.index("score") for line in lines if line.startswith("  model")}) == 1
+
+
 def test_no_scores_at_all(tmp_path: Path) -> None:
-    assert "No scores yet" in scoreboard.as_page(scoreboard.make_boards([]))
+    assert "No scores yet" in scoreboard.as_page(scoreboard.make_tables([]))
     assert scoreboard.as_text([]) == ""
 
 
@@ -151,5 +176,24 @@ def test_the_command(run: Run, fails: Callable[..., str], tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "Task 1: right or wrong: accuracy, local split, simulated answers" in done.stdout
     assert "majority  0.6000" in done.stdout
-    assert "1 lines are no results" in done.stderr
+    assert "ignored 1 invalid lines" in done.stderr
     assert (tmp_path / "scoreboard.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_chart_shows_models_and_published_scores() -> None:
+    results = [replace(RESULT, phase="private", simulated=False)]
+    results += [
+        replace(seeded("idea", seed, 0.7 + seed / 50), phase="private", simulated=False)
+        for seed in (0, 1)
+    ]
+    page = scoreboard.as_page(scoreboard.make_tables(results))
+    chart = page[page.index("<svg") : page.index("</svg>")]
+    drawn = re.findall(r"<title>(.*?)</title>.*?<use [^>]*style=\"([^\"]*)\"", chart, re.DOTALL)
+    assert [name for name, _ in drawn] == [
+        "winner of 2020: 0.7729",
+        "idea --n_dimensions 8: 0.7100",
+        "majority: 0.6000",
+    ]
+    # A hollow diamond, the best model in colour, the others not.
+    assert ["--accent" in style for _, style in drawn] == [False, True, False]
+    assert ["fill-opacity: 0;" in style for _, style in drawn] == [True, False, False]
