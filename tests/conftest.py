@@ -10,6 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, since everything else here has a fixed seed too;
+# `pytest --hypothesis-profile exploring` looks for new ones. No time limit for an example: on a busy
+# machine any would be exceeded.
+settings.register_profile("exploring", deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 # The tests run side by side, one on each core: threads of one would only wait for the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

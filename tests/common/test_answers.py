@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +43,16 @@ def test_right_wrong_only(write: Write) -> None:
     assert read_answer_table(path).column_names == ["QuestionId", "UserId", "IsCorrect"]
     with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
         read_answers(path, options=True)
+
+
+def test_a_frame_of_pandas_in_one_line(write: Write) -> None:
+    frame = pd.DataFrame(
+        vars(read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,8,101,0,1,4\n")))
+    )
+    expected = {"student": [9, 8], "question": [5, 6], "is_correct": [1, 0], "option": [2, 4]}
+    assert frame.to_dict("list") == {**expected, "correct_option": [2, 1]}
+    short = read_answers(write("b.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n"))
+    assert pd.DataFrame(vars(short)).option.isna().all()
 
 
 def test_half_the_options_is_a_fault(write: Write) -> None:
