@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The same examples in every run, since everything else here has a fixed seed too;
-# `pytest --hypothesis-profile exploring` looks for new ones. No time limit for an example: on a busy
-# machine any would be exceeded.
+# The same examples in every run; `pytest --hypothesis-profile exploring` looks for new ones. An
+# example has no time limit, which a busy machine would exceed.
 settings.register_profile("exploring", deadline=None)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")

@@ -99,10 +99,10 @@ def test_the_block_in_pandas_does_what_the_majority_model_does(tiny_kit: Path, r
     before = before.replace("import numpy as np\n", "import numpy as np\nimport pandas as pd\n")
     entry = tiny_kit / "task_1/my_idea.py"
     entry.write_text(before + textwrap.indent(block, "    ") + after, encoding="utf-8")
+    submissions = []
     for script in (path, entry):
-        done = run([script, "--output_dir", tiny_kit / script.stem])
+        folder = tiny_kit / script.stem
+        done = run([f"task_1/{script.name}", "--output_dir", folder], kit=tiny_kit)
         assert done.returncode == 0, done.stderr
-    majority, pandas = (
-        tiny_kit / script.stem / "submission_task_1.csv" for script in (path, entry)
-    )
-    assert pandas.read_bytes() == majority.read_bytes()
+        submissions.append((folder / "submission_task_1.csv").read_bytes())
+    assert submissions[0] == submissions[1]
