@@ -193,6 +193,8 @@ def test_a_half_made_environment_is_made_again(
 
     monkeypatch.setattr(quickstart, "VENV", tmp_path / ".venv")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    left_over = tmp_path / ".venv/left_over"
+    left_over.touch()
     commands: list[tuple[str, ...]] = []
     really_run = quickstart.run
 
@@ -208,6 +210,7 @@ def test_a_half_made_environment_is_made_again(
     assert Path(python).is_relative_to(tmp_path / ".venv")
     assert [arguments[1] for arguments in commands] == ["venv", "pip"]
     assert subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
+    assert not left_over.exists()
     # One that pip works in is kept.
     commands.clear()
     monkeypatch.setattr(quickstart, "has_everything", lambda *_: len(commands) == 1)
