@@ -10,6 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run; `pytest --hypothesis-profile exploring` looks for new ones. An
+# example has no time limit, which a busy machine would exceed.
+settings.register_profile("exploring", deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 # The tests run side by side, one on each core: threads of one would only wait for the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

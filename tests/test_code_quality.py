@@ -1,9 +1,10 @@
-"""The kit's own code: clean for ruff and mypy, imports that go one way, text of the kit alone."""
+"""The structure of the code: imports that go one way, packages whole, dependencies declared."""
 
 import ast
-import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -12,33 +13,6 @@ TASKS = ("task_1", "task_2", "task_3", "task_4")
 
 def scripts(pattern: str) -> list[Path]:
     return sorted(path for path in ROOT.glob(pattern) if ".venv" not in path.parts)
-
-
-def check(*command: str, cwd: Path = ROOT) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=cwd,
-        env={**os.environ, "MYPYPATH": str(ROOT), "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_ruff() -> None:
-    check("ruff", "check", "--no-cache", ".")
-    check("ruff", "format", "--no-cache", "--check", ".")
-
-
-def test_mypy() -> None:
-    """The shared code, then each folder of scripts by itself: two tasks have the same names."""
-    check("mypy", "common", "quickstart.py")
-    folders = {
-        path.parent for pattern in (*TASKS, "data") for path in scripts(f"{pattern}/**/*.py")
-    }
-    for folder in sorted(folders):
-        names = [path.name for path in sorted(folder.glob("*.py"))]
-        check("mypy", "--config-file", str(ROOT / "pyproject.toml"), *names, cwd=folder)
 
 
 def imported(path: Path) -> set[str]:
@@ -55,6 +29,33 @@ def test_common_imports_no_task_and_no_task_another() -> None:
     for path in scripts("common/**/*.py") + scripts("task_*/**/*.py"):
         tasks = {name for name in imported(path) if name.split(".")[0] in TASKS}
         assert not tasks, f"{path} imports {tasks}"
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    """An installed package finds what it imports: pyproject.toml reads requirements.txt."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    dynamic = project["tool"]["setuptools"]["dynamic"]
+    assert dynamic["dependencies"] == {"file": ["requirements.txt"]}
+    assert set(project["project"]["dynamic"]) == {"dependencies", "optional-dependencies"}
+    lines = [
+        line
+        for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    # Only names and versions: setuptools takes no options of pip.
+    assert all(re.fullmatch(r"[a-z-]+==[\d.]+", line) for line in lines), lines
+    declared = {line.split("==")[0] for line in lines}
+    code = [path for place in ("common", "data", *TASKS) for path in scripts(f"{place}/**/*.py")]
+    beside = {path.stem for path in code}
+    libraries = {name.split(".")[0] for path in code for name in imported(path)}
+    libraries -= {*sys.stdlib_module_names, "common", *beside}
+    assert {{"sklearn": "scikit-learn"}.get(name, name) for name in libraries} <= declared
+
+
+def test_every_folder_of_common_is_a_package() -> None:
+    """Folders without this file would be left out of an installed package."""
+    for path in scripts("common/**/*.py"):
+        assert (path.parent / "__init__.py").exists(), path.parent
 
 
 def test_scripts_that_need_no_torch_do_not_import_it() -> None:

@@ -2,12 +2,19 @@
 
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from conftest import Run, copy_kit
+
+ROOT = Path(__file__).resolve().parents[1]
+SPLITS = [("1", "local split"), ("4", "local split")]
 
 
 @pytest.fixture(scope="module")
@@ -16,24 +23,37 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def models(kit: Path) -> list[tuple[str, str]]:
-    """Give task and name of every sample model that lies in a kit."""
+    """Return task and name of every sample model that lies in a kit."""
     scripts = sorted(kit.glob("task_[123]/sample_model_*.py"))
     found = [(path.parent.name[-1], path.stem.removeprefix("sample_model_")) for path in scripts]
     return found + [("4", path.parent.name) for path in sorted(kit.glob("task_4/*/train_model.py"))]
 
 
-def keep_only(kit: Path, *scripts: str) -> None:
-    """Remove all scripts of the tasks but some, so that a test is quick."""
-    for path in kit.glob("task_*/**/*.py"):
-        if path.relative_to(kit).as_posix() not in scripts:
+def keep_only(kit: Path, *names: str) -> None:
+    """Remove all sample models but some, so that a test is quick."""
+    for path in kit.glob("task_[123]/sample_model_*.py"):
+        if path.stem.removeprefix("sample_model_") not in names:
             path.unlink()
+    for path in kit.glob("task_4/*/train_model.py"):
+        if path.parent.name not in names:
+            shutil.rmtree(path.parent)
 
 
-def table_of(output: str) -> list[list[str]]:
-    lines = output[output.index("Scores on") :].splitlines()
-    # The columns are two spaces apart; the table ends at the first empty line.
-    table = lines[4:]
-    return [line.split() for line in (table[: table.index("")] if "" in table else table)]
+def steps(output: str) -> dict[tuple[str, str], str]:
+    """Return what the quickstart said about every step, by task and name."""
+    found = re.findall(r"task (\d)  (.*): (done already|failed|[\d.]+ s)$", output, re.MULTILINE)
+    return {(task, name): re.sub(r"[\d.]+ s", "run", said) for task, name, said in found}
+
+
+def table(output: str) -> str:
+    """Return what the scoreboard printed."""
+    return output[output.index("\n\n") : output.index("written: ")]
+
+
+def scores(kit: Path) -> dict[tuple[str, str], float]:
+    """Return the scores in the record by task and name of the model."""
+    lines = (kit / "data/test_output/results.jsonl").read_text().splitlines()
+    return {(str(r["task"]), r["model"]): r["score"] for r in map(json.loads, lines)}
 
 
 def test_everything_is_scored_and_a_second_run_only_shows_it(kit: Path, run: Run) -> None:
@@ -41,52 +61,117 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(kit: Path, run: Run
     assert first.returncode == 0, first.stdout + first.stderr
     assert "simulating tiny data" in first.stdout
     assert not (kit / ".venv").exists()
-    rows = table_of(first.stdout)
-    assert sorted((row[0], row[1]) for row in rows) == sorted(models(kit))
-    for row in rows:
-        score, seconds, peak = row[-3:]
-        assert 0.2 < float(score) < 1
-        assert float(seconds) > 0
-        assert peak == "unknown" if sys.platform == "win32" else float(peak) > 30
+    found = scores(kit)
+    assert sorted(found) == sorted(models(kit))
+    assert steps(first.stdout) == dict.fromkeys([*SPLITS, *found], "run")
+    shown = table(first.stdout)
+    for (_, name), score in found.items():
+        assert 0.2 < score < 1
+        assert re.search(rf"^ +{name} .*{score:.4f} ", shown, re.MULTILINE), name
 
     second = run(["quickstart.py"], kit=kit)
     assert second.returncode == 0
-    assert second.stdout.count("done before") == len(rows)
-    assert table_of(second.stdout) == rows
+    assert steps(second.stdout) == dict.fromkeys([*SPLITS, *found], "done already")
+    assert table(second.stdout) == shown
 
-    # A damaged record means doing it again, not failing.
-    (kit / "data/test_output/quickstart.json").write_text("{half")
-    keep_only(
-        kit,
-        *(
-            f"task_{task}/{name}.py"
-            for task in (1, 2, 4)
-            for name in ("local_data_split", "local_evaluation", "sample_model_majority")
-        ),
-    )
-    broken = kit / "task_1/sample_model_broken.py"
+
+def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:
+    keep_only(tiny_kit, "majority")
+    majority = [("1", "majority"), ("2", "majority")]
+    first = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(first.stdout) == dict.fromkeys([SPLITS[0], *majority], "run")
+
+    # Changed code, and a mark that was left half-written.
+    script = tiny_kit / "task_2/sample_model_majority.py"
+    script.write_text(script.read_text() + "# Changed.\n")
+    (tiny_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
+    second = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(second.stdout) == {
+        SPLITS[0]: "run",
+        majority[0]: "done already",
+        majority[1]: "run",
+    }
+
+    # Changed data.
+    (tiny_kit / "data/train_data/train_task_1_2.csv").touch()
+    third = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(third.stdout) == dict.fromkeys([SPLITS[0], *majority], "run")
+
+    # No record of scores to show.
+    (tiny_kit / "data/test_output/results.jsonl").unlink()
+    fourth = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(fourth.stdout) == {SPLITS[0]: "done already", **dict.fromkeys(majority, "run")}
+    assert sorted(scores(tiny_kit)) == majority
+
+
+def test_a_model_that_fails_does_not_keep_the_others_from_running(tiny_kit: Path, run: Run) -> None:
+    keep_only(tiny_kit, "majority")
+    broken = tiny_kit / "task_1/sample_model_broken.py"
     broken.write_text("import sys\nprint('the reason', file=sys.stderr)\nsys.exit(3)\n")
-    third = run(["quickstart.py"], kit=kit, timeout=280)
-    assert third.returncode == 1
-    assert third.stdout.count("done before") == 0
-    assert "ended with exit code 3" in third.stderr
-    assert "the reason" in third.stderr
-    rows = table_of(third.stdout)
-    assert [row[-1] for row in rows if row[1] == "broken"] == ["failed"]
-    assert len(rows) == len(models(kit))
+    first = run(["quickstart.py"], kit=tiny_kit)
+    assert first.returncode == 1
+    reason, *more = first.stderr.splitlines()
+    assert reason.startswith("failed: task 1, broken: `python task_1/sample_model_broken.py ")
+    assert reason.endswith("ended with exit code 3")
+    assert more == ["  the reason"]
+    assert sorted(scores(tiny_kit)) == [("1", "majority"), ("2", "majority")]
+    assert "majority" in table(first.stdout)
+    # To fail is not to be done.
+    second = run(["quickstart.py"], kit=tiny_kit)
+    assert second.returncode == 1
+    assert steps(second.stdout) == {
+        SPLITS[0]: "done already",
+        ("1", "broken"): "failed",
+        ("1", "majority"): "done already",
+        ("2", "majority"): "done already",
+    }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
+def test_control_c_stops_the_model_too_and_the_next_run_resumes(tiny_kit: Path, run: Run) -> None:
+    keep_only(tiny_kit, "majority")
+    slow = tiny_kit / "task_2/sample_model_slow.py"
+    slow.write_text(
+        "import os, pathlib, time\n"
+        "pathlib.Path(__file__).with_name('pid').write_text(str(os.getpid()))\n"
+        "time.sleep(100)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(tiny_kit / "quickstart.py")],
+        env={**os.environ, "PYTHONPATH": str(tiny_kit)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        started = time.monotonic()
+        while not (pid := slow.with_name("pid")).exists() or not pid.read_text():
+            assert process.poll() is None
+            assert time.monotonic() - started < 60
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr == "\nstopped; the next run resumes here\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    slow.write_text("import sys; sys.exit(1)")
+    again = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(again.stdout)["1", "majority"] == "done already"
+    assert steps(again.stdout)["2", "slow"] == "failed"
 
 
 def test_official_data_are_never_touched(tiny_kit: Path, run: Run) -> None:
     """Files that are not the simulated ones count as official, whatever --size says."""
     (tiny_kit / "data/SIMULATED.json").unlink()
-    keep_only(tiny_kit, "task_3/local_evaluation.py", "task_3/sample_model_random.py")
+    keep_only(tiny_kit, "random")
     train = {path: path.read_bytes() for path in tiny_kit.glob("data/train_data/*.csv")}
     (tiny_kit / "submission_templates/submission_task_3.csv").unlink()
     done = run(["quickstart.py", "--size", "small"], kit=tiny_kit)
     assert done.returncode == 0, done.stderr
     assert "simulating" not in done.stdout
     assert "building the submission templates" in done.stdout
-    assert "Scores on the official data" in done.stdout
+    assert "data: data/ (as found)" in done.stdout
+    assert "simulated" not in table(done.stdout)
     assert {path: path.read_bytes() for path in train} == train
 
 
@@ -99,18 +184,73 @@ def test_another_size_replaces_simulated_data(tiny_kit: Path, run: Run) -> None:
     assert "simulating tiny data" in done.stdout
 
 
-def test_the_ci_runs_the_tests_through_the_quickstart() -> None:
-    root = Path(__file__).resolve().parents[1]
-    assert "python3 quickstart.py --test" in (root / ".ci/run").read_text()
+def test_a_half_made_environment_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without pip in it, as where the first run was interrupted or python3-venv was missing."""
+    monkeypatch.syspath_prepend(ROOT)
+    import quickstart
+
+    monkeypatch.setattr(quickstart, "VENV", tmp_path / ".venv")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    left_over = tmp_path / ".venv/left_over"
+    left_over.touch()
+    commands: list[tuple[str, ...]] = []
+    really_run = quickstart.run
+
+    def run_but_install(python: str, *arguments: str, shown: bool = False) -> None:
+        commands.append(arguments)
+        if "pip" not in arguments:
+            really_run(python, *arguments, shown=shown)
+
+    monkeypatch.setattr(quickstart, "run", run_but_install)
+    # Nothing is there until pip has been asked to install it.
+    monkeypatch.setattr(quickstart, "has_everything", lambda *_: len(commands) == 2)
+    python = quickstart.set_up(for_tests=True)
+    assert Path(python).is_relative_to(tmp_path / ".venv")
+    assert [arguments[1] for arguments in commands] == ["venv", "pip"]
+    assert subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
+    assert not left_over.exists()
+    # One that pip works in is kept.
+    commands.clear()
+    monkeypatch.setattr(quickstart, "has_everything", lambda *_: len(commands) == 1)
+    assert quickstart.set_up(for_tests=True) == python
+    assert [arguments[1] for arguments in commands] == ["pip"]
+
+
+def test_a_failed_check_fails_the_test_command_but_the_tests_still_run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    import quickstart
+
+    assert [name for name, _ in quickstart.TEST_STEPS] == ["ruff and mypy", "tests"]
+    fails, passes = ("-c", "raise SystemExit(1)"), ("-c", "print('3 passed')")
+    for checks, tests, code, failed in (
+        (fails, passes, 1, "failed: checks\n"),
+        (passes, fails, 1, "failed: tests\n"),
+        (passes, passes, 0, ""),
+    ):
+        monkeypatch.setattr(quickstart, "TEST_STEPS", (("checks", checks), ("tests", tests)))
+        assert quickstart.run_tests(sys.executable) == code
+        said = capfd.readouterr()
+        assert "running tests" in said.out
+        assert (tests == fails) or said.out.endswith("3 passed\n")
+        assert said.err == failed
+
+
+def test_every_check_goes_through_the_quickstart() -> None:
+    assert "python3 quickstart.py --test" in (ROOT / ".ci/run").read_text()
+    assert "bash .ci/run" in (ROOT / ".github/workflows/test.yml").read_text()
+    assert "tests/static_checks.py" in (ROOT / ".pre-commit-config.yaml").read_text()
 
 
 @pytest.mark.skipif(not Path("/usr/bin/env").exists(), reason="needs a Unix shell")
 def test_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parents[1]
     code = (
         "import sys, runpy; sys.version_info = (3, 10, 0, 'final', 0); "
-        f"sys.argv = ['quickstart.py']; sys.path.insert(0, {str(root)!r}); "
-        f"runpy.run_path({str(root / 'quickstart.py')!r}, run_name='__main__')"
+        f"sys.argv = ['quickstart.py']; sys.path.insert(0, {str(ROOT)!r}); "
+        f"runpy.run_path({str(ROOT / 'quickstart.py')!r}, run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}

@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 import zipfile
 from pathlib import Path
 
@@ -87,3 +88,21 @@ def test_the_guide_leads_from_a_fresh_copy_to_checked_zips(tmp_path: Path, run: 
     assert {page.name for page in pages} >= expected
     for page in pages:
         check_page(page.read_text(encoding="utf-8"))
+
+
+def test_the_block_in_pandas_does_what_the_majority_model_does(tiny_kit: Path, run: Run) -> None:
+    (block,) = blocks(GUIDE, "python")
+    assert "frame = pd.DataFrame(vars(answers))\n" in block
+    path = tiny_kit / "task_1/sample_model_majority.py"
+    before, rest = path.read_text(encoding="utf-8").split("    n_questions = ", 1)
+    after = rest[rest.index("    # ---- End of the model.") :]
+    before = before.replace("import numpy as np\n", "import numpy as np\nimport pandas as pd\n")
+    entry = tiny_kit / "task_1/my_idea.py"
+    entry.write_text(before + textwrap.indent(block, "    ") + after, encoding="utf-8")
+    submissions = []
+    for script in (path, entry):
+        folder = tiny_kit / script.stem
+        done = run([f"task_1/{script.name}", "--output_dir", folder], kit=tiny_kit)
+        assert done.returncode == 0, done.stderr
+        submissions.append((folder / "submission_task_1.csv").read_bytes())
+    assert submissions[0] == submissions[1]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,29 @@ def test_reads_columns_of_small_integers(write: Write) -> None:
     assert answers.take(np.array([False, True])).question.tolist() == [6]
 
 
+def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
+    """Also where the file is so long that it is read in several parts."""
+    rng = np.random.default_rng(0)
+    pairs = rng.permutation(400_000)
+    student, question = pairs // 500 + 100_000, pairs % 500
+    option, correct = rng.integers(1, 5, (2, len(pairs)))
+    columns = [question, student, pairs, option == correct, correct, option]
+    rows = np.column_stack(columns).tolist()
+    path = write("a.csv", HEADER + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    assert path.stat().st_size > 2 * (4 << 20)
+    answers = read_answers(path)
+    expected = [student, question, option == correct, option, correct]
+    chosen = rng.permutation(len(pairs))[:1000]
+    every_third = np.arange(len(pairs)) % 3 == 0
+    for rows, taken in (
+        (slice(None), answers),
+        (chosen, answers.take(chosen)),
+        (every_third, answers.take(every_third)),
+    ):
+        for column, values in zip(vars(taken).values(), expected, strict=True):
+            assert np.array_equal(column, values[rows])
+
+
 def test_right_wrong_only(write: Write) -> None:
     path = write("a.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n")
     answers = read_answers(path)
@@ -42,6 +66,16 @@ def test_right_wrong_only(write: Write) -> None:
     assert read_answer_table(path).column_names == ["QuestionId", "UserId", "IsCorrect"]
     with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
         read_answers(path, options=True)
+
+
+def test_a_frame_of_pandas_in_one_line(write: Write) -> None:
+    frame = pd.DataFrame(
+        vars(read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,8,101,0,1,4\n")))
+    )
+    expected = {"student": [9, 8], "question": [5, 6], "is_correct": [1, 0], "option": [2, 4]}
+    assert frame.to_dict("list") == {**expected, "correct_option": [2, 1]}
+    short = read_answers(write("b.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n"))
+    assert pd.DataFrame(vars(short)).option.isna().all()
 
 
 def test_half_the_options_is_a_fault(write: Write) -> None:

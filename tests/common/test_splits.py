@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from common.answers import pair_keys, read_answers
 from common.errors import InputError
 from common.io import read_columns
-from common.schema import is_target
+from common.schema import USER_ID, is_target
 from common.splits import (
     hold_out_answers,
     hold_out_students,
@@ -59,7 +59,10 @@ def test_answers_file(train: Path, tmp_path: Path) -> None:
     rows = train.read_text().splitlines()
     train_rows, valid_rows = (p.read_text().splitlines() for p in (train_path, valid_path))
     assert train_rows[0] == valid_rows[0] == rows[0]
-    assert sorted(train_rows[1:] + valid_rows[1:]) == sorted(rows[1:])
+    # Both parts keep the order of the file.
+    held_out = set(valid_rows[1:])
+    assert train_rows[1:] == [row for row in rows[1:] if row not in held_out]
+    assert valid_rows[1:] == [row for row in rows[1:] if row in held_out]
     assert len(valid_rows) - 1 == 250
     # The template gives nothing away but the pairs.
     template_rows = template_path.read_text().splitlines()
@@ -77,6 +80,26 @@ def test_students_file(train: Path, tmp_path: Path) -> None:
     assert len(np.unique(examined.student)) == 10
     targets = read_columns(valid_path, [is_target()])["IsTarget"]
     assert targets.sum() == round(0.2 * len(examined))
+    # Both parts keep the order of the file.
+    rows = train.read_text().splitlines()
+    examined_rows = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
+    held_out = set(examined_rows)
+    assert examined_rows[1:] == [row for row in rows[1:] if row in held_out]
+    assert train_path.read_text().splitlines()[1:] == [row for row in rows if row not in held_out]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_targets_are_drawn_apart_from_the_students(write: Write, tmp_path: Path, seed: int) -> None:
+    """As many answers held out as there are students: one stream would choose the same places."""
+    rows = [f"{question},{student},0\n" for student in range(50) for question in range(5)]
+    train = write("t.csv", "QuestionId,UserId,IsCorrect\n" + "".join(rows))
+    _, valid_path = split_students_file(train, tmp_path / "out", seed)
+    columns = read_columns(valid_path, [USER_ID, is_target()])
+    students = np.unique(columns["UserId"])
+    targets = np.flatnonzero(columns["IsTarget"])
+    assert len(columns["IsTarget"]) == 50
+    assert len(students) == len(targets) == 10
+    assert len(np.intersect1d(students, targets)) < 6
 
 
 def test_right_wrong_only_files_can_be_split(write: Write, tmp_path: Path) -> None:

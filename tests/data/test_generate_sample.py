@@ -438,7 +438,7 @@ def test_full_size_has_the_official_counts() -> None:
     fill=st.floats(0, 1),
     seed=st.integers(0, 10),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_counts_keep_bounds_and_sum(n: int, low: int, width: int, fill: float, seed: int) -> None:
     total = n * low + int(fill * n * width)
     counts = simulation.draw_counts(
@@ -454,14 +454,16 @@ def test_counts_keep_bounds_and_sum(n: int, low: int, width: int, fill: float, s
     n_students=st.integers(60, 120),
     n_questions=st.integers(40, 80),
     mean=st.integers(20, 34),
-    least=st.integers(0, 20),
+    share=st.floats(0, 0.8),
     seed=st.integers(0, 100),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_incidence_is_exact_and_without_repetition(
-    n_students: int, n_questions: int, mean: int, least: int, seed: int
+    n_students: int, n_questions: int, mean: int, share: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
+    # There must be as many answers as the questions need together, and some to exchange.
+    least = int(share * n_students * mean / n_questions)
     base = generate_sample.settings("tiny")[0].setting
     n_quizzes = n_questions // 4
     setting = dataclasses.replace(
@@ -486,6 +488,21 @@ def test_incidence_is_exact_and_without_repetition(
     # Every question belongs to the quiz in which it is answered.
     quiz = incidence.sittings.quiz[incidence.sitting]
     assert (quizzes[quiz] == incidence.question[:, None]).any(axis=1).all()
+
+
+def test_more_answers_to_each_question_than_there_are_is_an_error() -> None:
+    rng = np.random.default_rng(0)
+    setting = dataclasses.replace(
+        generate_sample.settings("tiny")[0].setting,
+        n_questions=61,
+        n_quizzes=15,
+        n_cohorts=4,
+        min_answers_per_question=20,
+    )
+    quizzes = simulation.draw_quizzes(rng, np.zeros(61, np.int32), 15)
+    with pytest.raises(ValueError, match="too few answers or students for 20 answers"):
+        # 1,200 answers, where 1,220 are needed.
+        simulation.draw_incidence(rng, setting, np.full(60, 20), quizzes, rng.random(15))
 
 
 def test_best_expected_accuracy_is_that_of_the_true_probabilities() -> None:

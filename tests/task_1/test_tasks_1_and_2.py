@@ -103,6 +103,92 @@ def test_the_seed_decides_the_split(tiny_kit: Path, run: Run, tmp_path: Path) ->
     assert (tmp_path / "d/valid_task_1_2.csv").read_bytes() == a
 
 
+ANSWERS = """QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue
+7,1,1,3,3
+7,2,1,3,3
+8,1,0,3,2
+8,2,0,3,2
+"""
+SCRIPT_FLAGS = {
+    "local_data_split.py": {
+        "--input_dir": "data/train_data/answers.csv",
+        "--train_data": "mine/train_task_1_2.csv",
+        "--output_dir": "data/test_input/valid_task_1_2.csv",
+    },
+    "sample_model_majority.py": {
+        "--input_dir": "data/train_data/answers.csv",
+        "--train_data": "mine/train_task_1_2.csv",
+        "--submission_template_dir": "submission_templates/pairs.csv",
+        "--submission_template_file": "mine/submission_task_1_2.csv",
+        "--output_dir": "submissions/predicted.csv",
+        "--output_file": "out/submission_task_{task}.csv",
+    },
+    "local_evaluation.py": {
+        "--input_dir": "data/test_input/answers.csv",
+        "--ref_data": "mine/valid_task_1_2.csv",
+        "--submission_dir": "data/test_output/guesses_{task}.csv",
+        "--submit_data": "mine/test_submission_task_{task}.csv",
+        "--output_dir": "data/test_output/scores_task_{task}.txt",
+    },
+}
+
+
+@TASKS
+@pytest.mark.parametrize("script", SCRIPT_FLAGS)
+def test_every_shared_flag_has_its_effect(
+    tiny_kit: Path, run: Run, fails: Fails, task: int, script: str
+) -> None:
+    """Everything lies elsewhere under other names; without a flag, its default is used instead."""
+    mine, out = tiny_kit / "mine", tiny_kit / "out"
+    mine.mkdir()
+    (mine / "answers.csv").write_text(ANSWERS)
+    (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,7\n")
+    (mine / "guesses_1.csv").write_text("QuestionId,UserId,IsCorrect\n8,2,0\n8,1,0\n7,1,1\n7,2,0\n")
+    guesses = "QuestionId,UserId,AnswerValue\n8,2,2\n8,1,2\n7,1,3\n7,2,1\n"
+    (mine / "guesses_2.csv").write_text(guesses)
+    values = {
+        "--input_dir": mine,
+        "--train_data": "answers.csv",
+        "--ref_data": "answers.csv",
+        "--submission_template_dir": mine,
+        "--submission_template_file": "pairs.csv",
+        "--submission_dir": mine,
+        "--submit_data": f"guesses_{task}.csv",
+        "--output_dir": out,
+        "--output_file": "predicted.csv",
+    }
+
+    def command(*without: str) -> list[object]:
+        flags = [flag for flag in SCRIPT_FLAGS[script] if flag not in without]
+        return [f"task_{task}/{script}", *(word for flag in flags for word in (flag, values[flag]))]
+
+    def written(*without: str) -> set[str]:
+        before = set(tiny_kit.rglob("*"))
+        done = run(command(*without), kit=tiny_kit)
+        assert done.returncode == 0, done.stderr
+        return {path.relative_to(tiny_kit).as_posix() for path in set(tiny_kit.rglob("*")) - before}
+
+    files = written()
+    assert all(name == "out" or name.startswith("out/") for name in files)
+    if script == "local_data_split.py":
+        n_rows = {path.name: len(path.read_text().splitlines()) - 1 for path in out.glob("*.csv")}
+        template = "test_submission_task_1_2.csv"
+        assert n_rows == {"train_task_1_2.csv": 3, "valid_task_1_2.csv": 1, template: 1}
+    elif script == "sample_model_majority.py":
+        right, wrong = {1: (1, 0), 2: (3, 2)}[task]
+        expected = f"UserId,QuestionId,{COLUMN[task]}\n91,8,{wrong}\n92,7,{right}\n91,7,{right}\n"
+        assert (out / "predicted.csv").read_text() == expected
+    else:
+        assert read_score(out, task) == 0.75
+    for flag, default in SCRIPT_FLAGS[script].items():
+        default = default.format(task=task)
+        if flag.startswith("--output"):
+            assert default in written(flag)
+        else:
+            line = fails(command(flag), kit=tiny_kit)
+            assert line.startswith(f"{tiny_kit / default}: file not found"), line
+
+
 def test_right_wrong_only_answers_are_enough_for_task_1(run: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = [(q, s, rng.integers(2)) for s in range(30) for q in range(20)]

@@ -1,0 +1,42 @@
+"""Check the code without running it: ruff (style, docstrings, format) and mypy (types).
+
+    python tests/static_checks.py
+
+`python3 quickstart.py --test` runs this before the tests, .pre-commit-config.yaml before a commit.
+The exit code is 0 only if every check passes; one that fails does not keep the others from running.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Scripts and the modules beside them: mypy reads each folder by itself, since two folders may have
+# files of the same name.
+SCRIPT_FOLDERS = ("data", "task_*", "task_*/*", "related_challenges/*")
+
+
+def main() -> int:
+    """Run every check; return the exit code."""
+    codes = [run("ruff", "check", "."), run("ruff", "format", "--check", ".")]
+    codes.append(run("mypy", "common", "quickstart.py", "tests/static_checks.py"))
+    config = str(ROOT / "pyproject.toml")
+    for folder in sorted(path for pattern in SCRIPT_FOLDERS for path in ROOT.glob(pattern)):
+        if names := sorted(path.name for path in folder.glob("*.py")):
+            codes.append(run("mypy", "--config-file", config, *names, folder=folder))
+    return 1 if any(codes) else 0
+
+
+def run(*command: str, folder: Path = ROOT) -> int:
+    """Run a tool in a folder; return its exit code."""
+    print(f"{command[0]} in {folder.name}/", flush=True)
+    # With one cache for all folders, mypy reads the libraries once.
+    paths = {"MYPYPATH": str(ROOT), "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
+    return subprocess.call(
+        [sys.executable, "-m", *command], cwd=folder, env={**os.environ, **paths}
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
