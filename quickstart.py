@@ -9,14 +9,14 @@ the official data lie in data/, they are used instead of simulated ones. Finishe
 a second run goes straight to the scores, and an interrupted one resumes where it stopped.
 """
 
-# Only the standard library and common.layout here: nothing is installed yet when this file starts.
+# Only the standard library, also in what comes from common: nothing is installed yet.
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,15 +24,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import layout, provenance
+from common import layout, provenance, source_code
 from common.layout import ROOT
 
 VENV = ROOT / ".venv"
 OUTPUT = layout.TEST_OUTPUT_DIR
 RECORD = OUTPUT / layout.RESULTS_NAME
+PACKAGES = OUTPUT / "packages"
 FINISHED_NAME = "quickstart_task_{task}.txt"
 OLDEST_PYTHON = (3, 11)
-SIZES = ("tiny", "small", "full")
 TEST_STEPS = (
     ("ruff and mypy", ("tests/static_checks.py",)),
     ("tests", ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")),
@@ -47,6 +47,7 @@ class Step:
     name: str
     commands: tuple[tuple[str, ...], ...]
     output_dir: Path
+    package: Path | None = None
 
     @property
     def finished_file(self) -> Path:
@@ -61,11 +62,8 @@ class StepError(Exception):
 def main() -> int:
     """Set up, then run everything or the tests; return the exit code."""
     if sys.version_info < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
-        print(
-            f"error: this is Python {platform.python_version()}, expected {wanted} or newer",
-            file=sys.stderr,
-        )
+        found = platform.python_version()
+        print(f"error: this is Python {found}, expected 3.11 or newer", file=sys.stderr)
         return 2
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -73,7 +71,7 @@ def main() -> int:
     parser.add_argument("--test", action="store_true", help="run the kit's checks and tests")
     parser.add_argument(
         "--size",
-        choices=SIZES,
+        choices=("tiny", "small", "full"),
         help="size of the simulated data (default small); never touches official data",
     )
     options = parser.parse_args()
@@ -161,6 +159,9 @@ def run_everything(python: str, size: str | None) -> int:
         for path in OUTPUT.glob(f"*/{FINISHED_NAME.format(task='*')}"):
             path.unlink()
     models = [model for model in find_models() if train_file(model.task).exists()]
+    for task in (1, 3):
+        if not train_file(task).exists():
+            print(f"left out: tasks {task} and {task + 1}, for want of {show(train_file(task))}")
     # Tasks 1 and 2 share a split, task 3 needs none.
     split_tasks = sorted({1 if model.task == 2 else model.task for model in models} - {3})
     steps = [*map(split_step, split_tasks), *models]
@@ -190,7 +191,8 @@ def prepare_data(python: str, size: str | None) -> None:
         print(f"simulating {size} data in {show(layout.DATA_DIR)}/", flush=True)
         run(python, "data/generate_sample.py", "--size", size)
         is_simulated = True
-    if layout.METADATA_DIR.exists() and not (layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3).exists():
+    templates = [layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3]
+    if layout.METADATA_DIR.exists() and not provenance.are_current(templates):
         print("building the submission templates", flush=True)
         run(python, "-m", "common.templates")
     kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
@@ -199,8 +201,7 @@ def prepare_data(python: str, size: str | None) -> None:
 
 def simulated_size() -> str:
     """Return the size of the simulated data in data/."""
-    marker = layout.DATA_DIR / layout.SIMULATED_MARKER_NAME
-    return str(json.loads(marker.read_text(encoding="utf-8"))["size"])
+    return str((provenance.read_marker(layout.DATA_DIR) or {}).get("size", "of unknown size"))
 
 
 def train_file(task: int) -> Path:
@@ -225,9 +226,12 @@ def find_models() -> list[Step]:
         score = (score_script, "--submission_dir", folder, "--output_dir", folder)
         models.append(Step(task, name, (fit, score), OUTPUT / name))
     for script in sorted(ROOT.glob("task_4/*/train_model.py")):
-        name, score_script = script.parent.name, show(script.with_name("local_evaluation.py"))
-        commands = (show(script), "--local"), (score_script, "--output_dir", show(OUTPUT / name))
-        models.append(Step(4, name, commands, OUTPUT / name))
+        # A copy of the package is trained, for its folder may hold weights of all students.
+        name, copy = script.parent.name, PACKAGES / script.parent.name
+        train = (show(copy / script.name), "--local")
+        score_script = show(script.with_name("local_evaluation.py"))
+        score = (score_script, "--submission", show(copy), "--output_dir", show(OUTPUT / name))
+        models.append(Step(4, name, (train, score), OUTPUT / name, script.parent))
     return models
 
 
@@ -238,6 +242,10 @@ def run_step(python: str, step: Step) -> str:
         return "done already"
     step.finished_file.unlink(missing_ok=True)
     started = time.perf_counter()
+    if step.package:
+        copy = PACKAGES / step.package.name
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(step.package, copy, ignore=shutil.ignore_patterns("model_task_4*", "__*"))
     for command in step.commands:
         run(python, *command)
     step.finished_file.write_bytes(expected)
@@ -271,9 +279,11 @@ def run(python: str, *arguments: str, shown: bool = False) -> None:
 
 def fingerprint(step: Step) -> bytes:
     """Return bytes that change with the commands, the code they run, or the data they read."""
-    digest = hashlib.sha256(repr(step.commands).encode())
-    for path in sorted((*ROOT.glob("common/**/*.py"), *ROOT.glob(f"task_{step.task}/**/*.py"))):
-        digest.update(path.read_bytes())
+    scripts = [ROOT / command[0] for command in step.commands]
+    if step.package:
+        scripts = [*step.package.rglob("*.py"), scripts[-1]]
+    code = source_code.fingerprint(*scripts)
+    digest = hashlib.sha256(f"{step.commands} {code}".encode())
     for folder in (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR):
         for path in sorted(folder.glob("*.csv")):
             status = path.stat()
@@ -282,7 +292,7 @@ def fingerprint(step: Step) -> bytes:
 
 
 def show(path: Path) -> str:
-    """Show a path as seen from the kit's folder, with forward slashes."""
+    """Return a path as seen from the kit's folder, with forward slashes."""
     return path.relative_to(ROOT).as_posix()
 
 

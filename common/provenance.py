@@ -298,6 +298,15 @@ def require_current(paths: Iterable[Path]) -> None:
                 )
 
 
+def are_current(paths: Iterable[Path]) -> bool:
+    """Tell whether all files are there and pass `require_current`."""
+    try:
+        require_current(paths := list(paths))
+    except InputError:
+        return False
+    return all(path.is_file() for path in paths)
+
+
 def _relative(path: Path, folder: Path) -> str:
     """Return a path as seen from a folder, so that the whole tree may be moved."""
     try:

@@ -92,6 +92,12 @@ def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:
         majority[1]: "run",
     }
 
+    # A file of one's own that nothing imports makes nothing run again; nor does another package.
+    (tiny_kit / "task_1/my_notes.py").write_text("x = 1\n")
+    (tiny_kit / "common/adaptive/game.py").write_text("y = 1\n")
+    again = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(again.stdout) == dict.fromkeys([SPLITS[0], *majority], "done already")
+
     # Changed data.
     (tiny_kit / "data/train_data/train_task_1_2.csv").touch()
     third = run(["quickstart.py"], kit=tiny_kit)
@@ -102,6 +108,27 @@ def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:
     fourth = run(["quickstart.py"], kit=tiny_kit)
     assert steps(fourth.stdout) == {SPLITS[0]: "done already", **dict.fromkeys(majority, "run")}
     assert sorted(scores(tiny_kit)) == majority
+
+
+def test_weights_of_all_students_stay(tiny_kit: Path, run: Run) -> None:
+    """The quickstart trains on the local split, in a folder of its own."""
+    keep_only(tiny_kit, "numpy")
+    assert run(["task_4/numpy/train_model.py"], kit=tiny_kit).returncode == 0
+    folder = tiny_kit / "task_4/numpy"
+    weights = {path: path.read_bytes() for path in folder.glob("model_task_4*")}
+    done = run(["quickstart.py"], kit=tiny_kit)
+    assert steps(done.stdout)["4", "numpy"] == "run", done.stderr
+    assert {path: path.read_bytes() for path in folder.glob("model_task_4*")} == weights
+    assert list(scores(tiny_kit)) == [("4", "numpy")]
+
+
+def test_tasks_without_data_are_named(tiny_kit: Path, run: Run) -> None:
+    keep_only(tiny_kit, "majority")
+    (tiny_kit / "data/train_data/train_task_3_4.csv").unlink()
+    done = run(["quickstart.py"], kit=tiny_kit)
+    assert done.returncode == 0, done.stderr
+    missing = "data/train_data/train_task_3_4.csv"
+    assert f"left out: tasks 3 and 4, for want of {missing}" in done.stdout
 
 
 def test_a_model_that_fails_does_not_keep_the_others_from_running(tiny_kit: Path, run: Run) -> None:

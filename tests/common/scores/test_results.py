@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common import layout
+from common import layout, provenance
 from common.scores import results
 
 Run = Callable[..., Any]
@@ -155,7 +155,12 @@ def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -
         title="", metric="", score=0.5, submission=tmp_path, reference=train / "answers.csv"
     )
     assert not evaluation.simulated
-    marker = {"simulated": True, "bytes": {"train_data/answers.csv": 1}}
+    files = {"train_data/answers.csv": provenance.fingerprint(train / "answers.csv")}
+    marker = {"simulated": True, "files": files}
     (tmp_path / "data" / "SIMULATED.json").write_text(json.dumps(marker))
     assert evaluation.simulated
     assert replace(evaluation, reference=train).simulated
+    # What answers were made from counts where they do not tell themselves.
+    other = replace(evaluation, reference=tmp_path / "data" / "test_input" / "answers.csv")
+    assert not other.simulated
+    assert replace(other, rests_on=[train / "answers.csv"]).simulated
