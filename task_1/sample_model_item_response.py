@@ -2,8 +2,8 @@
 
 Every student has a few abilities, every question a slope for each and an intercept:
 P(right) = guessing + (1 − guessing) sigmoid(slopes · abilities + intercept). All of them get a
-posterior and a prior estimated from the answers, by variational Bayes; common/item_response/model.py
-holds the mathematics.
+posterior, and a prior estimated from the answers, by variational Bayes: the mathematics is in
+common/item_response/model.py.
 
 Run:     python task_1/sample_model_item_response.py --local     predict the local split
          python task_1/local_evaluation.py                       score that

@@ -2,7 +2,7 @@
 
 Is the answer right? If not, is it the most popular wrong option? If not, the next one? Each of
 these has slopes and an intercept of its own on the student's abilities (see task 1), so that one
-fit serves all; common/item_response/model.py holds the mathematics, options.py beside it the stages.
+fit serves all. The mathematics is in common/item_response/model.py, the stages in options.py.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that
