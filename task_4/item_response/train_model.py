@@ -11,22 +11,17 @@ Scores:  0.7029 (0.7308 where targets may be asked) with the right and wrong ans
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from tqdm import tqdm
 
-from common import cli
+from common import cli, item_response
 from common.adaptive import answered_mask
 from common.adaptive.game import read_training, save_students
-from common.answers import Answers
-from common.models import item_response
+from common.answers import Answers, find_ids
 
 from model import Model
 
 PACKAGE = Path(__file__).parent
-FloatArray = npt.NDArray[np.floating[Any]]
 
 # Chosen by cross-validation over training students.
 N_DIMENSIONS = 3
@@ -70,12 +65,21 @@ def fit(answers: Answers, n_questions: int) -> Model:
     n_questions
         Number of columns: the largest QuestionId plus one.
     """
-    student = np.unique(answers.student, return_inverse=True)[1]
-    ability, questions = fit_questions(student, answers, n_questions)
+    fitted = item_response.fit(
+        answers.student,
+        answers.question,
+        answers.is_correct,
+        n_dimensions=N_DIMENSIONS,
+        guessing=GUESSING,
+        n_steps=N_STEPS,
+    )
+    ability = fitted.students.mean[:-1]
+    # A question without answers is like a mean one.
+    questions = fitted.items.mean[find_ids(fitted.question_ids, np.arange(n_questions))]
     slopes, intercept = questions[:, :-1], questions[:, -1]
 
     pattern = np.zeros((len(ability), n_questions), np.float32)
-    pattern[student, answers.question] = 1
+    pattern[find_ids(fitted.student_ids, answers.student), answers.question] = 1
     together, similarity = answered_mask.count_together(pattern)
     pattern_mean, pattern_weights = answered_mask.regress(pattern, ability)
     return Model(
@@ -87,29 +91,6 @@ def fit(answers: Answers, n_questions: int) -> Model:
         pattern_weights=pattern_weights,
         completion=answered_mask.complete(together),
     )
-
-
-def fit_questions(
-    student: npt.NDArray[Any], answers: Answers, n_questions: int
-) -> tuple[FloatArray, FloatArray]:
-    """Fit the three-parameter logistic model, its guessing fixed, by variational Bayes.
-
-    Returns
-    -------
-    ability : array of float32, shape (students, k)
-    questions : array of float32, shape (questions, k + 1)
-        Slopes, then intercept.
-    """
-    n_students = int(student.max()) + 1
-    # The engine wants students in random order.
-    place = np.random.default_rng(0).permutation(n_students)
-    observations, _ = item_response.sort_by_student(
-        place[student], answers.question, answers.is_correct, n_students, n_questions
-    )
-    steps = item_response.fit(observations, N_DIMENSIONS, guessing=GUESSING)
-    for _ in tqdm(range(N_STEPS), "questions", disable=None):
-        state = next(steps)
-    return state.students.mean[place], state.questions.mean
 
 
 # ---- End of the model. -------------------------------------------------------------------------

@@ -1,0 +1,299 @@
+"""From ids and answers to a fitted model, and from that to predictions.
+
+A question whose answers are right or wrong is one item. In `options`, a question with more outcomes
+is several items, its stages. So an answer's outcome is in here the number of stages not passed.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from common.answers import find_ids, number_ids
+from common.errors import InputError
+from common.item_response.blocks import (
+    logit_moments,
+    pass_over_answers,
+    run_step,
+    sort_by_student,
+)
+from common.item_response.model import (
+    BoolArray,
+    FloatArray,
+    Gaussians,
+    IntArray,
+    expected_probability,
+    standard_normal,
+)
+from common.item_response.start import find_start
+
+DEFAULT_DIMENSIONS = 8
+# Early stopping: this share of the answers is held out, but never more than so many; fewer than so
+# many would tell nothing.
+_HELD_OUT_SHARE, _MAX_HELD_OUT, _MIN_HELD_OUT = 0.05, 100_000, 50
+# The fit stops when so many steps together lower the held-out log loss by less than such a share,
+# or after so many steps; without held-out answers it makes fewer.
+_PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
+# Steps for the abilities of new students.
+_POSTERIOR_STEPS = 10
+
+
+@dataclass(frozen=True)
+class ItemResponseModel:
+    """What `fit` has learned about students and questions.
+
+    Attributes
+    ----------
+    student_ids, question_ids
+        Those with answers, increasing.
+    students
+        Posteriors of the abilities, k dimensions; after the last id, a student without answers.
+    items
+        Posteriors of slopes and intercepts, k + 1 dimensions, in the order of the question ids;
+        after the last id, a question without answers. If questions have several stages, all items
+        of the first stage, then all of the second, and so on.
+    guessing
+        Probability of passing an item without knowing how, shape (items,), float32.
+    history
+        Log loss and accuracy on the answers held out for early stopping, after each step.
+    """
+
+    student_ids: IntArray
+    question_ids: IntArray
+    students: Gaussians
+    items: Gaussians
+    guessing: FloatArray
+    history: list[tuple[float, float]]
+
+
+def fit(
+    student: IntArray,
+    question: IntArray,
+    is_correct: IntArray,
+    *,
+    n_dimensions: int = DEFAULT_DIMENSIONS,
+    guessing: float = 0.0,
+    seed: int = 0,
+    n_steps: int | None = None,
+) -> ItemResponseModel:
+    """Fit the item response model to right and wrong answers.
+
+    Shows a progress bar on a terminal. Control-C ends the fit early with what it has so far, once
+    there is something.
+
+    Parameters
+    ----------
+    student, question
+        Ids, shape (answers,), whole numbers of at least 0.
+    is_correct
+        Shape (answers,), 1 right, 0 wrong.
+    n_dimensions
+        Number of abilities, at least 1. Those that the answers do not support shrink away.
+    guessing
+        Probability that a student who does not know the answer is right all the same, 0 to 0.9.
+    seed
+        Same seed, same model, whatever the number of threads.
+    n_steps
+        Number of steps, with all answers. Default: until the loss on held-out answers stops
+        falling, and one more with all.
+
+    Raises
+    ------
+    InputError
+        If there are no answers, or a setting is out of its range.
+    """
+    is_wrong = np.asarray(is_correct) == 0
+    return fit_stages(student, question, is_wrong, 1, n_dimensions, guessing, seed, n_steps)
+
+
+def fit_stages(
+    student: IntArray,
+    question: IntArray,
+    outcome: IntArray | BoolArray,
+    n_stages: int,
+    n_dimensions: int,
+    guessing: float,
+    seed: int,
+    n_steps: int | None = None,
+) -> ItemResponseModel:
+    """Fit questions that are passed in stages; `fit` is this with one stage.
+
+    Parameters
+    ----------
+    outcome
+        Shape (answers,): number of stages not passed, 0 to `n_stages`.
+    guessing
+        At the first stage; the others cannot be guessed.
+    student, question, n_dimensions, seed, n_steps
+        As in `fit`.
+    """
+    if n_dimensions < 1:
+        raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
+    if not 0 <= guessing <= 0.9:
+        raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
+    if len(student) == 0:
+        raise InputError("there are no answers to learn from")
+    student_ids, student = number_ids(np.asarray(student))
+    question_ids, question = number_ids(np.asarray(question))
+    n_students, n_questions = len(student_ids), len(question_ids) + 1
+    rng = np.random.default_rng(seed)
+    # In random order, because the start is found on the first ones.
+    place = rng.permutation(n_students).astype(np.int32)
+    student = place[student]
+    share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / len(student))
+    stops_early = n_steps is None and share * len(student) >= _MIN_HELD_OUT
+    is_held_out = rng.random(len(student), np.float32) < (share if stops_early else 0)
+    held_out = student[is_held_out], question[is_held_out], outcome[is_held_out]
+
+    # Every answer reaches the first stage, the item of its question; those with an outcome of at
+    # least s reach stage s, an item of its own. It is answered right by those who pass it.
+    stages: list[tuple[int, Any]] = [(0, slice(None))]
+    stages += [(s, np.flatnonzero(outcome >= s)) for s in range(1, n_stages)]
+    observations = sort_by_student(
+        np.concatenate([student[rows] for _, rows in stages]),
+        np.concatenate([question[rows] + np.int32(s * n_questions) for s, rows in stages]),
+        np.concatenate([outcome[rows] == s for s, rows in stages]),
+        np.concatenate([~is_held_out[rows] for _, rows in stages]),
+        (n_students, n_stages * n_questions),
+    )
+    group = np.repeat(np.arange(n_stages), n_questions)
+    guess = np.where(group == 0, guessing, 0).astype(np.float32)
+
+    state = find_start(observations, n_dimensions, group, guess, seed)
+    history: list[tuple[float, float]] = []
+    n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
+    n_done = 0
+    try:
+        with tqdm(desc="item response", total=n_max, disable=None) as bar:
+            while n_done < n_max and not _has_converged(history):
+                state = run_step(observations, state, group, guess)
+                n_done += 1
+                if stops_early:
+                    passing = _passing(
+                        state.students, state.items, guess, *held_out[:2], n_questions
+                    )
+                    history.append(_score(break_stick(passing), held_out[2]))
+                    bar.set_postfix(loss=history[-1][0], accuracy=history[-1][1], refresh=False)
+                bar.update()
+        if stops_early:
+            state = run_step(observations.use_all(), state, group, guess)
+    except KeyboardInterrupt:
+        if not n_done:
+            raise
+        print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
+    # Back into the order of the ids; the student after the last one has no answers.
+    unknown = standard_normal(1, n_dimensions)
+    students = Gaussians(
+        np.concatenate([state.students.mean[place], unknown.mean]),
+        np.concatenate([state.students.covariance[place], unknown.covariance]),
+    )
+    return ItemResponseModel(student_ids, question_ids, students, state.items, guess, history)
+
+
+def student_posterior(
+    model: ItemResponseModel, student: IntArray, question: IntArray, is_correct: IntArray
+) -> ItemResponseModel:
+    """Return the model with other students in place of its own, their abilities as they answered.
+
+    The questions stay as they are. Answers to unknown questions tell little.
+
+    Parameters
+    ----------
+    model
+        From `fit` with other students.
+    student, question, is_correct
+        Answers of the new students, at least one, as in `fit`.
+    """
+    student_ids, number = number_ids(np.asarray(student))
+    item = find_ids(model.question_ids, np.asarray(question))
+    shape = len(student_ids) + 1, len(model.items)
+    observations = sort_by_student(
+        number, item, np.asarray(is_correct) == 1, np.ones(len(item), bool), shape
+    )
+    students = standard_normal(shape[0], model.students.mean.shape[1])
+    for _ in range(_POSTERIOR_STEPS):
+        students, _ = pass_over_answers(observations, students, model.items, model.guessing)
+    return replace(model, student_ids=student_ids, students=students, history=[])
+
+
+def predict(model: ItemResponseModel, student: IntArray, question: IntArray) -> FloatArray:
+    """Return the probability that students answer questions correctly.
+
+    An unknown student has average abilities, an unknown question an average intercept and slopes,
+    each as uncertain as they vary.
+
+    Parameters
+    ----------
+    model
+        From `fit` or `student_posterior`.
+    student, question
+        Ids of each pair, shape (pairs,).
+
+    Returns
+    -------
+    array of float32, shape (pairs,)
+    """
+    return predict_stages(model, student, question)[0]
+
+
+def predict_stages(
+    model: ItemResponseModel, student: IntArray, question: IntArray
+) -> list[FloatArray]:
+    """Return the probability of passing each stage, once it is reached; else as `predict`."""
+    n_questions = len(model.question_ids) + 1
+    place = find_ids(model.student_ids, np.asarray(student))
+    number = find_ids(model.question_ids, np.asarray(question))
+    return _passing(model.students, model.items, model.guessing, place, number, n_questions)
+
+
+def break_stick(passing: list[FloatArray]) -> FloatArray:
+    """Return the probability of every outcome: passing the first stage, the second, …, none.
+
+    Parameters
+    ----------
+    passing
+        Probability of passing each stage, once it is reached; each of shape (pairs,).
+
+    Returns
+    -------
+    array of float32, shape (pairs, stages + 1)
+        Rows sum to 1.
+    """
+    outcome: FloatArray = np.ones((len(passing[0]), len(passing) + 1), np.float32)
+    for stage, probability in enumerate(passing):
+        outcome[:, stage] *= probability
+        outcome[:, stage + 1 :] *= (1 - probability)[:, None]
+    return outcome
+
+
+def _passing(
+    students: Gaussians,
+    items: Gaussians,
+    guessing: FloatArray,
+    student: IntArray,
+    question: IntArray,
+    n_questions: int,
+) -> list[FloatArray]:
+    passing = []
+    for first_item in range(0, len(items), n_questions):
+        item = question + np.int32(first_item)
+        knows = expected_probability(*logit_moments(students, items, student, item))
+        passing.append(knows + guessing[item] * (1 - knows))
+    return passing
+
+
+def _score(probability: FloatArray, outcome: IntArray | BoolArray) -> tuple[float, float]:
+    """Return log loss and accuracy of predicted outcomes."""
+    outcome = outcome.astype(np.intp)
+    chosen = probability[np.arange(len(outcome)), outcome]
+    loss = -np.log(np.maximum(chosen, 1e-7)).mean()
+    return float(loss), float((probability.argmax(axis=1) == outcome).mean())
+
+
+def _has_converged(history: list[tuple[float, float]]) -> bool:
+    if len(history) <= _PATIENCE:
+        return False
+    before, now = history[-1 - _PATIENCE][0], history[-1][0]
+    return before - now < _MIN_GAIN * before

@@ -1,0 +1,293 @@
+r"""The mathematics: the model, the weighted least squares that fit it, and the prior of the items.
+
+A student has a latent `ability` (k numbers), an item k `slopes` (discriminations) and an intercept
+(easiness, which is −difficulty), and
+
+    P(right) = guessing + (1 − guessing) sigmoid(x),    x = slopes · ability + intercept.
+
+An item is something that a student passes or not: a question, if answers are right or wrong.
+Abilities are N(0, I). The (slopes, intercept) of the items of a group are N(mean, covariance), and
+these two are estimated from the same answers (empirical Bayes). So nothing has to be tuned: an item
+with few answers is shrunk towards the others, a dimension without support in the answers to zero.
+With k = 1 and no guessing this is the two-parameter logistic model.
+
+Students and items get Gaussian posteriors. A Gaussian times the likelihood of an answer is no
+Gaussian, but it is if the log likelihood is replaced by κx − wx²/2. The Gaussian that is closest to
+the posterior (in the Kullback-Leibler divergence) has for w the expected curvature of the log
+likelihood, and κ = expected slope + w E[x] (Opper and Archambeau 2009, "The variational Gaussian
+approximation revisited"). So a step of the fit is: expectations of slope and curvature for every
+answer, a weighted least squares for every student, another for every item, a new prior.
+
+Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensions: x = z · t.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.integer[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+# The curvature of an answer is taken as at least this, or a few steps could overshoot.
+_MIN_CURVATURE = np.float32(0.01)
+# Slope and curvature of the log likelihood hardly change beyond.
+_MAX_LOGIT = np.float32(40)
+# The prior guess about the variance of slopes and intercepts, and its weight in items.
+_PRIOR_VARIANCE, _PRIOR_ITEMS = 0.1, 3.0
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """Independent Gaussian distributions, one for each student, item or group.
+
+    Attributes
+    ----------
+    mean
+        Shape (n, d). Of a student: ability, d = k. Of an item: slopes, then intercept, d = k + 1.
+    covariance
+        Shape (n, d, d).
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+    def __len__(self) -> int:
+        """Count the distributions."""
+        return len(self.mean)
+
+    def transform(self, matrix: FloatArray, shift: FloatArray | float = 0.0) -> "Gaussians":
+        """Return the distributions of matrix @ x + shift, in the same precision."""
+        n, d = self.mean.shape
+        m = matrix.astype(self.mean.dtype)
+        # One large product instead of many small ones: vec(MCMᵀ) = (M ⊗ M) vec(C).
+        covariance = (self.covariance.reshape(n, d * d) @ np.kron(m, m).T).reshape(n, d, d)
+        mean = self.mean @ m.T + np.asarray(shift, self.mean.dtype)
+        return Gaussians(mean, covariance)
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known after a step: posteriors, and the prior of the items of each group."""
+
+    students: Gaussians
+    items: Gaussians
+    prior: Gaussians
+
+
+def standard_normal(n: int, k: int) -> Gaussians:
+    """Return n standard Gaussians of k dimensions: students without answers."""
+    identity = np.broadcast_to(np.eye(k, dtype=np.float32), (n, k, k)).copy()
+    return Gaussians(np.zeros((n, k), np.float32), identity)
+
+
+# ---- One answer -------------------------------------------------------------------------------
+
+
+def expected_slope_and_curvature(
+    mean: FloatArray, variance: FloatArray, is_right: BoolArray, guessing: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return expected slope and curvature of the log likelihood of answers, for Gaussian logits.
+
+    Expectations are means over the two points one deviation away from the mean: Gauss-Hermite
+    quadrature, exact for polynomials up to the third degree. The curvature is that of an answer not
+    seen yet, Fisher's information, which is never negative.
+
+    Parameters
+    ----------
+    mean, variance
+        Of the logits, shape (answers,), float32.
+    is_right
+        Shape (answers,).
+    guessing
+        Probability of a right answer without knowing it, shape (answers,), float32.
+    """
+    deviation = np.sqrt(variance)
+    half = np.float32(0.5)
+    slope_if_right, slope_if_wrong, curvature = np.zeros((3, len(mean)), np.float32)
+    for logit in (mean - deviation, mean + deviation):
+        odds = np.exp(-np.clip(logit, -_MAX_LOGIT, _MAX_LOGIT))
+        # P(knows) = 1 / (1 + odds) and P(right) = (1 + guessing odds) / (1 + odds).
+        knows = 1 / (1 + odds)
+        slope = half * (1 - guessing) * odds * knows / (1 + guessing * odds)
+        slope_if_right += slope
+        slope_if_wrong -= half * knows
+        curvature += slope * knows
+    slope = np.where(is_right, slope_if_right, slope_if_wrong)
+    return slope, np.maximum(curvature, _MIN_CURVATURE)
+
+
+def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return E[sigmoid(x)] for Gaussian x, by MacKay's approximation.
+
+    Source: MacKay (1992), "The evidence framework applied to classification networks".
+
+    Parameters
+    ----------
+    mean, variance
+        Of the logits x, equal shapes.
+    """
+    scaled = mean / np.sqrt(1 + np.float32(math.pi / 8) * variance)
+    # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scaled), np.float32)
+
+
+# ---- Moments, which are all that the least squares need of the other side ------------------------
+
+
+class Moments(NamedTuple):
+    """First and second moments, E[z] and E[zzᵀ], of random vectors z.
+
+    Attributes
+    ----------
+    mean
+        Shape (n, d), float32.
+    second
+        One triangle of each symmetric matrix, shape (n, d(d + 1)/2), float32.
+    """
+
+    mean: FloatArray
+    second: FloatArray
+
+
+def moments(g: Gaussians) -> Moments:
+    """Return the moments of Gaussian vectors."""
+    n, d = g.mean.shape
+    i, j = _triangle(d)
+    second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1)
+    second += np.take(g.mean, i, axis=1) * np.take(g.mean, j, axis=1)
+    return Moments(g.mean, second)
+
+
+def append_one(students: Gaussians) -> Gaussians:
+    """Return the distributions of t = (ability, 1)."""
+    one = np.ones((len(students), 1), np.float32)
+    return Gaussians(
+        np.concatenate([students.mean, one], axis=1),
+        np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)]),
+    )
+
+
+def triangle_weights(d: int) -> FloatArray:
+    """Return how often each element of a triangle stands in the whole matrix: once or twice."""
+    i, j = _triangle(d)
+    return np.where(i == j, 1, 2).astype(np.float32)
+
+
+def _triangle(d: int) -> tuple[IntArray, IntArray]:
+    """Return the places of a triangle of a d × d matrix; the last one is (d − 1, d − 1)."""
+    return np.tril_indices(d)
+
+
+def _unpack(triangle: FloatArray, d: int) -> FloatArray:
+    """Return symmetric matrices, shape (n, d, d), from their triangles."""
+    i, j = _triangle(d)
+    matrices = np.empty((len(triangle), d, d), triangle.dtype)
+    matrices[:, i, j] = triangle
+    matrices[:, j, i] = triangle
+    return matrices
+
+
+# ---- The two weighted least squares ------------------------------------------------------------
+
+
+def update_students(weights: Any, kappas: Any, items: Moments) -> Gaussians:
+    """Return the posterior of the students' abilities.
+
+    precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − w E[ab], with the slopes a and the
+    intercept b of the items that the student answered.
+
+    Parameters
+    ----------
+    weights, kappas
+        w and κ, sparse matrices of students × items, float32.
+    items
+        Moments of (a, b).
+    """
+    d = items.mean.shape[1]
+    k = d - 1
+    sums = _unpack(weights @ items.second, d)
+    precision = sums[:, :k, :k] + np.eye(k, dtype=np.float32)
+    linear = (kappas @ items.mean)[:, :k] - sums[:, :k, k]
+    covariance = np.linalg.inv(precision)
+    return Gaussians(np.einsum("nij,nj->ni", covariance, linear), covariance)
+
+
+def sum_for_items(weights: Any, kappas: Any, students: Moments) -> FloatArray:
+    """Return Σ κ E[t] and the triangle of Σ w E[ttᵀ] for every item, side by side.
+
+    These sums over the students are all that `update_items` needs, so that parts of the students
+    can be worked on apart. The last column, Σ w, is positive for an item with answers.
+    """
+    return np.concatenate([kappas.T @ students.mean, weights.T @ students.second], axis=1)
+
+
+def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
+    """Return the posterior of the items' slopes and intercepts, float64.
+
+    precision = Σ⁻¹ + Σ w E[ttᵀ] and precision @ mean = Σ⁻¹μ + Σ κ E[t], with the prior N(μ, Σ).
+
+    Parameters
+    ----------
+    sums
+        From `sum_for_items`, shape (items, d + d(d + 1)/2).
+    prior
+        Of each group.
+    group
+        Shape (items,), the group of each item.
+    """
+    d = prior.mean.shape[1]
+    prior_precision = np.linalg.inv(prior.covariance)
+    prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
+    covariance = np.linalg.inv(prior_precision[group] + _unpack(sums[:, d:], d))
+    mean = np.einsum("nij,nj->ni", covariance, prior_linear[group] + sums[:, :d])
+    return Gaussians(mean, covariance)
+
+
+# ---- Prior and scale ---------------------------------------------------------------------------
+
+
+def estimate_prior(
+    items: Gaussians, group: IntArray, is_answered: BoolArray, old: Gaussians
+) -> Gaussians:
+    """Estimate mean and covariance of the items of each group from their posteriors.
+
+    The expected second moment around the mean, with a weak prior guess. A group without answers
+    keeps its old prior.
+    """
+    mean, covariance = old.mean.copy(), old.covariance.copy()
+    guess = _PRIOR_ITEMS * _PRIOR_VARIANCE * np.eye(mean.shape[1])
+    for g in np.unique(group[is_answered]):
+        rows = is_answered & (group == g)
+        mean[g] = items.mean[rows].mean(axis=0)
+        deviation = items.mean[rows] - mean[g]
+        total = items.covariance[rows].sum(axis=0) + deviation.T @ deviation
+        covariance[g] = (total + guess) / (len(deviation) + _PRIOR_ITEMS)
+    return Gaussians(mean, covariance)
+
+
+def standardise(state: State) -> State:
+    """Shift and scale abilities to mean 0 and covariance I over the students.
+
+    Items and prior are changed to match, so that no prediction changes; but the fit needs far fewer
+    steps (parameter expansion: Liu, Rubin and Wu 1998, "Parameter expansion to accelerate EM").
+    """
+    n, k = state.students.mean.shape
+    ability = state.students.mean.astype(np.float64)
+    centre = ability.mean(axis=0)
+    total = state.students.covariance.sum(axis=0, dtype=np.float64)
+    spread = (ability.T @ ability + total) / n - np.outer(centre, centre)
+    root = np.linalg.cholesky(spread)
+    inverse = np.linalg.inv(root)
+    # Slopes · ability + intercept must stay the same.
+    matrix = np.eye(k + 1)
+    matrix[:k, :k] = root.T
+    matrix[k, :k] = centre
+    return State(
+        state.students.transform(inverse, -inverse @ centre),
+        state.items.transform(matrix),
+        state.prior.transform(matrix),
+    )

@@ -1,0 +1,117 @@
+"""Which option a student chooses, by stick breaking.
+
+Is the answer right? If not, is it the most popular distractor? If not, the next one? Each of these
+stages is an item with slopes of its own on the same abilities, so that the fit for right and wrong
+answers serves here too (Linderman, Johnson and Adams 2015, "Dependent multinomial models made
+easy"). Only the first stage can be guessed: who guesses a distractor does not know the answer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from common import schema
+from common.answers import find_ids
+from common.item_response.fitting import (
+    DEFAULT_DIMENSIONS,
+    ItemResponseModel,
+    break_stick,
+    fit_stages,
+    predict_stages,
+)
+from common.item_response.model import FloatArray, IntArray
+
+N_OPTIONS = len(schema.OPTIONS)
+
+
+@dataclass(frozen=True)
+class OptionModel:
+    """What `fit_options` has learned.
+
+    Attributes
+    ----------
+    stages
+        The item response model; every question has `N_OPTIONS` − 1 stages.
+    outcome_of_option
+        For each question of `stages.question_ids`, and each option, the stage at which it is
+        chosen: 0 for the right option, 1 for the most popular distractor, and so on; shape
+        (questions, `N_OPTIONS`).
+    option_shares
+        How often each option is chosen over all questions, shape (`N_OPTIONS`,).
+    """
+
+    stages: ItemResponseModel
+    outcome_of_option: IntArray
+    option_shares: FloatArray
+
+
+def fit_options(
+    student: IntArray,
+    question: IntArray,
+    option: IntArray,
+    correct_option: IntArray,
+    *,
+    n_dimensions: int = DEFAULT_DIMENSIONS,
+    guessing: float = 0.0,
+    seed: int = 0,
+) -> OptionModel:
+    """Fit the item response model to the options chosen.
+
+    Parameters
+    ----------
+    student, question
+        Ids, shape (answers,).
+    option, correct_option
+        The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
+    n_dimensions, guessing, seed
+        As in `fit`, which tells the errors too.
+    """
+    question_ids = np.unique(question)
+    number = find_ids(question_ids, question)
+    outcome_of_option = _order_options(number, option, correct_option, len(question_ids))
+    outcome = outcome_of_option[number, option - 1]
+    stages = fit_stages(student, question, outcome, N_OPTIONS - 1, n_dimensions, guessing, seed)
+    shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
+    return OptionModel(stages, outcome_of_option, shares.astype(np.float32))
+
+
+def predict_options(model: OptionModel, student: IntArray, question: IntArray) -> FloatArray:
+    """Return the probability of every option.
+
+    Parameters
+    ----------
+    model
+        From `fit_options`.
+    student, question
+        Ids of each pair, shape (pairs,), unknown ones too.
+
+    Returns
+    -------
+    array of float32, shape (pairs, `N_OPTIONS`)
+        Rows sum to 1. Of an unknown question, how often each option is chosen over all questions.
+    """
+    probability = break_stick(predict_stages(model.stages, student, question))
+    number = find_ids(model.stages.question_ids, np.asarray(question))
+    is_known = number < len(model.outcome_of_option)
+    result = np.tile(model.option_shares, (len(number), 1))
+    result[is_known] = np.take_along_axis(
+        probability[is_known], model.outcome_of_option[number[is_known]], axis=1
+    )
+    return result
+
+
+def _order_options(
+    question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
+) -> IntArray:
+    """Rank the options of each question: the right one, then the others as often as chosen."""
+
+    def count(options: IntArray) -> IntArray:
+        cells = question * np.int32(N_OPTIONS) + (options - 1)
+        return np.bincount(cells, minlength=n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
+
+    popularity = count(option)
+    # A few questions have had two right options; the more frequent one is meant.
+    right = count(correct_option).argmax(axis=1)
+    popularity[np.arange(n_questions), right] = len(option) + 1
+    order = np.argsort(-popularity, axis=1, kind="stable")
+    return np.argsort(order, axis=1)

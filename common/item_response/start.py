@@ -1,0 +1,131 @@
+"""A good start: from a random one, the fit takes many steps to turn towards what matters.
+
+One general ability is fitted first. The other dimensions begin where the residuals of that fit vary
+most. All this with the first students only; it begins without guessing, or the prior shrinks the
+other dimensions away before they have turned.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from common.item_response.blocks import (
+    Observations,
+    in_threads,
+    logit_moments,
+    run_step,
+)
+from common.item_response.model import (
+    FloatArray,
+    Gaussians,
+    IntArray,
+    State,
+    expected_probability,
+    standard_normal,
+)
+
+# The first students, so many that they have about this number of answers.
+_MAX_ANSWERS = 4_000_000
+# Steps of the fit in one dimension; rounds of the search for further dimensions, and with how many
+# directions more than are asked for.
+_N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 10, 10
+_N_MORE = 4
+# Residuals of a student or item with few answers count less: as if there were so many more.
+_SHRINKAGE = 10
+# Root mean square of the slopes in each dimension beyond the first, and their prior variance.
+_SLOPE, _VARIANCE = 0.4, 0.1
+
+
+def find_start(
+    observations: Observations, k: int, group: IntArray, guessing: FloatArray, seed: int
+) -> State:
+    """Return the state that a fit in k dimensions begins with.
+
+    Parameters
+    ----------
+    observations
+        All answers, the students in random order.
+    k
+        Number of dimensions, at least 1.
+    group
+        Shape (items,), integers from 0: items of one group share a prior.
+    seed
+        Of the search for further dimensions.
+    """
+    n_first = int(np.searchsorted(observations.start, _MAX_ANSWERS))
+    first = observations.of_students(0, min(n_first, observations.n_students))
+    n_groups, n_items = int(group.max()) + 1, observations.n_items
+    prior = Gaussians(np.zeros((n_groups, 2)), np.tile(np.diag([0.3, 1.0]), (n_groups, 1, 1)))
+    # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
+    prior.mean[0, 0] = 1
+    items = Gaussians(prior.mean[group].astype(np.float32), np.zeros((n_items, 2, 2), np.float32))
+    general = State(standard_normal(first.n_students, 1), items, prior)
+    no_guessing = np.zeros(n_items, np.float32)
+    for _ in range(_N_STEPS):
+        general = run_step(first, general, group, no_guessing)
+
+    # From (general slope, intercept) to (general slope, other slopes, intercept).
+    ends = [0, k]
+    mean, prior_mean = np.zeros((n_items, k + 1)), np.zeros((n_groups, k + 1))
+    mean[:, ends], prior_mean[:, ends] = general.items.mean, general.prior.mean
+    mean[:, 1:k] = _SLOPE * _find_residual_directions(first, general, k - 1, seed)
+    covariance = np.zeros((len(mean), k + 1, k + 1), np.float32)
+    prior_covariance = np.tile(_VARIANCE * np.eye(k + 1), (n_groups, 1, 1))
+    prior_covariance[np.ix_(range(n_groups), ends, ends)] = general.prior.covariance
+    state = State(
+        standard_normal(first.n_students, k),
+        Gaussians(mean.astype(np.float32), covariance),
+        Gaussians(prior_mean, prior_covariance),
+    )
+    state.students.mean[:, 0] = general.students.mean[:, 0]
+    for _ in range(_N_MORE):
+        state = run_step(first, state, group, guessing)
+    # Students beyond the first ones begin as if they had no answers.
+    students = standard_normal(observations.n_students, k)
+    students.mean[: first.n_students] = state.students.mean
+    students.covariance[: first.n_students] = state.students.covariance
+    return replace(state, students=students)
+
+
+def _find_residual_directions(
+    observations: Observations, fit: State, n: int, seed: int
+) -> FloatArray:
+    """Find the directions over the items in which the residuals of a fit vary most.
+
+    They are the leading right singular vectors of the sparse matrix of residuals, by randomised
+    subspace iteration (Halko, Martinsson and Tropp 2011, "Finding structure with randomness",
+    algorithm 4.4).
+
+    Returns
+    -------
+    array, shape (items, n)
+        Scaled to a mean square of 1 over the answers, and cut off at three times that.
+    """
+    n_items = observations.n_items
+    size = min(n + _OVERSAMPLING, n_items)
+    if n == 0:
+        return np.zeros((n_items, 0))
+    student = observations.student()
+    mean, variance = logit_moments(fit.students, fit.items, student, observations.item)
+    residual = observations.is_right - expected_probability(mean, variance)
+    residual *= observations.is_used
+    # Rows and columns scaled by the root of their length: noise alone is then even.
+    n_answers = np.bincount(observations.item, minlength=n_items)
+    item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
+    student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
+    residual *= student_scale[student] * item_scale[observations.item]
+    matrix = observations.matrix(residual.astype(np.float32))
+    parts = [matrix[rows] for rows in observations.chunks()]
+
+    basis = np.random.default_rng(seed).standard_normal((n_items, size))
+    for _ in range(_N_ROUNDS):
+        basis = np.linalg.qr(basis)[0].astype(np.float32)
+        product = np.zeros(basis.shape)
+        for summand in in_threads(lambda part: part.T @ (part @ basis), parts):  # noqa: B023
+            product += summand
+        basis = product
+    # The leading left singular vectors of the image, which spans the leading directions.
+    directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n] * item_scale[:, None]
+    square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()
+    directions /= np.sqrt(np.maximum(square, 1e-30))
+    return np.pad(np.clip(directions, -3, 3), [(0, 0), (0, n - directions.shape[1])])

@@ -1,0 +1,72 @@
+"""Task 1: multidimensional item response theory, the best single model.
+
+Every student has a few abilities, every question a slope for each and an intercept:
+P(right) = guessing + (1 − guessing) sigmoid(slopes · abilities + intercept). All of them get a
+posterior, and a prior estimated from the answers, by variational Bayes: the mathematics is in
+common/item_response/model.py.
+
+Run:     python task_1/sample_model_item_response.py --local     predict the local split
+         python task_1/local_evaluation.py                       score that
+         python task_1/sample_model_item_response.py             predict the template
+         python task_1/sample_model_item_response.py --help      all flags
+Writes:  submission_task_1.csv and the zip to upload
+Scores:  SCORES
+
+Control-C ends the fit early and predicts with what it has learned so far.
+"""
+
+import numpy as np
+
+from common import cli, item_response, layout, schema, submission
+from common.answers import read_answers
+
+TASK = 1
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    parser = cli.sample_model_parser(__doc__, TASK)
+    parser.add_argument(
+        "--dimensions",
+        type=int,
+        metavar="K",
+        default=item_response.DEFAULT_DIMENSIONS,
+        help="number of abilities; time grows with its square (default %(default)s)",
+    )
+    parser.add_argument(
+        "--guessing",
+        type=float,
+        metavar="P",
+        default=0.2,
+        help="chance to be right without knowing the answer (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
+    )
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    template = submission.read_template(paths.template)
+    answers = read_answers(paths.train, options=False)
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
+    model = item_response.fit(
+        answers.student,
+        answers.question,
+        answers.is_correct,
+        n_dimensions=options.dimensions,
+        guessing=options.guessing,
+        seed=options.seed,
+    )
+    p_right = item_response.predict(model, template.student, template.question)
+    prediction = (p_right > 0.5).astype(np.int8)
+    # ---- End of the model. --------------------------------------------------------------------
+
+    submission.write_predictions(
+        template, schema.IS_CORRECT, prediction, paths.output, layout.submission_name(TASK)
+    )
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)

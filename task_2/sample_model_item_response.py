@@ -1,0 +1,71 @@
+"""Task 2: multidimensional item response theory, the options by stick breaking.
+
+Is the answer right? If not, is it the most popular wrong option? If not, the next one? Each of
+these has slopes and an intercept of its own on the student's abilities (see task 1), so that one
+fit serves all. The mathematics is in common/item_response/model.py, the stages in options.py.
+
+Run:     python task_2/sample_model_item_response.py --local     predict the local split
+         python task_2/local_evaluation.py                       score that
+         python task_2/sample_model_item_response.py             predict the template
+         python task_2/sample_model_item_response.py --help      all flags
+Writes:  submission_task_2.csv and the zip to upload
+Scores:  SCORES
+
+Control-C ends the fit early and predicts with what it has learned so far.
+"""
+
+from common import cli, item_response, layout, schema, submission
+from common.answers import read_answers
+
+TASK = 2
+
+
+def main() -> None:
+    """Load, model, predict, write."""
+    parser = cli.sample_model_parser(__doc__, TASK)
+    parser.add_argument(
+        "--dimensions",
+        type=int,
+        metavar="K",
+        default=item_response.DEFAULT_DIMENSIONS,
+        help="number of abilities; time grows with its square (default %(default)s)",
+    )
+    parser.add_argument(
+        "--guessing",
+        type=float,
+        metavar="P",
+        default=0.0,
+        help="chance to be right without knowing the answer (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
+    )
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, TASK)
+    template = submission.read_template(paths.template)
+    answers = read_answers(paths.train, options=True)
+    assert answers.option is not None and answers.correct_option is not None
+
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    model = item_response.fit_options(
+        answers.student,
+        answers.question,
+        answers.option,
+        answers.correct_option,
+        n_dimensions=options.dimensions,
+        guessing=options.guessing,
+        seed=options.seed,
+    )
+    p_option = item_response.predict_options(model, template.student, template.question)
+    prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
+    # ---- End of the model. --------------------------------------------------------------------
+
+    submission.write_predictions(
+        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
+    )
+    print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
+
+
+if __name__ == "__main__":
+    cli.run(main)
