@@ -41,7 +41,7 @@ IntArray = npt.NDArray[np.int32]
 def compute_logits(
     abilities: FloatArray, questions: FloatArray, student: IntArray, question: IntArray
 ) -> FloatArray:
-    """Return the log-odds of a correct answer, shape (pairs,), for the row numbers of pairs."""
+    """Return log-odds, shape (pairs,). Each row of `questions` is an easiness, then loadings."""
     logits: FloatArray = questions[question, 0]
     for k in range(abilities.shape[1]):  # one factor at a time, which saves memory
         logits += abilities[student, k] * questions[question, 1 + k]

@@ -41,7 +41,7 @@ IntArray = npt.NDArray[np.int32]
 def compute_logits(
     abilities: FloatArray, decisions: FloatArray, student: IntArray, decision: IntArray
 ) -> FloatArray:
-    """Return the log-odds of a yes, shape (pairs,), for the row numbers of pairs."""
+    """Return log-odds, shape (pairs,). Each row of `decisions` is an easiness, then loadings."""
     logits: FloatArray = decisions[decision, 0]
     for k in range(abilities.shape[1]):  # one factor at a time, which saves memory
         logits += abilities[student, k] * decisions[decision, 1 + k]
@@ -114,7 +114,7 @@ def main() -> None:
 
     decisions = np.random.default_rng(options.seed).normal(prior, 0.1).astype(np.float32)
     abilities = np.zeros((n_students, k), np.float32)
-    # From here on in the order of the matrix, which is sorted by student.
+    # From here on in the order of `choices`, which are sorted by student.
     student, decision = choices.tocoo().coords
     bar = trange(options.iterations, desc="fitting", disable=None)
     try:
