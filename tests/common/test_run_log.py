@@ -84,9 +84,7 @@ def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
     assert numbers == list(range(len(numbers))) != []
 
 
-@pytest.mark.parametrize(
-    ("model", "event"), [("matrix_factorization", "step"), ("partial_vae", "epoch")]
-)
+@pytest.mark.parametrize(("model", "event"), [("matrix_factorization", "step")])
 def test_the_log_of_a_model_tells_every_pass(
     tiny_kit: Path, run: Run, model: str, event: str
 ) -> None:
