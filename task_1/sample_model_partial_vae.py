@@ -7,11 +7,11 @@ Run:     python task_1/sample_model_partial_vae.py --local     predict the local
 Writes:  submission_task_1.csv and the zip to upload
 Scores:  0.7142 ± 0.0018 on real answers, where the majority model scores 0.6305
 
-Every student has a latent vector z, distributed N(0, I) before any answer. The encoder turns the
-set of a student's known answers, however many, into a Gaussian q(z); the decoder turns z into the
-probability of a correct answer to any question. They learn together to predict all answers of a
-student from a random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020,
-arXiv 2003.05980). Control-C ends the training and predicts with what has been learned so far.
+A student is a latent vector z, N(0, I) before any answer. The encoder turns the set of a student's
+known answers, however many, into a Gaussian q(z); the decoder turns z into the probability of a
+correct answer to any question. Together they learn to predict all answers of a student from a
+random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980).
+Control-C ends the training and predicts with what has been learned so far.
 """
 
 import argparse
@@ -30,7 +30,6 @@ from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 
 TASK = 1
-# What torchrun tells each of the processes that it starts.
 RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
@@ -42,24 +41,24 @@ class PartialVAE(nn.Module):
     scores s and k precisions t > 0 for each. Bayes' rule for Gaussian evidence replaces the second
     network: variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is N(0, I).
 
-    In a batch, `count` is how many answers each student gave, and `answer` holds those of the first
-    student, then of the second and so on, each as one number, 2 · question, plus 1
-    if it is correct.
+    In a batch, `answer` holds 2 · question (+ 1 if correct) for each answer of the first student,
+    then of the second and so on; `count`, how many answers each student gave.
     """
 
-    def __init__(self, n_questions: int, k: int) -> None:
+    def __init__(self, n_wrong: Tensor, n_correct: Tensor, k: int) -> None:
         super().__init__()
-        self.intercept = nn.Parameter(torch.zeros(()))
-        self.easiness = nn.Parameter(torch.zeros(n_questions))
+        logit = torch.log((n_correct + 1) / (n_wrong + 1))
+        self.intercept = nn.Parameter(logit.mean())
+        self.easiness = nn.Parameter(logit - logit.mean())
         # What all questions share (loadings change with easiness), and a part of each one's own.
         # At first, dimension 1 is ability, and an answer tells little: t = softplus(-2) = 0.13.
         self.loading = nn.Parameter(torch.eye(k)[0])
         self.loading_slope = nn.Parameter(torch.zeros(k))
-        self.own_loading = nn.Parameter(0.1 * torch.randn(n_questions, k))
+        self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), k))
         self.score = nn.Parameter(0.1 * torch.randn(2, k))
-        self.own_score = nn.Parameter(torch.zeros(n_questions, 2, k))
+        self.own_score = nn.Parameter(torch.zeros(len(logit), 2, k))
         self.precision = nn.Parameter(torch.full((2, k), -2.0))
-        self.own_precision = nn.Parameter(torch.zeros(n_questions, 2, k))
+        self.own_precision = nn.Parameter(torch.zeros(len(logit), 2, k))
 
     def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of q(z), given the answers whose `shown` is 1 and not 0."""
@@ -100,28 +99,26 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     """Fit the network; the processes that torchrun starts share the students of every batch."""
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        # Threads of gloo would now and then abort a process that ends without this.
-        atexit.register(distributed.destroy_process_group)
+        atexit.register(distributed.destroy_process_group)  # Or threads of gloo may abort.
         network = nn.parallel.DistributedDataParallel(network)
     sets = torch.split(answer, count.tolist())
-    n_steps = max(32, len(sets) // 1024)  # In an epoch.
+    batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
+    n_steps = options.steps or max(420, 16 * len(sets) // batch_size)
     adam = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
-    schedule = OneCycleLR(adam, options.learning_rate, options.epochs * n_steps, pct_start=0.03)
-    shuffle = np.random.default_rng(options.seed).permutation  # The same in all processes.
-    torch.manual_seed(options.seed + RANK)
+    schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
+    rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
     try:
-        for _ in (bar := trange(options.epochs, desc="training", disable=RANK > 0 or None)):
-            for batch in np.array_split(shuffle(len(sets)), n_steps):
-                # Begin with the empty set of nobody: a process's share may hold no student.
-                share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
-                counts = torch.tensor([len(one) for one in share])
-                # This share stands for those of all processes in all steps.
-                loss = network(torch.cat(share), counts, N_PROCESSES * n_steps) / len(answer)
-                adam.zero_grad()
-                loss.backward()
-                adam.step()
-                schedule.step()
-            bar.set_postfix(loss=f"{loss:.4f}")
+        for _ in (bar := trange(n_steps, desc="training", disable=RANK > 0 or None)):
+            batch = rng.choice(len(sets), batch_size, replace=False)
+            # Begin with the empty set of nobody: a process's share may hold no student.
+            share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
+            counts = torch.tensor([len(one) for one in share])
+            loss = network(torch.cat(share), counts, N_PROCESSES * len(sets) / batch_size)
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{loss / len(answer):.4f}")
             if not loss.isfinite():
                 raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
     except KeyboardInterrupt:
@@ -133,14 +130,14 @@ def main() -> None:
     parser = cli.sample_model_parser(__doc__, TASK)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
-    flag("--epochs", type=int, default=16, metavar="N", help="passes over all (default 16)")
+    flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
     flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
     flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
     flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     options = parser.parse_args()
-    for name in ("dimensions", "epochs", "learning_rate"):
-        if not getattr(options, name) > 0:
-            raise InputError(f"--{name} is {getattr(options, name)}, expected more than 0")
+    for name in ("dimensions", "steps", "learning_rate"):
+        if (value := getattr(options, name)) is not None and not value > 0:
+            raise InputError(f"--{name} is {value}, expected more than 0")
     if options.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device is cuda, but PyTorch finds no CUDA device")
     paths = cli.sample_model_paths(options, TASK)
@@ -151,14 +148,15 @@ def main() -> None:
     # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
-    torch.manual_seed(options.seed)
+    torch.manual_seed(options.seed + RANK)
     # Numbers instead of ids; the one after the last stands for unknown students and questions.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)
     by_student = np.argsort(student, kind="stable")
     answer = torch.as_tensor((2 * question + answers.is_correct)[by_student])
     count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
-    model = PartialVAE(len(question_ids) + 1, options.dimensions)
+    n_wrong, n_correct = answer.bincount(minlength=2 * len(question_ids) + 2).view(-1, 2).T
+    model = PartialVAE(n_wrong, n_correct, options.dimensions)
     train(model, answer, count, options)
     if RANK > 0:
         return
