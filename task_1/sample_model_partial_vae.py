@@ -1,55 +1,170 @@
-"""Task 1: partial variational autoencoder, which reads any set of answers into a latent vector.
+"""Task 1: partial variational autoencoder (partial VAE), which reads any set of answers.
 
 Run:     python task_1/sample_model_partial_vae.py --local     predict the local split
          python task_1/local_evaluation.py                     score that
          python task_1/sample_model_partial_vae.py             predict the template
+         torchrun --nproc_per_node 2 -- task_1/sample_model_partial_vae.py --local
 Writes:  submission_task_1.csv and the zip to upload
 Scores:  0.7142 ± 0.0018 on real answers, where the majority model scores 0.6305
 
-Control-C ends the training early and predicts with the best model so far.
+A student is a latent vector z, N(0, I) before any answer. The encoder turns the set of a student's
+known answers, however many, into a Gaussian q(z); the decoder turns z into the probability of a
+correct answer to any question. Together they learn to predict all answers of a student from a
+random part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980).
+Control-C ends the training and predicts with what has been learned so far.
 """
 
-import numpy as np
+import argparse
+import atexit
+import os
 
-from common import cli, layout, run_log, schema, submission
-from common.answers import read_answers
-from common.models import distributed, partial_vae
-from common.models.partial_vae import PartialVAE
+import numpy as np
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn import functional
+from torch.optim.lr_scheduler import OneCycleLR
+from tqdm import trange
+
+from common import cli, layout, schema, submission
+from common.answers import find_ids, number_ids, read_answers
+from common.errors import InputError
 
 TASK = 1
+RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class PartialVAE(nn.Module):
+    """Encoder and decoder of sets of answers.
+
+    The papers' encoder sums a network h(question, answer) over the set; a second network turns the
+    sum into mean and variance of q(z). A question has only two answers, so here h is a table: k
+    scores s and k precisions t > 0 for each. Bayes' rule for Gaussian evidence replaces the second
+    network: variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is N(0, I).
+
+    In a batch, `answer` holds 2 · question (+ 1 if correct) for each answer of the first student,
+    then of the second and so on; `count`, how many answers each student gave.
+    """
+
+    def __init__(self, n_wrong: Tensor, n_correct: Tensor, k: int) -> None:
+        super().__init__()
+        logit = torch.log((n_correct + 1) / (n_wrong + 1))
+        self.intercept = nn.Parameter(logit.mean())
+        self.easiness = nn.Parameter(logit - logit.mean())
+        # What all questions share (loadings change with easiness), and a part of each one's own.
+        # At first, dimension 1 is ability, and an answer tells little: t = softplus(-2) = 0.13.
+        self.loading = nn.Parameter(torch.eye(k)[0])
+        self.loading_slope = nn.Parameter(torch.zeros(k))
+        self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), k))
+        self.score = nn.Parameter(0.1 * torch.randn(2, k))
+        self.own_score = nn.Parameter(torch.zeros(len(logit), 2, k))
+        self.precision = nn.Parameter(torch.full((2, k), -2.0))
+        self.own_precision = nn.Parameter(torch.zeros(len(logit), 2, k))
+
+    def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of q(z), given the answers whose `shown` is 1 and not 0."""
+        precision = functional.softplus(self.precision + self.own_precision)
+        table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
+        first = (count.cumsum(0) - count).int()
+        total = functional.embedding_bag(answer, table, first, mode="sum", per_sample_weights=shown)
+        score, precision = total.chunk(2, dim=1)
+        variance = 1 / (1 + precision)
+        return variance * score, variance
+
+    def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
+        """Return the logit of a correct answer for each pair; a student is a row of z."""
+        loading = self.loading + self.easiness[:, None] * self.loading_slope + self.own_loading
+        # index_select adds gradients up in a fixed order, which z[student] does not.
+        product = loading.index_select(0, question) * z.index_select(0, student)
+        return self.intercept + self.easiness.index_select(0, question) + product.sum(dim=1)
+
+    def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
+        """Return weight · negative evidence lower bound of the students + negative log priors."""
+        student = torch.repeat_interleave(count)
+        # Every other student shows all answers, as when predicting; the rest a random share.
+        share = torch.rand(len(count))
+        share[::2] = 1
+        shown = torch.rand(len(answer)) < share[student]
+        mean, variance = self.encode(answer, count, shown.float())
+        z = mean + variance.sqrt() * torch.randn_like(mean)
+        logit, correct = self.decode(z, student, answer // 2), (answer % 2).float()
+        nll = functional.binary_cross_entropy_with_logits(logit, correct, reduction="sum")
+        divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
+        # Gaussian priors shrink what is a question's own, the more the fewer answers it has.
+        own = self.own_score.square().sum() + self.own_precision.square().sum()
+        prior = 20 * self.own_loading.square().sum() + 15 * own + self.easiness.square().sum()
+        return weight * (nll + divergence) + prior
+
+
+def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.Namespace) -> None:
+    """Fit the network; the processes that torchrun starts share the students of every batch."""
+    if N_PROCESSES > 1:
+        distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
+        atexit.register(distributed.destroy_process_group)  # Or threads of gloo may abort.
+        network = nn.parallel.DistributedDataParallel(network)
+    sets = torch.split(answer, count.tolist())
+    batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
+    n_steps = options.steps or max(420, 16 * len(sets) // batch_size)
+    adam = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
+    schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
+    rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
+    try:
+        for _ in (bar := trange(n_steps, desc="training", disable=RANK > 0 or None)):
+            batch = rng.choice(len(sets), batch_size, replace=False)
+            # Begin with the empty set of nobody: a process's share may hold no student.
+            share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
+            counts = torch.tensor([len(one) for one in share])
+            loss = network(torch.cat(share), counts, N_PROCESSES * len(sets) / batch_size)
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{loss / len(answer):.4f}")
+            if not loss.isfinite():
+                raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
+    except KeyboardInterrupt:
+        print("\ninterrupted: predicting with what has been learned so far")
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Load, train, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
-    partial_vae.add_flags(parser)
+    flag = parser.add_argument
+    flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
+    flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
+    flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
+    flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
+    flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     options = parser.parse_args()
+    for name in ("dimensions", "steps", "learning_rate"):
+        if (value := getattr(options, name)) is not None and not value > 0:
+            raise InputError(f"--{name} is {value}, expected more than 0")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device is cuda, but PyTorch finds no CUDA device")
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
-    processes = distributed.join()
-    model = PartialVAE(
-        "is_correct",
-        n_dimensions=options.dimensions,
-        max_epochs=options.max_epochs,
-        batch_size=options.batch_size,
-        learning_rate=options.learning_rate,
-        kl_weight=options.kl_weight,
-        seed=options.seed,
-        device=options.device,
-    )
-    note = run_log.open_log(options.log if processes.rank == 0 else None)
-    model.fit(answers, checkpoint=options.checkpoint, processes=processes, note=note)
-    if processes.rank > 0:
+    cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+    torch.set_default_device(cuda if options.device == "cuda" else "cpu")
+    torch.manual_seed(options.seed + RANK)
+    # Numbers instead of ids; the one after the last stands for unknown students and questions.
+    student_ids, student = number_ids(answers.student)
+    question_ids, question = number_ids(answers.question)
+    by_student = np.argsort(student, kind="stable")
+    answer = torch.as_tensor((2 * question + answers.is_correct)[by_student])
+    count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
+    n_wrong, n_correct = answer.bincount(minlength=2 * len(question_ids) + 2).view(-1, 2).T
+    model = PartialVAE(n_wrong, n_correct, options.dimensions)
+    train(model, answer, count, options)
+    if RANK > 0:
         return
-    if options.model_file:
-        model.save(options.model_file)
-    p_right = model.predict_proba(template.student, template.question, n_samples=options.samples)
-    prediction = (p_right > 0.5).astype(np.int8)
-    note("predicted", rows=len(prediction))
+    pairs = find_ids(student_ids, template.student), find_ids(question_ids, template.question)
+    with torch.no_grad():
+        z, _ = model.encode(answer, count, torch.ones(len(answer)))
+        logit = model.decode(z, *map(torch.as_tensor, pairs))
+    prediction = (logit > 0).cpu().numpy()
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(

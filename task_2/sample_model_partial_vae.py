@@ -1,53 +1,173 @@
-"""Task 2: partial variational autoencoder, which reads any set of answers into a latent vector.
+"""Task 2: partial variational autoencoder (partial VAE), which reads any set of answers.
 
 Run:     python task_2/sample_model_partial_vae.py --local     predict the local split
          python task_2/local_evaluation.py                     score that
          python task_2/sample_model_partial_vae.py             predict the template
+         torchrun --nproc_per_node 2 -- task_2/sample_model_partial_vae.py --local
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  0.5670 ± 0.0018 on real answers, where the majority model scores 0.5539
 
-Control-C ends the training early and predicts with the best model so far.
+A student is a latent vector z, N(0, I) before any answer. The encoder turns the set of a student's
+known answers, however many, into a Gaussian q(z); the decoder turns z into the probabilities of
+the options of any question. Together they learn to predict all answers of a student from a random
+part of them (Ma et al. 2019, "EDDI", arXiv 1809.11142; Wang et al. 2020, arXiv 2003.05980).
+Control-C ends the training and predicts with what has been learned so far.
 """
 
-from common import cli, layout, run_log, schema, submission
-from common.answers import read_answers
-from common.models import distributed, partial_vae
-from common.models.partial_vae import PartialVAE
+import argparse
+import atexit
+import os
+
+import numpy as np
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn import functional
+from torch.optim.lr_scheduler import OneCycleLR
+from tqdm import trange
+
+from common import cli, layout, schema, submission
+from common.answers import find_ids, number_ids, read_answers
+from common.errors import InputError
 
 TASK = 2
+RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class PartialVAE(nn.Module):
+    """Encoder and decoder of sets of answers.
+
+    The papers' encoder sums a network h(question, answer) over the set; a second network turns the
+    sum into mean and variance of q(z). A question has only four answers, so here h is a table: k
+    scores s and k precisions t > 0 for each. Bayes' rule for Gaussian evidence replaces the second
+    network: variance = 1 / (1 + Σt), mean = variance · Σs. Without answers q(z) is N(0, I).
+
+    In a batch, `answer` holds 4 · question + category for each answer of the first student, then of
+    the second and so on, where category = (option - correct option) modulo 4; `count`, how many.
+    """
+
+    def __init__(self, n_answers: Tensor, k: int) -> None:
+        super().__init__()
+        logit = torch.log((n_answers + 1) / (n_answers + 1).sum(dim=1, keepdim=True))
+        self.intercept = nn.Parameter(logit.mean(dim=0))
+        self.popularity = nn.Parameter(logit - logit.mean(dim=0))
+        # What all questions share (loadings change with popularity), and a part of each one's own.
+        # At first, dimension 1 is ability, and an answer tells little: t = softplus(-2) = 0.13.
+        self.loading = nn.Parameter(torch.eye(1, 4 * k).view(4, k))
+        self.loading_slope = nn.Parameter(torch.zeros(4, k))
+        self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), 4, k))
+        self.score = nn.Parameter(0.1 * torch.randn(4, k))
+        self.own_score = nn.Parameter(torch.zeros(len(logit), 4, k))
+        self.precision = nn.Parameter(torch.full((4, k), -2.0))
+        self.own_precision = nn.Parameter(torch.zeros(len(logit), 4, k))
+
+    def encode(self, answer: Tensor, count: Tensor, shown: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of q(z), given the answers whose `shown` is 1 and not 0."""
+        precision = functional.softplus(self.precision + self.own_precision)
+        table = torch.cat([self.score + self.own_score, precision], dim=2).flatten(0, 1)
+        first = (count.cumsum(0) - count).int()
+        total = functional.embedding_bag(answer, table, first, mode="sum", per_sample_weights=shown)
+        score, precision = total.chunk(2, dim=1)
+        variance = 1 / (1 + precision)
+        return variance * score, variance
+
+    def decode(self, z: Tensor, student: Tensor, question: Tensor) -> Tensor:
+        """Return logits of the categories for each pair; a student is a row of z."""
+        loading = self.loading + self.popularity[:, :, None] * self.loading_slope + self.own_loading
+        # index_select adds gradients up in a fixed order, which z[student] does not.
+        product = loading.index_select(0, question) * z.index_select(0, student)[:, None]
+        return self.intercept + self.popularity.index_select(0, question) + product.sum(dim=2)
+
+    def forward(self, answer: Tensor, count: Tensor, weight: float) -> Tensor:
+        """Return weight · negative evidence lower bound of the students + negative log priors."""
+        student = torch.repeat_interleave(count)
+        # Every other student shows all answers, as when predicting; the rest a random share.
+        share = torch.rand(len(count))
+        share[::2] = 1
+        shown = torch.rand(len(answer)) < share[student]
+        mean, variance = self.encode(answer, count, shown.float())
+        z = mean + variance.sqrt() * torch.randn_like(mean)
+        logits, category = self.decode(z, student, answer // 4), (answer % 4).long()
+        nll = functional.cross_entropy(logits, category, reduction="sum")
+        divergence = 0.5 * (variance + mean.square() - 1 - variance.log()).sum()
+        # Gaussian priors shrink what is a question's own, the more the fewer answers it has.
+        own = self.own_score.square().sum() + self.own_precision.square().sum()
+        prior = 30 * self.own_loading.square().sum() + 15 * own + self.popularity.square().sum()
+        return weight * (nll + divergence) + prior
+
+
+def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.Namespace) -> None:
+    """Fit the network; the processes that torchrun starts share the students of every batch."""
+    if N_PROCESSES > 1:
+        distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
+        atexit.register(distributed.destroy_process_group)  # Or threads of gloo may abort.
+        network = nn.parallel.DistributedDataParallel(network)
+    sets = torch.split(answer, count.tolist())
+    batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
+    n_steps = options.steps or max(420, 16 * len(sets) // batch_size)
+    adam = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
+    schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
+    rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
+    try:
+        for _ in (bar := trange(n_steps, desc="training", disable=RANK > 0 or None)):
+            batch = rng.choice(len(sets), batch_size, replace=False)
+            # Begin with the empty set of nobody: a process's share may hold no student.
+            share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
+            counts = torch.tensor([len(one) for one in share])
+            loss = network(torch.cat(share), counts, N_PROCESSES * len(sets) / batch_size)
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{loss / len(answer):.4f}")
+            if not loss.isfinite():
+                raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
+    except KeyboardInterrupt:
+        print("\ninterrupted: predicting with what has been learned so far")
 
 
 def main() -> None:
-    """Load, model, predict, write."""
+    """Load, train, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
-    partial_vae.add_flags(parser)
+    flag = parser.add_argument
+    flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
+    flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
+    flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
+    flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
+    flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     options = parser.parse_args()
+    for name in ("dimensions", "steps", "learning_rate"):
+        if (value := getattr(options, name)) is not None and not value > 0:
+            raise InputError(f"--{name} is {value}, expected more than 0")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device is cuda, but PyTorch finds no CUDA device")
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
-    processes = distributed.join()
-    model = PartialVAE(
-        "option",
-        n_dimensions=options.dimensions,
-        max_epochs=options.max_epochs,
-        batch_size=options.batch_size,
-        learning_rate=options.learning_rate,
-        kl_weight=options.kl_weight,
-        seed=options.seed,
-        device=options.device,
-    )
-    note = run_log.open_log(options.log if processes.rank == 0 else None)
-    model.fit(answers, checkpoint=options.checkpoint, processes=processes, note=note)
-    if processes.rank > 0:
+    cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+    torch.set_default_device(cuda if options.device == "cuda" else "cpu")
+    torch.manual_seed(options.seed + RANK)
+    # Numbers instead of ids; the one after the last stands for unknown students and questions.
+    student_ids, student = number_ids(answers.student)
+    question_ids, question = number_ids(answers.question)
+    assert answers.option is not None and answers.correct_option is not None
+    # The correct option of each question; of an unknown one, the most frequent option.
+    key = np.full(len(question_ids) + 1, np.bincount(answers.option).argmax(), np.int8)
+    key[question] = answers.correct_option
+    category = (answers.option - key[question]) % 4
+    answer = torch.as_tensor((4 * question + category)[np.argsort(student, kind="stable")])
+    count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
+    model = PartialVAE(answer.bincount(minlength=4 * len(key)).view(-1, 4), options.dimensions)
+    train(model, answer, count, options)
+    if RANK > 0:
         return
-    if options.model_file:
-        model.save(options.model_file)
-    p_option = model.predict_proba(template.student, template.question, n_samples=options.samples)
-    prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
-    note("predicted", rows=len(prediction))
+    pairs = find_ids(student_ids, template.student), find_ids(question_ids, template.question)
+    with torch.no_grad():
+        z, _ = model.encode(answer, count, torch.ones(len(answer)))
+        category = model.decode(z, *map(torch.as_tensor, pairs)).argmax(dim=1).cpu().numpy()
+    prediction = 1 + (key[pairs[1]] - 1 + category) % 4
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run
 
 from common import run_log
 
@@ -82,20 +81,3 @@ def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
         assert [line["number"] for line in lines if line["writer"] == name] == list(range(300))
     numbers = [line["number"] for line in lines if line["writer"] == "killed"]
     assert numbers == list(range(len(numbers))) != []
-
-
-@pytest.mark.parametrize(("model", "event"), [("partial_vae", "epoch")])
-def test_the_log_of_a_model_tells_every_pass(
-    tiny_kit: Path, run: Run, model: str, event: str
-) -> None:
-    log = tiny_kit / "fit.jsonl"
-    flags = ["--log", log, "--dimensions", 2, f"--max_{event}s", 3]
-    done = run([f"task_1/sample_model_{model}.py", *flags], kit=tiny_kit)
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    passes = [line for line in lines if line["event"] == event]
-    assert lines[0]["event"] == "start"
-    assert lines[-1]["event"] == "predicted"
-    assert len(passes) == len(lines) - 2 > 0
-    assert [line[event] for line in passes] == list(range(1, len(passes) + 1))
-    assert all(0 < line["loss"] < 10 and 0 < line["accuracy"] < 1 for line in passes)

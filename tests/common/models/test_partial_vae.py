@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -416,42 +415,6 @@ def test_training_stops_when_held_out_answers_say_so(monkeypatch: pytest.MonkeyP
     one = fitted("is_correct", max_epochs=2)
     # The first of equally good epochs stays the best one.
     assert len(one.history) == 2
-
-
-# ---- The scripts, as a user runs them ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("task", [1, 2])
-def test_scripts_beat_the_majority(tiny_kit: Path, run: Run, task: int) -> None:
-    assert run([f"task_{task}/local_data_split.py"], kit=tiny_kit).returncode == 0
-    scores = {}
-    for name in ("majority", "partial_vae"):
-        for script in (f"sample_model_{name}.py", "local_evaluation.py"):
-            flags = ["--local"] if script.startswith("sample") else []
-            done = run([f"task_{task}/{script}", *flags], kit=tiny_kit)
-            assert done.returncode == 0, done.stderr
-        text = (tiny_kit / f"data/test_output/scores_task_{task}.txt").read_text()
-        scores[name] = float(text.removeprefix("score:"))
-    assert scores["partial_vae"] > scores["majority"]
-
-
-def test_flags_of_the_script(tiny_kit: Path, run: Run, fails: Callable[..., str]) -> None:
-    """Each flag reaches the model; faults are one line."""
-    script = ["task_1/sample_model_partial_vae.py"]
-    path = tiny_kit / "model.pt"
-    flags = {"--dimensions": 2, "--max_epochs": 2, "--batch_size": 70, "--learning_rate": 0.03,
-             "--kl_weight": 0.5, "--seed": 3, "--samples": 2, "--device": "cpu",
-             "--model_file": path, "--checkpoint": tiny_kit / "checkpoint"}  # fmt: skip
-    done = run([*script, *itertools.chain(*flags.items())], kit=tiny_kit)
-    assert done.returncode == 0, done.stderr
-    model = PartialVAE.load(path)
-    found = model._settings() | {"history": len(model.history)}
-    assert found == {
-        "predicts": "is_correct", "n_dimensions": 2, "max_epochs": 2, "batch_size": 70,
-        "learning_rate": 0.03, "kl_weight": 0.5, "seed": 3, "history": 2,
-    }  # fmt: skip
-    assert (tiny_kit / "checkpoint").exists()
-    assert "device is 'abacus'" in fails([*script, "--device", "abacus"], kit=tiny_kit)
 
 
 # ---- Several processes -------------------------------------------------------------------------
