@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from common import layout, metadata
-from common.answers import Answers, as_answers, read_answer_table, require_distinct_pairs
+from common.answers import Answers, as_answers, find_repeats, pair_keys, read_answer_table
+from common.errors import InputError
 from common.models import item_response
 
 IntArray = npt.NDArray[np.integer[Any]]
@@ -147,9 +148,14 @@ def read_for_features(
     tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
     table = pa.concat_tables(tables)
     answers = as_answers(table)
-    if len(tables) > 1:
-        together = " and ".join(map(str, train))
-        require_distinct_pairs(together, answers.student, answers.question)
+    repeats = find_repeats(pair_keys(answers.student, answers.question))
+    if len(repeats):
+        # Each file by itself has been checked.
+        row = int(repeats[0])
+        raise InputError(
+            f"{' and '.join(map(str, train))}: both hold UserId {answers.student[row]} and "
+            f"QuestionId {answers.question[row]} ({len(repeats)} such pairs), expected each once"
+        )
     data = number_answers(answers, question_id)
     if with_metadata:
         path = metadata_dir / layout.ANSWER_METADATA_TASK_3_4
