@@ -585,7 +585,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
             temporary.replace(path)
     except OSError as error:
         # A full disk is told by a write, which knows no name.
-        if error.filename is None:
+        if error.errno is not None and error.filename is None:
             error.filename = str(paths[0])
         raise
     finally:

@@ -4,33 +4,25 @@ What a zip states about itself is not believed: a member is unpacked to the end 
 within a limit, and refused where its size or checksum is not the one stated.
 """
 
-import copy
 import errno
+import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from common.errors import InputError, Report, printable, stop
 from common.io import SHOWN, Source, require_file
 
-try:
-    from lzma import LZMAError
-except ImportError:  # A Python built without it; zipfile then says so itself.
-    LZMAError = zipfile.BadZipFile  # type: ignore[misc,assignment]
-
 # The part of a local header that repeats what the directory of the zip states (APPNOTE 4.3.7).
 _LOCAL_HEADER = struct.Struct("<4s2H3H3L2H")
-_SIZES_FOLLOW = 1 << 3
+_ENCRYPTED, _SIZES_FOLLOW = 1 << 0, 1 << 3
 _IN_ZIP64 = 0xFFFFFFFF
-# Python unpacks whole blocks of these methods, however much comes out: they are given little.
-_STEP = {zipfile.ZIP_STORED: 1 << 20, zipfile.ZIP_DEFLATED: 1 << 20}
-_SMALL_STEP = 1 << 12
 
 
 @contextmanager
@@ -60,8 +52,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     except (RuntimeError, NotImplementedError) as error:
         raise InputError(f"{path}: cannot be unpacked ({error})") from None
     except (
-        zipfile.BadZipFile, zlib.error, LZMAError, EOFError, ValueError, struct.error,
-        IndexError, OverflowError, MemoryError,
+        zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
+        OverflowError, MemoryError,
     ) as error:  # fmt: skip
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
     except OSError as error:
@@ -71,8 +63,11 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
 
-def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytearray:
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
     """Unpack a member of a zip into memory, within a limit.
+
+    Python's own reader stops at the size that the zip states, and unpacks a whole block of BZ2
+    however large it gets; so the packed bytes are read and unpacked here.
 
     Parameters
     ----------
@@ -88,41 +83,86 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     InputError
         If there are more, or size or checksum are not those that the zip states.
     """
-    path = Path(archive.filename or "")
-    name = f"{path}/{printable(member.filename)}"
+    name = f"{archive.filename}/{printable(member.filename)}"
     too_large = f"{name}: unpacks to more than {max_size:,} bytes, expected at most that"
     if member.file_size > max_size:
         raise InputError(too_large)
-    _require_same_sizes(path, name, member)
-    # Where the size stated is larger than the limit, zipfile reads to the end of what is packed.
-    whole = copy.copy(member)
-    whole.file_size = max_size + 1
-    content = bytearray()
-    step = _STEP.get(member.compress_type, _SMALL_STEP)
-    with archive.open(whole) as opened:
-        file = cast(zipfile.ZipExtFile, opened)
-        while block := file.read1(step):
-            content += block
-            if len(content) > max_size:
-                raise InputError(too_large)
+    packed = _read_packed(archive, member, name)
+    if member.compress_type not in _UNPACK:
+        raise InputError(f"{name}: is packed by a method that is not known, expected deflate")
+    content = _UNPACK[member.compress_type](packed, max_size + 1)
+    if len(content) > max_size:
+        raise InputError(too_large)
     if len(content) != member.file_size:
         raise InputError(
             f"{name}: unpacks to {len(content):,} bytes, but the zip states {member.file_size:,}"
         )
+    if zlib.crc32(content) != member.CRC:
+        raise InputError(f"{name}: is damaged (wrong checksum)")
     return content
 
 
-def _require_same_sizes(path: Path, name: str, member: zipfile.ZipInfo) -> None:
-    """Raise `InputError` if the header beside a member states other sizes than the directory."""
-    with path.open("rb") as file:
+def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
+    """Read the packed bytes of a member; what the header beside it states must be true too."""
+    with Path(archive.filename or "").open("rb") as file:
         file.seek(member.header_offset)
-        *_, flags, _, _, _, checksum, packed, size, _, _ = _LOCAL_HEADER.unpack(
-            file.read(_LOCAL_HEADER.size)
+        header = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+        mark, _, flags, _, _, _, checksum, n_packed, size, n_name, n_extra = header
+        file.seek(n_name + n_extra, os.SEEK_CUR)
+        packed = file.read(member.compress_size)
+        end = file.tell()
+    if flags & _ENCRYPTED:
+        raise InputError(f"{name}: is encrypted, expected a zip without a password")
+    tells = not flags & _SIZES_FOLLOW and _IN_ZIP64 not in (n_packed, size)
+    if (
+        mark != b"PK\x03\x04"
+        or len(packed) < member.compress_size
+        or end > archive.start_dir
+        or (tells and (checksum, size) != (member.CRC, member.file_size))
+        or (tells and n_packed != member.compress_size)
+    ):
+        raise InputError(f"{name}: is damaged: what the zip states about it is not so")
+    return packed
+
+
+def _unpack_lzma(packed: bytes, max_size: int) -> bytes:
+    """Unpack LZMA: before the data stand a version, the size of the properties, and these."""
+    import lzma
+
+    properties, dictionary = struct.unpack("<BL", packed[4:9])
+    rest, literal_context = divmod(properties, 9)
+    position, literal_position = divmod(rest, 5)
+    method = {
+        "id": lzma.FILTER_LZMA1,
+        "lc": literal_context,
+        "lp": literal_position,
+        "pb": position,
+        # More than is unpacked is never looked back to, but would be allocated.
+        "dict_size": max(4096, min(dictionary, max_size)),
+    }
+    try:
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, None, [method]).decompress(
+            packed[9:], max_size
         )
-    if flags & _SIZES_FOLLOW or _IN_ZIP64 in (packed, size):
-        return
-    if (checksum, packed, size) != (member.CRC, member.compress_size, member.file_size):
-        raise InputError(f"{name}: is damaged: the zip states two different sizes or checksums")
+    except lzma.LZMAError as error:
+        raise zipfile.BadZipFile(str(error)) from None
+
+
+def _unpack_bz2(packed: bytes, max_size: int) -> bytes:
+    import bz2
+
+    return bz2.BZ2Decompressor().decompress(packed, max_size)
+
+
+# How to unpack at most so many bytes. Not every Python is built with BZ2 and LZMA.
+_UNPACK: dict[int, Callable[[bytes, int], bytes]] = {
+    zipfile.ZIP_STORED: lambda packed, max_size: packed[:max_size],
+    zipfile.ZIP_DEFLATED: lambda packed, max_size: zlib.decompressobj(-15).decompress(
+        packed, max_size
+    ),
+    zipfile.ZIP_BZIP2: _unpack_bz2,
+    zipfile.ZIP_LZMA: _unpack_lzma,
+}
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
