@@ -84,6 +84,11 @@ class Source:
         return number
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether a file that may be missing is there: also a broken link, to be refused later."""
+    return os.path.lexists(path)
+
+
 def require_file(path: Path) -> None:
     """Raise `InputError` unless a file is there, saying what is there or which command makes it."""
     try:
@@ -324,7 +329,8 @@ def _arrow_type(column: Column) -> pa.DataType:
 
 def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
     if column.dtype == TEXT:
-        return column.may_be_empty or not pc.any(pc.equal(values, "")).as_py()
+        blank = pc.equal(pc.utf8_trim_whitespace(values), "")
+        return column.may_be_empty or not pc.any(blank).as_py()
     if values.null_count and not column.may_be_empty:
         return False
     bounds = pc.min_max(values).as_py()

@@ -85,13 +85,12 @@ def is_simulated(data_dir: Path = DATA_DIR) -> bool:
     """
     try:
         marker = json.loads((data_dir / SIMULATED_MARKER_NAME).read_text(encoding="utf-8"))
-        sizes = marker["bytes"]
-    except (OSError, ValueError, KeyError):
+        return all(
+            not (data_dir / name).exists() or (data_dir / name).stat().st_size == size
+            for name, size in marker["bytes"].items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
-    return all(
-        not (data_dir / name).exists() or (data_dir / name).stat().st_size == size
-        for name, size in sizes.items()
-    )
 
 
 def where_to_get(path: Path) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import layout, metadata
+from common import io, layout, metadata
 from common.answers import Answers, as_answers, find_repeats, pair_keys, read_answer_table
 from common.errors import InputError
 from common.models import item_response
@@ -146,6 +146,9 @@ def read_for_features(
     files = {_METADATA_FILE.get(FEATURES[name].needs) for name in names}
     with_metadata = layout.ANSWER_METADATA_TASK_3_4 in files
     tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
+    for path, table in zip(train, tables, strict=True):
+        if with_metadata and "AnswerId" not in table.column_names:
+            raise InputError(f"{path}: column 'AnswerId' is missing, but the metadata need it")
     table = pa.concat_tables(tables)
     answers = as_answers(table)
     repeats = find_repeats(pair_keys(answers.student, answers.question))
@@ -389,7 +392,7 @@ def available_features(metadata_dir: Path) -> list[str]:
         name
         for name, feature in FEATURES.items()
         if feature.needs not in _METADATA_FILE
-        or (metadata_dir / _METADATA_FILE[feature.needs]).exists()
+        or io.is_there(metadata_dir / _METADATA_FILE[feature.needs])
     ]
 
 

@@ -9,6 +9,7 @@ all of them with KIT_MALFORMED=all.
 """
 
 import argparse
+import codecs
 import csv
 import gzip
 import io
@@ -107,6 +108,8 @@ class Input:
         Whether a CSV has one.
     distinct
         Whether a row that stands twice is wrong.
+    optional
+        Whether the script does without the file where it is missing.
     member
         Name of the CSV in a zip.
     """
@@ -119,6 +122,7 @@ class Input:
     free: tuple[str, ...] = ()
     header: bool = True
     distinct: bool = False
+    optional: bool = False
     member: str = ""
 
     @property
@@ -240,7 +244,7 @@ def inputs_of_task_3() -> list[Input]:
         Input(*confidence, answers, columns=(*OPTIONS, ANSWER), distinct=True),
         Input(*confidence, told, columns=circumstances),
         Input(*average, answers, columns=OPTIONS, distinct=True),
-        Input(*report, subjects, columns=lists, distinct=True),
+        Input(*report, subjects, columns=lists, distinct=True, optional=True),
         Input(*score, judged, columns=(schema.LEFT, schema.RIGHT, *EXPERTS)),
         Input(*score, template, columns=(QUESTION,), distinct=True),
         Input(*score, submitted, columns=ranked, distinct=True),
@@ -259,23 +263,23 @@ def inputs_of_task_4() -> list[Input]:
         "./numpy/local_evaluation.py",
         "--input_dir {w}/data/test_input --output_dir {w}/out --skip_curve",
     )
-    train = ("./numpy/train_model.py", "--input_dir {w}/data/train_data")
+    train = ("./trainer/train_model.py", "--input_dir {w}/data/train_data")
     templates = ("common/templates.py", "--input_dir {w}/data --output_dir {w}/out")
     split = ("task_4/local_data_split.py", "--input_dir {w}/data/train_data --output_dir {w}/out")
     masks = (*schema.ANSWER_COLUMNS[:2], *schema.ANSWER_COLUMNS[3:], schema.is_target())
     return [
         Input(*split, answers, columns=schema.ANSWER_COLUMNS, distinct=True),
         Input(*train, answers, columns=(QUESTION, USER, RIGHT), distinct=True),
-        Input(*train, subjects, columns=(QUESTION,)),
+        Input(*train, subjects, columns=(QUESTION,), optional=True),
         Input(*evaluation, f"data/test_input/{layout.VALID_TASK_4}", columns=masks, distinct=True),
-        Input(*evaluation, f"data/test_input/{layout.TRAIN_TASK_4}", columns=(QUESTION, USER)),
-        Input(*evaluation, subjects, columns=(QUESTION,)),
-        Input(*evaluation, "numpy/model_task_4_students.npy", "npy"),
+        Input(*evaluation, f"data/test_input/{layout.TRAIN_TASK_4}", columns=(QUESTION, USER),
+              optional=True),
+        Input(*evaluation, subjects, columns=(QUESTION,), optional=True),
+        Input(*evaluation, "numpy/model_task_4_students.npy", "npy", optional=True),
         Input(*templates, f"data/test_data/{layout.test_answers_name(1, 'public')}",
               columns=(QUESTION, USER, ANSWER)),
         Input(*templates, f"data/test_data/{layout.test_answers_name(1, 'private')}",
               columns=(QUESTION, USER, ANSWER)),
-        Input(*templates, subjects, columns=(QUESTION,)),
         Input("common/scoreboard.py", "--results {w}/record/results.jsonl", "record/results.jsonl",
               "record"),
     ]  # fmt: skip
@@ -309,16 +313,18 @@ def related_inputs() -> list[Input]:
     free = tuple(column.name for column in texts)
     add("science_exam", "sample_model_longest_option", at, "train_data/test.csv",
         columns=(ID, *texts), free=("id", *free), distinct=True)  # fmt: skip
+    answered = (ID, *texts, Column("answer", TEXT))
     add("science_exam", "local_evaluation", scored, "train_data/train.csv",
-        columns=(ID, *texts, Column("answer", TEXT)), free=free, distinct=True)  # fmt: skip
+        columns=answered, free=("id", *free), distinct=True)  # fmt: skip
     add("science_exam", "local_evaluation", scored, "test_output/submission.csv",
         columns=(ID, Column("prediction", TEXT)), distinct=True)  # fmt: skip
 
-    add("student_response", "local_data_split", at, "train_data/Q03.xml", "xml")
-    add("student_response", "sample_model_majority", f"{at} {folds}", "train_data/Q03.xml", "xml")
-    add("student_response", "sample_model_majority", f"{at} {folds}", "test_input/folds.csv",
+    question, model = "train_data/Q03.xml", "sample_model_majority"
+    add("student_response", "local_data_split", at, question, "xml", optional=True)
+    add("student_response", model, f"{at} {folds}", question, "xml", optional=True)
+    add("student_response", model, f"{at} {folds}", "test_input/folds.csv",
         columns=(ID, FOLD), distinct=True)  # fmt: skip
-    add("student_response", "local_evaluation", scored, "train_data/Q03.xml", "xml")
+    add("student_response", "local_evaluation", scored, question, "xml", optional=True)
     add("student_response", "local_evaluation", scored, "test_output/submission.csv",
         columns=(ID, Column("label", TEXT)), distinct=True)  # fmt: skip
     add("student_response", "generate_sample", "--output_dir {w}/NAME", "SIMULATED.json", "marker")
@@ -368,8 +374,9 @@ def prepare(folder: Path) -> None:
         )
     run("task_3/sample_model_entropy.py", f"{train} {templates} --output_dir {{w}}/submissions")
     run("task_4/local_data_split.py", f"{train} --output_dir {{w}}/data/test_input")
-    shutil.copytree(ROOT / "task_4/numpy", folder / "numpy",
-                    ignore=shutil.ignore_patterns("__pycache__", "model_task_4*"))  # fmt: skip
+    ignored = shutil.ignore_patterns("__pycache__", "model_task_4*")
+    for name in ("numpy", "trainer"):
+        shutil.copytree(ROOT / "task_4/numpy", folder / name, ignore=ignored)
     run("./numpy/train_model.py", "--local --input_dir {w}/data/test_input")
     run(
         "task_1/local_evaluation.py",
@@ -437,14 +444,12 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
         found["a folder"] = lambda path: path.mkdir()
         if input.kind != "npy":
             found["empty"] = writer(b"")
+        if not input.optional:
             found["missing"] = lambda path: None
         if hasattr(os, "mkfifo") and input.kind != "npy":
             found["a pipe"] = lambda path: os.mkfifo(path)
             found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
             found["links in a circle"] = lambda path: path.symlink_to(path.name)
-    if input.kind == "xml":
-        # The files of a folder that end so: one that is missing is not missed.
-        del found["missing"]
     if input.kind == "npy":
         del found["a folder"]
     return found
@@ -667,12 +672,12 @@ def damage_zip(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "smaller size and its checksum", state(shorter, "checksum", number(zlib.crc32(half)))
     yield "size of 4 GB", state(good, "size", b"\xfe\xff\xff\xff")
     yield "packed size of 4 GB", state(good, "packed", b"\xfe\xff\xff\xff")
-    bomb = pack({name: table + bytes(300 << 20)})
+    bomb = pack({name: table + bytes(150 << 20)})
     yield "a bomb", bomb
     yield "a bomb that states a small size", state(bomb, "size", number(len(table)))
     checked = state(bomb, "size", number(len(table)))
     yield "a bomb that looks right", state(checked, "checksum", number(zlib.crc32(table)))
-    packed = pack({name: table + bytes(300 << 20)}, zipfile.ZIP_BZIP2)
+    packed = pack({name: table + bytes(150 << 20)}, zipfile.ZIP_BZIP2)
     yield "a bomb by BZ2", state(packed, "size", number(len(table)))
     yield "empty zip", pack({})
     yield "another name", pack({"mine.csv": table})
@@ -757,7 +762,6 @@ def damage_xml(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
     for share in (0.1, 0.5, 0.95):
         yield f"cut off at {share:.0%}", content[: int(share * len(content))]
     yield "no UTF-8", content.replace(b"<studentAnswer ", b"\xff<studentAnswer ", 1)
-    yield "UTF-16 without a mark", body.encode("utf-16-le")
     yield "another root", body.replace("question ", "quest\u202eion ").encode()
     yield "a page", b"<html><body>404</body></html>"
     for old, new, name in (
@@ -875,6 +879,34 @@ def damage_record(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "no JSON", b"hello"
     yield "noise", b"\xff\xfe\x00\x01"
     yield "nested deeply", DEEP.encode()
+
+
+def rewrite(input: Input, content: bytes) -> dict[str, bytes]:
+    """Return a CSV written in other ways that mean the same, by name."""
+    text = content.decode("utf-8-sig")
+    has_lines_in_cells = any("\n" in cell for row in csv.reader(io.StringIO(text)) for cell in row)
+    ways = {"a byte order mark": codecs.BOM_UTF8 + text.encode()}
+    if "ret" in (column.name for column in input.columns):
+        # Forbidden by the cloze test itself.
+        ways = {}
+    if not has_lines_in_cells:
+        ways["CRLF"] = text.replace("\n", "\r\n").encode()
+        ways["CR"] = text.replace("\n", "\r").encode()
+        ways["blank lines"] = text.replace("\n", "\n\n").encode()
+    buffer = io.StringIO()
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    ways["everything in quotes"] = buffer.getvalue().encode()
+    if not (input.columns and SUBJECTS_READ & set(input.columns)):
+        ways["no last line end"] = text.rstrip("\n").encode()
+    names = [column.name for column in input.columns if column.is_boolean]
+    if input.header and names:
+        header, *rows = rows
+        at = header.index(names[0])
+        for row in rows:
+            row[at] = str(row[at] == "1")
+        ways["True and False"] = b"".join(map(write_row, [header, *rows]))
+    return ways
 
 
 # ---- What must happen -------------------------------------------------------------------------

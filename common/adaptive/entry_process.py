@@ -290,9 +290,7 @@ def unpack(submission: Path, folder: Path) -> None:
         names = archive.namelist()
         if ENTRY_FILE not in names:
             inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
-            fault = (
-                f"holds a folder ({printable(inside[0])})" if inside else f"holds no {ENTRY_FILE}"
-            )
+            fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
             raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
         size = sum(member.file_size for member in archive.infolist())
         if size > _MAX_UNPACKED:

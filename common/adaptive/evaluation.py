@@ -225,7 +225,7 @@ def _setting(options: argparse.Namespace) -> Setting:
     return Setting(
         submission=options.submission,
         reference=input_dir / (options.ref_data or reference_name),
-        train=train if train.is_file() else None,
+        train=train if io.is_there(train) else None,
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
         rules=Rules(options.targets_queryable, options.unobserved),
         limits=Limits(options.time_limit, int(options.memory_limit * 2**30)),
@@ -261,7 +261,7 @@ def require_other_students(submission: Path, reference: Reference) -> None:
         return
     try:
         trained = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, MemoryError, OverflowError, TypeError, SyntaxError):
+    except Exception:  # NumPy's reader raises whatever its parts do.
         trained = np.empty(0)
     # Anything else, such as UserIds as text, would equal no UserId.
     if trained.dtype.kind not in "iu" or trained.ndim != 1 or not len(trained):

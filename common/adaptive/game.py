@@ -241,7 +241,7 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
         948 with the official files; 0 if there is neither file.
     """
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
-    known = [path for path in paths if path is not None and path.is_file()]
+    known = [path for path in paths if path is not None and io.is_there(path)]
     ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
     return max((int(column.max()) + 1 for column in ids), default=0)
 
