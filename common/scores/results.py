@@ -200,7 +200,7 @@ def _require_types(result: Result) -> None:
     whole = [result.task] + ([result.seed] if result.seed is not None else [])
     valid = (
         all(isinstance(text, str) for text in texts)
-        and all(type(number) is int for number in whole)
+        and all(type(number) is int and number >= 0 for number in whole)
         and all(type(number) in (int, float) for number in (*numbers, result.score))
         and all(abs(number) < _MAX_NUMBER for number in (*numbers, *whole))
         and 0 <= result.score <= 1

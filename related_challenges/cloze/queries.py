@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from common import challenge, cli, folds, io, layout
-from common.errors import InputError, quote
+from common.errors import MAX_SHOWN, InputError, printable, quote
 from common.schema import TEXT, Column
 
 MASK = "[MASK]"
@@ -93,7 +93,7 @@ def _read_query(where: str, line: str, answers: bool) -> Query:
         raise InputError(f"{where} holds no JSON object, expected qid, query and answer")
     for key in ("qid", "query"):
         if not isinstance(record.get(key), str) or not record[key]:
-            raise InputError(f"{where}: '{key}' is {quote(record.get(key))}, expected text")
+            raise InputError(f"{where}: '{key}' is {_show(record.get(key))}, expected text")
         _require_characters(where, key, record[key])
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
@@ -101,10 +101,14 @@ def _read_query(where: str, line: str, answers: bool) -> Query:
         return Query(record["qid"], record["query"])
     found = record.get("answer")
     if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
-        raise InputError(f"{where}: 'answer' is {quote(found)}, expected a list of texts")
+        raise InputError(f"{where}: 'answer' is {_show(found)}, expected a list of texts")
     for answer in found:
         _require_characters(where, "answer", answer)
     return Query(record["qid"], record["query"], tuple(found))
+
+
+def _show(value: Any) -> str:
+    return printable(repr(value), MAX_SHOWN)
 
 
 def _require_characters(where: str, key: str, text: str) -> None:
