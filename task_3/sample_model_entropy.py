@@ -28,11 +28,11 @@ def main() -> None:
     n_options = len(schema.OPTIONS)
     n_questions = max(answers.question.max(), question.max()) + 1
     cell = answers.question * n_options + answers.option - 1
-    n_chosen = np.bincount(cell, minlength=n_questions * n_options).reshape(-1, n_options)
+    n_chosen = np.bincount(cell, minlength=n_questions * n_options).reshape(-1, n_options)[question]
     share = n_chosen / np.maximum(n_chosen.sum(axis=1, keepdims=True), 1)
     # An option that nobody chose adds nothing: p log p goes to 0 with p.
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
-    quality = -(share * bits).sum(axis=1)[question]
+    quality = -(share * bits).sum(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
     ranking = submission.rank_by_quality(question, quality)

@@ -1,7 +1,7 @@
 """Malformed files: damage of every kind, in every file that a script reads, through every script.
 
 Run:     python tests/malformed.py                   everything, with a line for each script
-         python tests/malformed.py --only cloze      the scripts whose name holds a word
+         python tests/malformed.py --only cloze      scripts and files whose name holds a word
 
 A malformed file must be refused: exit code 2, one line on stderr that names the file and that any
 terminal can print, nothing written. `tests/test_malformed_files.py` runs a sample of all cases, or
@@ -983,7 +983,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", metavar="WORD", help="default: all scripts")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="default: all")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="faults to show a file")
     options = parser.parse_args()
     started = time.perf_counter()
@@ -992,7 +992,7 @@ def main() -> None:
         folder = Path(name)
         prepare(folder)
         for input in find_inputs():
-            if options.only not in input.name:
+            if not any(word in input.name for word in options.only):
                 continue
             cases = malform(input, (folder / input.file).read_bytes())
             faults = {}
