@@ -90,15 +90,16 @@ def read_answer_table(path: Path, *, options: bool | None = None, ids: bool = Tr
         columns += option_columns
     table = io.read_table(source, columns)
     data = io.to_arrays(table, columns)
-    require_distinct_pairs(source.name, data["UserId"], data["QuestionId"])
+    require_distinct_pairs(source, data["UserId"], data["QuestionId"])
     if "AnswerValue" in data:
         contradiction = (data["AnswerValue"] == data["CorrectAnswer"]) != data["IsCorrect"]
         if contradiction.any():
             row = int(contradiction.argmax())
             raise InputError(
-                f"{source.name}: row {row + 2}: column 'IsCorrect' is {data['IsCorrect'][row]}, "
-                f"but AnswerValue is {data['AnswerValue'][row]} and CorrectAnswer is "
-                f"{data['CorrectAnswer'][row]} ({int(contradiction.sum())} such rows)"
+                f"{source.name}: row {source.row_number(row)}: column 'IsCorrect' is "
+                f"{data['IsCorrect'][row]}, but AnswerValue is {data['AnswerValue'][row]} and "
+                f"CorrectAnswer is {data['CorrectAnswer'][row]} ({int(contradiction.sum())} such "
+                "rows)"
             )
     return table
 
@@ -143,12 +144,12 @@ def as_answers(table: pa.Table) -> Answers:
     """Give a table with the official column names as `Answers`."""
 
     def column(name: str) -> IntArray | None:
-        return table[name].to_numpy() if name in table.column_names else None
+        return io.to_array(table[name]) if name in table.column_names else None
 
     return Answers(
-        student=table["UserId"].to_numpy(),
-        question=table["QuestionId"].to_numpy(),
-        is_correct=table["IsCorrect"].to_numpy(),
+        student=io.to_array(table["UserId"]),
+        question=io.to_array(table["QuestionId"]),
+        is_correct=io.to_array(table["IsCorrect"]),
         option=column("AnswerValue"),
         correct_option=column("CorrectAnswer"),
     )
@@ -212,9 +213,9 @@ def _any_pair_repeats(student: IntArray, question: IntArray) -> bool:
 
 
 def require_distinct_pairs(
-    name: str, student: IntArray, question: IntArray, report: Report = stop
+    source: io.Source, student: IntArray, question: IntArray, report: Report = stop
 ) -> None:
-    """Report if a (student, question) pair stands twice in the file of that name."""
+    """Report if a (student, question) pair stands twice in a file."""
     if not _any_pair_repeats(student, question):
         return
     keys = pair_keys(student, question)
@@ -223,6 +224,7 @@ def require_distinct_pairs(
         row = int(repeats[0])
         first = int(np.flatnonzero(keys == keys[row])[0])
         report(
-            f"{name}: row {row + 2} repeats row {first + 2}: UserId {student[row]} and QuestionId "
-            f"{question[row]} ({len(repeats)} repeated rows), expected each pair once"
+            f"{source.name}: row {source.row_number(row)} repeats row {source.row_number(first)}: "
+            f"UserId {student[row]} and QuestionId {question[row]} ({len(repeats)} repeated rows), "
+            "expected each pair once"
         )

@@ -46,7 +46,7 @@ def main() -> None:
         faults.append(str(error))
     if faults:
         for fault in faults:
-            print(f"error: {' '.join(fault.split())}", file=sys.stderr)
+            cli.print_fault(fault)
         sys.exit(2)
     print(f"{cli.show(options.file)}: valid for task {task}")
     for line in summary:
@@ -115,9 +115,12 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     local = is_local(options.file)
     name = layout.LOCAL_TEMPLATE_TASK_1_2 if local else layout.TEMPLATE_TASK_1_2
     folder = layout.TEST_INPUT_DIR if local else layout.TEMPLATE_DIR
-    template = submission.read_template(cli.template_path(options, folder, name))
+    template_path = cli.template_path(options, folder, name)
+    template = submission.read_template(template_path)
     column = schema.PREDICTED_COLUMN[task]
-    source = submission.submission_source(options.file, layout.submission_name(task), faults.append)
+    source = submission.submission_source(
+        options.file, layout.submission_name(task), template_path, faults.append
+    )
     predictions = submission.read_pair_values(source, column, faults.append)
     _, extra = submission.find_pairs(predictions, template, faults.append)
     submission.require_no_extra(predictions, extra, template.name, faults.append)
@@ -127,7 +130,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
         options.train_data or layout.TRAIN_TASK_1_2
     )
     return [
-        f"{len(predictions.value):,} rows: every pair of {cli.show(Path(template.name))} once",
+        f"{len(predictions.value):,} rows: every pair of {cli.show(template_path)} once",
         *compare_shares(predictions.value, column, train),
         *how_to_upload(options.file, task),
     ]
@@ -159,7 +162,9 @@ def check_ranking(options: argparse.Namespace, faults: list[str]) -> list[str]:
     """Check a submission of task 3, as `check_pairs`."""
     path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     expected = submission.read_ranking_template(path)
-    source = submission.submission_source(options.file, layout.submission_name(3), faults.append)
+    source = submission.submission_source(
+        options.file, layout.submission_name(3), path, faults.append
+    )
     question, ranking = submission.read_ranking(source, expected, faults.append)
     if faults:
         return []

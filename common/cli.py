@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from common import io, layout, provenance
-from common.errors import InputError
+from common.errors import InputError, one_line, printable
 
 
 def run(main: Callable[[], None]) -> NoReturn:
@@ -34,15 +34,20 @@ def run(main: Callable[[], None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        _stop(f"{error.filename or 'writing a file'}: {error.strerror or error}")
+        _stop(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
 
 
+def print_fault(message: str) -> None:
+    """Print what is wrong with the input on stderr, as one line."""
+    print(f"error: {one_line(message)}", file=sys.stderr)
+
+
 def _stop(message: str) -> NoReturn:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    print_fault(message)
     sys.exit(2)
 
 
@@ -54,8 +59,9 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def show(path: Path) -> str:
-    """Show a path shortly: seen from the kit's folder if it lies in there."""
-    return str(path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path)
+    """Show a path shortly, and printably: seen from the kit's folder if it lies in there."""
+    short = path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path
+    return printable(str(short))
 
 
 def share(text: str) -> float:

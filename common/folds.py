@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import io
-from common.errors import InputError
+from common.errors import InputError, quote
 from common.schema import INT32, TEXT, Column
 
 ID = Column("id", TEXT)
@@ -78,7 +78,7 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
         If the file does not hold exactly these examples, each once.
     """
     columns = io.read_columns(path, (ID, FOLD))
-    rows = match_ids(str(path), columns[ID.name], ids, "the training examples")
+    rows = match_ids(path, columns[ID.name], ids, "the training examples")
     return np.asarray(columns[FOLD.name][rows])
 
 
@@ -89,14 +89,14 @@ def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
 
 
 def match_ids(
-    name: str, found: npt.NDArray[Any], expected: Sequence[str], expected_in: str
+    path: Path, found: npt.NDArray[Any], expected: Sequence[str], expected_in: str
 ) -> npt.NDArray[np.int64]:
     """Find the row of every expected id; there must be exactly these, each once.
 
     Parameters
     ----------
-    name
-        Name of the file that was read.
+    path
+        The file that was read.
     found
         Its ids, in its order; compared as text.
     expected
@@ -118,20 +118,22 @@ def match_ids(
     known = set(expected)
     for row, value in enumerate(found):
         if value in row_of:
+            number = io.file_source(path).row_number
             raise InputError(
-                f"{name}: column 'id': row {row + 2} repeats '{value}' of row "
-                f"{row_of[value] + 2}, expected each once"
+                f"{path}: column 'id': row {number(row)} repeats {quote(value)} of row "
+                f"{number(row_of[value])}, expected each once"
             )
         if value not in known:
             raise InputError(
-                f"{name}: column 'id': row {row + 2} is '{value}', which is not in {expected_in}"
+                f"{path}: column 'id': row {io.file_source(path).row_number(row)} is "
+                f"{quote(value)}, which is not in {expected_in}"
             )
         row_of[value] = row
     missing = [value for value in expected if value not in row_of]
     if missing:
-        shown = ", ".join(f"'{value}'" for value in missing[: io.SHOWN])
+        shown = ", ".join(quote(value) for value in missing[: io.SHOWN])
         raise InputError(
-            f"{name}: {len(missing)} of {len(expected)} ids are missing, first {shown}, "
+            f"{path}: {len(missing)} of {len(expected)} ids are missing, first {shown}, "
             f"expected every id of {expected_in}"
         )
     return np.array([row_of[value] for value in expected], np.int64)

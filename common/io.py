@@ -1,20 +1,22 @@
-"""Reading and writing: typed CSV through pyarrow, atomic files, flat zips.
+"""Reading and writing: typed CSV through pyarrow, JSON, atomic files.
 
 Readers tell the user exactly which file, column, row and value is wrong. Rows are counted as a
 spreadsheet shows them: the header is row 1, the first data row is row 2.
 """
 
+import codecs
 import csv
 import difflib
 import glob
 import io
+import json
 import os
 import re
-import zipfile
-import zlib
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from common.errors import InputError, Report, stop
+from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.provenance import is_running
 from common.schema import TEXT, Column
@@ -35,9 +37,15 @@ Columns = dict[str, npt.NDArray[Any]]
 # How many offending rows an error message shows.
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
+_SHOWN_HEADER = 300
+_LINE_END = re.compile(rb"[\r\n]")
 
 # Larger than pyarrow's own megabyte: a large file then leaves fewer holes in the memory.
 _BLOCK_SIZE = 4 << 20
+# A row must fit into a block.
+_LONGEST_ROW = 1 << 20
+# So small that a block stays in the processor's cache.
+_SURVEY_SIZE = 1 << 18
 
 # Stands in an array of whole numbers for a cell that was reported as faulty.
 UNREADABLE = -1
@@ -62,18 +70,45 @@ class Source:
     open: Callable[[], pa.NativeFile]
     column_names: tuple[str, ...] = ()
 
-    @property
-    def first_row(self) -> int:
-        """Number of the first data row, as a spreadsheet shows it."""
-        return 1 if self.column_names else 2
+    def row_number(self, index: int) -> int:
+        """Return the number of a data row as a spreadsheet shows it, for messages.
+
+        This reads the file up to there: a blank line is no data row, but it has a number.
+
+        Parameters
+        ----------
+        index
+            Place among the data rows, from 0.
+        """
+        rows = _number_rows(self)
+        header = 0 if self.column_names else 1
+        number, _, _ = next(islice(rows, index + header, None))
+        return number
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether a file that may be missing is there: also a broken link, to be refused later."""
+    return os.path.lexists(path)
 
 
 def require_file(path: Path) -> None:
     """Raise `InputError` unless a file is there, saying what is there or which command makes it."""
-    if path.is_file():
-        return
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{path}: {_why_missing(path)}") from None
+    except OSError as error:
+        # Links that lead in a circle, a name that is too long, a folder that may not be entered.
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if stat.S_ISDIR(mode):
         raise InputError(f"{path}: is a folder, expected a file")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path}: is a pipe or a device, expected a file")
+
+
+def _why_missing(path: Path) -> str:
+    if path.is_symlink():
+        return f"is a link to {path.readlink()}, which does not exist"
     how = where_to_get(path)
     if not path.parent.is_dir() and not path.is_relative_to(ROOT):
         # A slip in a flag: no command fills a folder that the user has named but not made.
@@ -83,7 +118,7 @@ def require_file(path: Path) -> None:
         how = f"the folder holds {', '.join(present[:8]) or 'no CSV file'}"
     elif not how:
         how = f"the folder {path.parent} does not exist"
-    raise InputError(f"{path}: file not found; {how}")
+    return f"file not found; {how}"
 
 
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
@@ -102,65 +137,15 @@ def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
         If there is no such file.
     """
     require_file(path)
-    return Source(str(path), lambda: pa.OSFile(str(path), "rb"), column_names)
+    return Source(str(path), lambda: _open_file(path), column_names)
 
 
-def zip_source(path: Path, member: str, report: Report = stop) -> Source:
-    """Give the only file of a zip as a source.
-
-    Parameters
-    ----------
-    path
-        The zip.
-    member
-        Name that the file inside must have; it must lie at the top level.
-    report
-        What to do with a fault that leaves one CSV to read.
-
-    Raises
-    ------
-    InputError
-        If the zip is damaged, holds another number of files, a folder, or another name.
-    """
-    require_file(path)
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: is not a zip file, or is cut off")
+def _open_file(path: Path) -> pa.NativeFile:
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            damaged = archive.testzip()
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise InputError(f"{path}: is a damaged zip file ({error})") from None
-    except (RuntimeError, NotImplementedError) as error:
-        raise InputError(f"{path}: cannot be unpacked ({error})") from None
-    if damaged is not None:
-        raise InputError(f"{path}: the file {damaged} inside is damaged (wrong checksum)")
-    if names != [member]:
-        fault = f"{path}: {_zip_fault(names)}, expected only {member} at the top level"
-        readable = [name for name in names if name.lower().endswith(".csv")]
-        if len(readable) != 1:
-            raise InputError(fault)
-        report(fault)
-        member = readable[0]
-    return Source(f"{path}/{member}", lambda: _open_zip_member(path, member))
-
-
-def _zip_fault(names: Sequence[str]) -> str:
-    """Say what is wrong with what a zip holds."""
-    nested = [name for name in names if name.lower().endswith(".zip")]
-    folders = [name for name in names if "/" in name]
-    if nested:
-        return f"holds another zip ({nested[0]})"
-    if folders:
-        return f"holds a folder ({folders[0]})"
-    if len(names) != 1:
-        return f"holds {len(names)} files ({', '.join(names[:SHOWN]) or 'nothing'})"
-    return f"holds {names[0]}"
-
-
-def _open_zip_member(path: Path, member: str) -> pa.NativeFile:
-    with zipfile.ZipFile(path) as archive:
-        return pa.BufferReader(archive.read(member))
+        return pa.OSFile(str(path), "rb")
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise InputError(f"{path}: cannot be read ({reason})") from None
 
 
 def read_header(source: Source) -> list[str]:
@@ -172,19 +157,26 @@ def read_header(source: Source) -> list[str]:
         If the file is empty, not UTF-8 text, or names a column twice.
     """
     with source.open() as file:
-        line = file.read(_LONGEST_HEADER).split(b"\n", 1)[0]
-    if not line.strip():
+        start = file.read(_LONGEST_HEADER)
+    if not start.strip():
         expected = "rows" if source.column_names else "a header with column names in row 1"
         raise InputError(f"{source.name}: is empty, expected {expected}")
     if source.column_names:
         return list(source.column_names)
+    line = _LINE_END.split(start, 1)[0]
+    if len(line) == _LONGEST_HEADER:
+        raise InputError(f"{source.name}: row 1 is longer than {len(line):,} bytes, expected CSV")
     try:
-        names = next(csv.reader([line.decode("utf-8-sig").strip("\r\n")]))
-    except (UnicodeDecodeError, csv.Error):
+        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
+    except UnicodeDecodeError:
         raise InputError(f"{source.name}: row 1 is not UTF-8 text, expected CSV") from None
+    except csv.Error as error:
+        raise InputError(f"{source.name}: row 1 cannot be read as CSV: {error}") from None
+    if not any(names):
+        raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
-        raise InputError(f"{source.name}: column '{twice[0]}' stands twice in row 1")
+        raise InputError(f"{source.name}: column {quote(twice[0])} stands twice in row 1")
     return names
 
 
@@ -194,10 +186,10 @@ def require_columns(
     """Report every column that a header lacks."""
     for column in columns:
         if column.name not in header:
-            found = ", ".join(name or "(unnamed)" for name in header)
+            found = printable(", ".join(name or "(unnamed)" for name in header), _SHOWN_HEADER)
             lower = {name.strip().lower(): name for name in header}
             close = difflib.get_close_matches(column.name.lower(), lower, 1, 0.7)
-            hint = f"; is it '{lower[close[0]]}'?" if close else ""
+            hint = f"; is it {quote(lower[close[0]])}?" if close else ""
             report(f"{source.name}: column '{column.name}' is missing, found: {found}{hint}")
 
 
@@ -210,8 +202,8 @@ def read_table(
 ) -> pa.Table:
     """Read columns of a CSV source, typed and checked.
 
-    Tolerates CRLF line ends, a byte order mark, columns in any order, and whole numbers that are
-    written as ``1.0``.
+    Tolerates CR and CRLF line ends, blank lines, a byte order mark, columns in any order, whole
+    numbers that are written as ``1.0``, and ``True`` and ``False`` in a column that may hold them.
 
     Parameters
     ----------
@@ -248,12 +240,18 @@ def read_table(
         null_values=[""],
         strings_can_be_null=False,
     )
-    try:
-        with source.open() as file:
-            options = pa_csv.ReadOptions(block_size=_BLOCK_SIZE, column_names=source.column_names)
-            table = pa_csv.read_csv(file, read_options=options, convert_options=convert)
-    except pa.ArrowInvalid:
-        table = None
+    survey = _survey(source)
+    parse = pa_csv.ParseOptions(newlines_in_values=survey.has_quotes)
+    table = None
+    if not survey.is_odd:
+        try:
+            with source.open() as file:
+                options = pa_csv.ReadOptions(
+                    block_size=_BLOCK_SIZE, column_names=source.column_names
+                )
+                table = pa_csv.read_csv(file, options, parse, convert)
+        except pa.ArrowException:
+            pass
     if table is None or not all(_is_valid(table[column.name], column) for column in columns):
         # Slowly, and with the row numbers at hand: find what is wrong, or read what is right but
         # unusually written.
@@ -296,19 +294,35 @@ def read_columns(path: Path, columns: Sequence[Column]) -> Columns:
 
 
 def to_arrays(table: pa.Table, columns: Sequence[Column]) -> Columns:
-    """Give columns of a checked table as NumPy arrays.
+    """Return columns of a checked table as NumPy arrays.
 
     An empty number becomes NaN; a whole number that was reported as faulty, `UNREADABLE`.
     """
 
-    def to_array(column: Column) -> npt.NDArray[Any]:
+    def values(column: Column) -> pa.ChunkedArray:
         values = table[column.name]
         if values.null_count and pa.types.is_integer(values.type):
             values = pc.fill_null(values, UNREADABLE)
-        array: npt.NDArray[Any] = values.to_numpy()
-        return array
+        return values
 
-    return {column.name: to_array(column) for column in columns}
+    return {column.name: to_array(values(column)) for column in columns}
+
+
+def to_array(values: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return a column of a table as an array that may be written to.
+
+    Numbers in one piece, as `read_table` gives them, share the table's memory: who writes to the
+    array changes the table.
+    """
+    array: npt.NDArray[Any] = values.to_numpy()
+    if array.flags.writeable:
+        return array
+    # pyarrow hands out an array that only reads, even where nobody else uses the memory.
+    piece = values.chunk(0)
+    memory = piece.buffers()[1]
+    if not memory.is_mutable:
+        return array.copy()
+    return np.frombuffer(memory, array.dtype, len(piece), piece.offset * array.itemsize)
 
 
 def _arrow_type(column: Column) -> pa.DataType:
@@ -317,7 +331,8 @@ def _arrow_type(column: Column) -> pa.DataType:
 
 def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
     if column.dtype == TEXT:
-        return column.may_be_empty or not pc.any(pc.equal(values, "")).as_py()
+        blank = pc.equal(pc.utf8_trim_whitespace(values), "")
+        return column.may_be_empty or not pc.any(blank).as_py()
     if values.null_count and not column.may_be_empty:
         return False
     bounds = pc.min_max(values).as_py()
@@ -332,6 +347,109 @@ def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
     return bool(bounds["min"] >= column.low and bounds["max"] <= column.high)
 
 
+@dataclass(frozen=True)
+class _Survey:
+    """What the bytes of a file tell before it is parsed.
+
+    Attributes
+    ----------
+    is_odd
+        Whether there is what pyarrow would accept without a word: a NUL byte, an "x" as in a
+        hexadecimal number, a quotation mark that is not closed.
+    has_quotes
+        Whether there are quotation marks.
+    """
+
+    is_odd: bool
+    has_quotes: bool
+
+
+def _survey(source: Source) -> _Survey:
+    """Look through the bytes of a source below its header."""
+    is_odd, n_quotes = False, 0
+    with source.open() as file:
+        start = file.read(_LONGEST_HEADER)
+        if not source.column_names:
+            start = _LINE_END.split(start, 1)[-1]
+        for block in chain([start], iter(lambda: file.read(_SURVEY_SIZE), b"")):
+            is_odd = is_odd or b"x" in block or b"X" in block or b"\0" in block
+            n_quotes += block.count(b'"')
+    return _Survey(is_odd or n_quotes % 2 == 1, n_quotes > 0)
+
+
+def _number_rows(source: Source) -> Iterator[tuple[int, str, bool]]:
+    """Number the rows of a CSV source as a spreadsheet shows them; the header is one too.
+
+    Yields
+    ------
+    number : int
+        From 1; a blank line has a number, but is no row.
+    text : str
+        The row, each byte as the character of its number.
+    is_closed : bool
+        Whether every quotation mark is closed; only those of the last row may not be.
+    """
+    number, text, in_quotes = 0, "", False
+    with source.open() as file:
+        for line in io.TextIOWrapper(file, encoding="latin-1"):
+            if not in_quotes:
+                number, text = number + 1, ""
+            text += line
+            in_quotes = _ends_in_quotes(line, in_quotes)
+            if not in_quotes and text != "\n":
+                yield number, text.removesuffix("\n"), True
+    if in_quotes:
+        yield number, text, False
+
+
+def _ends_in_quotes(line: str, in_quotes: bool) -> bool:
+    """Tell whether the end of a line belongs to a quoted cell, given whether its start does."""
+    if '"' not in line:
+        return in_quotes
+    # What a quotation mark means depends on what stands before it: the start of a cell, a quoted
+    # part of it, the end of one (a second mark stands for the character itself), other characters.
+    before = "quoted" if in_quotes else "start"
+    for character in line:
+        if before == "quoted":
+            before = "end" if character == '"' else "quoted"
+        elif character == '"' and before in ("start", "end"):
+            before = "quoted"
+        else:
+            before = "start" if character == "," else "other"
+    return before == "quoted"
+
+
+def _is_text(source: Source) -> bool:
+    """Tell whether a source is UTF-8 text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with source.open() as file:
+            while block := file.read(_SURVEY_SIZE):
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _find_damage(source: Source, header: Sequence[str]) -> str:
+    """Say which row of a source cannot be read as text, and why; nothing where all can."""
+    for number, text, is_closed in _number_rows(source):
+        if "\0" in text:
+            return f"row {number} holds a NUL byte: {quote(text)}"
+        if not is_closed:
+            return f"row {number} has a quotation mark that is not closed; is the file cut off?"
+        if len(text) > _LONGEST_ROW:
+            return f"row {number} is longer than {_LONGEST_ROW:,} bytes: {quote(text)}"
+        try:
+            text.encode("latin-1").decode()
+        except UnicodeDecodeError as error:
+            place = len(next(csv.reader([text[: error.start] + "."]))) - 1
+            column = f"column {quote(header[place])}: " if place < len(header) else ""
+            return f"{column}row {number} is not UTF-8 text"
+    return ""
+
+
 def _read_with_care(
     source: Source,
     header: Sequence[str],
@@ -340,43 +458,45 @@ def _read_with_care(
     report: Report,
 ) -> pa.Table:
     """Read a source as text, row by row; report the faults and convert what is valid."""
+    survey = _survey(source)
+    if survey.is_odd or not _is_text(source):
+        damage = _find_damage(source, header)
+        if damage:
+            raise InputError(f"{source.name}: {damage}")
+    n_headers = 0 if source.column_names else 1
     crooked: list[tuple[int, int, str]] = []
 
     def note_crooked(row: Any) -> str:
-        text = row.text[:60].strip() if len(crooked) < SHOWN else ""
-        crooked.append((row.number or 0, row.actual_columns, text))
+        # pyarrow numbers the rows from 1, the header too, and blank lines not.
+        text = row.text if not crooked else ""
+        crooked.append((row.number - 1 - n_headers, row.actual_columns, text))
         return "skip"
 
-    convert = pa_csv.ConvertOptions(
-        column_types={name: pa.string() for name in header}, strings_can_be_null=False
-    )
     try:
         with source.open() as file:
             table = pa_csv.read_csv(
                 file,
-                read_options=pa_csv.ReadOptions(
-                    column_names=source.column_names, use_threads=False
+                pa_csv.ReadOptions(
+                    block_size=_BLOCK_SIZE, column_names=source.column_names, use_threads=False
                 ),
-                parse_options=pa_csv.ParseOptions(invalid_row_handler=note_crooked),
-                convert_options=convert,
+                pa_csv.ParseOptions(
+                    newlines_in_values=survey.has_quotes, invalid_row_handler=note_crooked
+                ),
+                pa_csv.ConvertOptions(
+                    column_types={name: pa.string() for name in header}, strings_can_be_null=False
+                ),
             )
-    except pa.ArrowInvalid as error:
-        reason = str(error).splitlines()[0]
-        place = re.match(r"In CSV column #(\d+): Row #(\d+): .*UTF8", reason)
-        if place:
-            name = header[int(place[1])]
-            reason = f"column '{name}': row {place[2]} is not UTF-8 text"
-        else:
-            reason = f"cannot be read as CSV: {reason}"
-        raise InputError(f"{source.name}: {reason}") from None
+    except pa.ArrowException as error:
+        reason = _find_damage(source, header) or f"cannot be read as CSV: {error}"
+        raise InputError(f"{source.name}: {printable(reason.splitlines()[0])}") from None
     if crooked:
-        number, found, text = crooked[0]
+        index, found, text = crooked[0]
         count = f" ({len(crooked)} such rows)" if len(crooked) > 1 else ""
         report(
-            f"{source.name}: row {number} has {found} columns, expected {len(header)}: "
-            f"'{text}'{count}; is the file cut off?"
+            f"{source.name}: row {source.row_number(index)} has {found} columns, expected "
+            f"{len(header)}: {quote(text.strip())}{count}; is the file cut off?"
         )
-        table = _with_gaps(table, [number - 2 for number, _, _ in crooked])
+        table = _with_gaps(table, [index for index, _, _ in crooked])
     for column in columns:
         values = table[column.name]
         index = table.column_names.index(column.name)
@@ -386,7 +506,7 @@ def _read_with_care(
 
 
 def _with_gaps(table: pa.Table, gaps: Sequence[int]) -> pa.Table:
-    """Put rows of nulls where rows were skipped, so that every other row keeps its number."""
+    """Put rows of nulls where rows were skipped, so that every other row keeps its place."""
     source_row = np.full(table.num_rows + len(gaps), UNREADABLE)
     kept = np.ones(len(source_row), bool)
     kept[list(gaps)] = False
@@ -404,6 +524,10 @@ def _convert(
         wrong = pc.and_(empty, not column.may_be_empty)
         converted = values
     else:
+        if column.is_boolean:
+            words = pc.utf8_lower(trimmed)
+            trimmed = pc.if_else(pc.equal(words, "true"), "1", trimmed)
+            trimmed = pc.if_else(pc.equal(words, "false"), "0", trimmed)
         is_number = pc.match_substring_regex(trimmed, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
         numbers = pc.cast(pc.if_else(is_number, trimmed, None), pa.float64())
         valid = pc.and_(
@@ -418,11 +542,27 @@ def _convert(
     wrong = pc.and_(pc.fill_null(wrong, False), pc.is_valid(values))
     rows = np.flatnonzero(wrong.to_numpy())
     if len(rows):
-        shown = [(row + source.first_row, values[int(row)].as_py()) for row in rows[:SHOWN]]
-        found = "; ".join(f"row {row} is {repr(text) if text else 'empty'}" for row, text in shown)
+        shown = [
+            (source.row_number(int(row)), values[int(row)].as_py().strip()) for row in rows[:SHOWN]
+        ]
+        found = "; ".join(f"row {row} is {quote(text) if text else 'empty'}" for row, text in shown)
         more = f" and {len(rows) - SHOWN} more rows" if len(rows) > SHOWN else ""
         report(f"{source.name}: column '{column.name}': {found}{more}, expected {column.expected}")
     return converted
+
+
+def parse_json(text: str) -> Any:
+    """Read JSON from a text of unknown origin.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, nests too deeply, or holds a number too long to read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nests too deeply") from None
 
 
 @contextmanager
@@ -453,6 +593,11 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
             yield files
         for path, temporary in zip(paths, partial, strict=True):
             temporary.replace(path)
+    except OSError as error:
+        # A full disk is told by a write, which knows no name.
+        if error.errno is not None and error.filename is None:
+            error.filename = str(paths[0])
+        raise
     finally:
         for temporary in partial:
             temporary.unlink(missing_ok=True)
@@ -510,30 +655,3 @@ def write_csv_to(
         file.truncate()
         options.quoting_style = "needed"
         pa_csv.write_csv(columns, file, options)
-
-
-def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
-    """Write a flat zip; the same input, the same bytes.
-
-    Parameters
-    ----------
-    file
-        Open binary file to write to.
-    members
-        For each name inside the zip the file whose bytes go into it.
-    """
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in members.items():
-            # A fixed date, so that the same submission always gives the same zip.
-            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
-            # Level 1: a quarter of the default's time for a somewhat larger file. A member that is
-            # described by itself does not take the archive's level, and Python 3.11 has no public
-            # name for its own.
-            info._compresslevel = 1  # type: ignore[attr-defined]
-            # Weights may exceed what a zip without its extension for large files can hold.
-            large = content.stat().st_size >= 1 << 31
-            with content.open("rb") as source, archive.open(info, "w", force_zip64=large) as target:
-                while block := source.read(1 << 20):
-                    target.write(block)

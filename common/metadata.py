@@ -1,6 +1,7 @@
 """Read what is known about answers and questions beside the answers themselves."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from common import io, schema
-from common.errors import InputError
+from common.errors import InputError, quote
+from common.schema import Column
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -31,6 +33,22 @@ class Circumstances:
     confidence: npt.NDArray[np.float32]
     group: IntArray
     quiz: IntArray
+
+
+def _read_whole(path: Path, columns: Sequence[Column]) -> io.Columns:
+    """Read columns of a file that must end with a line end, as all official ones do.
+
+    A file cut off in its last cell would otherwise look complete: any part of a date or of a text
+    is a valid one, and so is an empty cell.
+    """
+    source = io.file_source(path)
+    data = io.to_arrays(io.read_table(source, columns), columns)
+    with source.open() as file:
+        file.seek(-1, 2)
+        if file.read(1) not in b"\r\n":
+            row = source.row_number(len(data[columns[0].name]) - 1)
+            raise InputError(f"{path}: row {row} has no line end; is the file cut off?")
+    return data
 
 
 def read_circumstances(path: Path, answers: pa.Table) -> Circumstances:
@@ -54,7 +72,7 @@ def read_circumstances(path: Path, answers: pa.Table) -> Circumstances:
     """
     if "AnswerId" not in answers.column_names:
         raise InputError(f"{path}: needs the column 'AnswerId' in the training answers too")
-    data = io.read_columns(
+    data = _read_whole(
         path, [schema.ANSWER_ID_OR_EMPTY, schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID]
     )
     described = np.nan_to_num(data["AnswerId"], nan=-1).astype(np.int64)
@@ -92,17 +110,20 @@ def read_subject_lists(path: Path) -> dict[int, list[int]]:
     InputError
         If the file is not as expected or lists a question twice.
     """
-    data = io.read_columns(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
+    data = _read_whole(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
     lists: dict[int, list[int]] = {}
-    for row, (question, subjects) in enumerate(
-        zip(data["QuestionId"].tolist(), data["SubjectId"].tolist(), strict=True), 2
+    for index, (question, subjects) in enumerate(
+        zip(data["QuestionId"].tolist(), data["SubjectId"].tolist(), strict=True)
     ):
-        if not re.fullmatch(r"\[\d+(, *\d+)*\]", subjects.strip()):
+        # At most nine digits: a number that fits into 32 bits.
+        if not re.fullmatch(r"\[\d{1,9}(, *\d{1,9})*\]", subjects.strip(), re.ASCII):
+            row = io.file_source(path).row_number(index)
             raise InputError(
-                f"{path}: column 'SubjectId': row {row} is {subjects[:60]!r}, expected a list such "
+                f"{path}: column 'SubjectId': row {row} is {quote(subjects)}, expected a list such "
                 "as '[3, 71, 98, 209]'"
             )
         if question in lists:
+            row = io.file_source(path).row_number(index)
             raise InputError(f"{path}: column 'QuestionId': row {row} repeats {question}")
         lists[question] = [int(number) for number in re.findall(r"\d+", subjects)]
     return lists
@@ -143,7 +164,7 @@ def name_subjects(questions: Path, subjects: Path) -> dict[int, str]:
     InputError
         If a file is not as expected, or a question has a subject that is not listed.
     """
-    data = io.read_columns(subjects, [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.LEVEL])
+    data = _read_whole(subjects, [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.LEVEL])
     ids = data["SubjectId"].tolist()
     name = dict(zip(ids, data["Name"].tolist(), strict=True))
     level = dict(zip(ids, data["Level"].tolist(), strict=True))

@@ -228,9 +228,10 @@ def random_best_agreement(
     array of float64, shape (n_rankings,)
         Best expert's agreement of each random ranking.
     """
+    judgements = judgements[~np.isnan(judgements).all(axis=1)]
     questions, place = np.unique(np.concatenate([left, right]), return_inverse=True)
     keys = np.random.default_rng(seed).random((n_rankings, len(questions)))
     side = np.where(keys[:, place[: len(left)]] < keys[:, place[len(left) :]], 1, 2)
     judged = (~np.isnan(judgements)).sum(axis=1)
     agreement = [(side == expert).sum(axis=1) for expert in judgements] / judged[:, None]
-    return np.asarray(np.nanmax(agreement, axis=0))
+    return np.asarray(np.max(agreement, axis=0))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from common import cli, io, layout, metrics, provenance, schema, submission
 from common.answers import pair_keys
@@ -23,15 +24,15 @@ class PairScore:
         Share of correct predictions, from 0 to 1.
     n_scored
         Number of pairs scored.
-    n_other_phase
-        Rows of the submission that belong to the other phase and were ignored.
+    outside
+        Rows of the submission that were not scored, in words; empty where there are none.
     counts
         Confusion matrix, truth in rows.
     """
 
     accuracy: float
     n_scored: int
-    n_other_phase: int
+    outside: str
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -82,12 +83,13 @@ def evaluate(doc: str | None, task: int) -> None:
     )
 
     provenance.require_current([reference_path])
+    score_files.remove_scores(options.output_dir, f"task_{task}")
     started = time.perf_counter()
     column = schema.PREDICTED_COLUMN[task]
     score = score_pairs(submission_path, reference_path, task, column, phase=options.phase)
     facts = [("Pairs scored", f"{score.n_scored:,}")]
-    if options.phase:
-        facts.append(("Rows of the other phase, ignored", f"{score.n_other_phase:,}"))
+    if score.outside:
+        facts.append(("Rows not scored", score.outside))
     facts.append(("Time", f"{time.perf_counter() - started:.1f} s"))
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     evaluation = Evaluation(
@@ -104,8 +106,8 @@ def evaluate(doc: str | None, task: int) -> None:
     paths = score_files.write_scores(options.output_dir, f"task_{task}", evaluation, body=body)
     results.append_result(options.output_dir, task, evaluation)
     print(f"score {score.accuracy:.4f} (accuracy on {score.n_scored:,} pairs)")
-    if options.phase:
-        print(f"{score.n_other_phase:,} rows of the other phase ignored")
+    if score.outside:
+        print(score.outside)
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
@@ -130,35 +132,61 @@ def score_pairs(
     column
         The column predicted.
     phase
-        ``public`` or ``private``: rows of the other phase, whose answers lie beside the
-        reference, are ignored. None: every row must be in the reference.
+        ``public`` or ``private``: the other rows must be of the other phase, whose answers lie
+        beside the reference. None: other rows may be there, such as the rest of the template.
 
     Raises
     ------
     InputError
         If the submission is not complete and valid; there is no score then.
     """
-    source = submission.submission_source(submission_path, layout.submission_name(task))
+    source = submission.submission_source(
+        submission_path, layout.submission_name(task), reference_path
+    )
     reference = submission.read_pair_values(io.file_source(reference_path), column)
     predictions = submission.read_pair_values(source, column)
     rows, extra = submission.find_pairs(predictions, reference)
-    n_other_phase = int(extra.sum())
-    if phase is None:
-        submission.require_no_extra(predictions, extra, str(reference_path))
-    elif n_other_phase:
+    if phase is not None:
         (other_phase,) = (name for name in layout.PHASES if name != phase)
         other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
-        other = submission.read_pair_values(io.file_source(other_path), column)
-        unknown = extra & ~np.isin(
-            pair_keys(predictions.student, predictions.question),
-            pair_keys(other.student, other.question),
-        )
-        submission.require_no_extra(predictions, unknown, f"{reference_path} or {other_path.name}")
+        outside = _count_other_phase(predictions, extra, reference, other_path, column)
+    elif extra.any():
+        outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
+    else:
+        outside = ""
     predicted = predictions.value[rows]
     categories = tuple(range(column.low, column.high + 1))
     return PairScore(
         accuracy=metrics.accuracy(reference.value, predicted),
         n_scored=len(rows),
-        n_other_phase=n_other_phase,
+        outside=outside,
         counts=metrics.confusion_matrix(reference.value, predicted, categories),
     )
+
+
+def _count_other_phase(
+    predictions: submission.Pairs,
+    extra: npt.NDArray[np.bool_],
+    reference: submission.Pairs,
+    other_path: Path,
+    column: Column,
+) -> str:
+    """Say how many rows are of the other phase, and how many of those are missing.
+
+    Raises
+    ------
+    InputError
+        If a row is of neither phase.
+    """
+    n_found = int(extra.sum())
+    found = f"{n_found:,} rows of the other phase ignored"
+    if not n_found and not other_path.is_file():
+        return found
+    other = submission.read_pair_values(io.file_source(other_path), column)
+    wanted = pair_keys(other.student, other.question)
+    unknown = extra & ~np.isin(pair_keys(predictions.student, predictions.question), wanted)
+    submission.require_no_extra(predictions, unknown, f"{reference.name} or {other_path.name}")
+    n_missing = len(wanted) - n_found
+    if n_missing:
+        found += f"; {n_missing:,} of its {len(wanted):,} pairs are missing, expected in an upload"
+    return found

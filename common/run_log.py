@@ -89,7 +89,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
             file.seek(-1, 2)
             if file.read(1) != b"\n":
                 line = "\n" + line
-        data = line.encode("utf-8")
+        # What cannot be written as UTF-8, from the name of a file, JSON writes as "\\udcff".
+        data = line.encode("utf-8", "backslashreplace")
         if file.write(data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 

@@ -25,6 +25,9 @@ class Column:
         (or ``text``, read as an empty text).
     whole
         Whether only whole numbers are valid.
+    is_boolean
+        Whether ``True`` and ``False`` are valid too and stand for 1 and 0, as in what pandas
+        writes.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Column:
     high: int = INT32_MAX
     may_be_empty: bool = False
     whole: bool = True
+    is_boolean: bool = False
 
     @property
     def expected(self) -> str:
@@ -53,7 +57,7 @@ class Column:
 QUESTION_ID = Column("QuestionId", high=9_999_999)
 USER_ID = Column("UserId")
 ANSWER_ID = Column("AnswerId")
-IS_CORRECT = Column("IsCorrect", INT8, 0, 1)
+IS_CORRECT = Column("IsCorrect", INT8, 0, 1, is_boolean=True)
 CORRECT_ANSWER = Column("CorrectAnswer", INT8, 1, 4)
 ANSWER_VALUE = Column("AnswerValue", INT8, 1, 4)
 ANSWER_COLUMNS = (QUESTION_ID, USER_ID, ANSWER_ID, IS_CORRECT, CORRECT_ANSWER, ANSWER_VALUE)

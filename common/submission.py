@@ -16,11 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, provenance, schema
+from common import io, provenance, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
 from common.scores import results
+
+# A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
+# be predicted: rows with further columns, or those of both phases, are right; more is a bomb.
+_MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,20 @@ class Pairs:
 
     Attributes
     ----------
-    name
-        How messages call the file.
+    source
+        The file.
     student, question
         UserId and QuestionId of every row, int32; both -1 in a row that was reported as faulty.
     """
 
-    name: str
+    source: io.Source
     student: IntArray
     question: IntArray
+
+    @property
+    def name(self) -> str:
+        """How messages call the file."""
+        return self.source.name
 
 
 @dataclass(frozen=True)
@@ -79,9 +88,10 @@ def read_template(path: Path) -> Template:
     source = io.file_source(path)
     columns = (schema.USER_ID, schema.QUESTION_ID)
     table = io.read_table(source, columns, keep_others=True)
-    student, question = io.to_arrays(table, columns).values()
-    require_distinct_pairs(source.name, student, question)
-    return Template(source.name, student, question, table)
+    # Copies, since the table will be written.
+    student, question = (ids.copy() for ids in io.to_arrays(table, columns).values())
+    require_distinct_pairs(source, student, question)
+    return Template(source, student, question, table)
 
 
 def read_ranking_template(path: Path) -> IntArray:
@@ -93,8 +103,10 @@ def read_ranking_template(path: Path) -> IntArray:
         If the file is missing, has no QuestionId, or names a question twice.
     """
     provenance.require_current([path])
-    question = io.read_columns(path, [schema.QUESTION_ID])["QuestionId"]
-    _require_distinct(str(path), schema.QUESTION_ID, question)
+    source = io.file_source(path)
+    columns = (schema.QUESTION_ID,)
+    question = io.to_arrays(io.read_table(source, columns), columns)["QuestionId"]
+    _require_distinct(source, schema.QUESTION_ID, question)
     return question
 
 
@@ -163,7 +175,8 @@ def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member:
     InputError
         If the ranks are not 1 to n, each once.
     """
-    _require_ranks("the ranking", ranking, len(ranking))
+    if not np.array_equal(np.sort(ranking), np.arange(1, len(ranking) + 1)):
+        raise InputError(f"{path}: the ranks are not 1 to {len(ranking)}, each once")
     table = pa.table({"QuestionId": question})
     _write(table, schema.RANKING, ranking, path, zip_member)
 
@@ -193,21 +206,37 @@ def _write(
     with io.atomic_write(*paths) as (csv_file, zip_file, origin_file):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
-        io.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
+        zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
         origin_file.write(results.origin_of(Path(csv_file.name)))
 
 
-def submission_source(path: Path, zip_member: str, report: Report = stop) -> io.Source:
+def submission_source(
+    path: Path, zip_member: str, listed_in: Path, report: Report = stop
+) -> io.Source:
     """Open a submission, a CSV or a zip that holds it under the name that the challenge wants.
+
+    Parameters
+    ----------
+    path
+        The submission.
+    zip_member
+        Name of the CSV inside the zip.
+    listed_in
+        The file that lists what is to be predicted, such as the template. A zip that unpacks to
+        much more cannot be right.
+    report
+        What to do with a fault that leaves one CSV to read.
 
     Raises
     ------
     InputError
-        If the file is missing or the zip is not as expected.
+        If a file is missing or the zip is not as expected.
     """
-    if path.suffix.lower() == ".zip":
-        return io.zip_source(path, zip_member, report)
-    return io.file_source(path)
+    if path.suffix.lower() != ".zip":
+        return io.file_source(path)
+    io.require_file(listed_in)
+    max_size = max(_MAX_UNPACKED, _MAX_RATIO * listed_in.stat().st_size)
+    return zips.zip_source(path, zip_member, max_size, report)
 
 
 def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> PairValues:
@@ -224,12 +253,12 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
     if report is not stop:
         faulty = (student == io.UNREADABLE) | (question == io.UNREADABLE)
         student, question = (np.where(faulty, io.UNREADABLE, ids) for ids in (student, question))
-    require_distinct_pairs(source.name, student, question, report)
+    require_distinct_pairs(source, student, question, report)
     if report is not stop:
         # That they repeat has been said; they are not to count as rows too many as well.
         repeats = find_repeats(pair_keys(student, question))
         student[repeats] = question[repeats] = io.UNREADABLE
-    return PairValues(source.name, student, question, value)
+    return PairValues(source, student, question, value)
 
 
 def find_pairs(
@@ -296,12 +325,17 @@ def require_no_extra(
     report
         What to do with the fault.
     """
+    if extra.any():
+        report(f"{submission.name}: {name_extra(submission, extra, expected_in)}")
+
+
+def name_extra(submission: Pairs, extra: npt.NDArray[np.bool_], expected_in: str) -> str:
+    """Say how many rows of a submission were not asked for, and name the first, as above."""
     rows = np.flatnonzero(extra)
-    if len(rows):
-        report(
-            f"{submission.name}: {len(rows)} rows hold pairs that are not in {expected_in}, first "
-            f"row {rows[0] + 2} with {_name_pairs(submission, rows)}"
-        )
+    return (
+        f"{len(rows)} rows hold pairs that are not in {expected_in}, first row "
+        f"{submission.source.row_number(int(rows[0]))} with {_name_pairs(submission, rows)}"
+    )
 
 
 def _name_pairs(pairs: Pairs, rows: npt.NDArray[np.int64]) -> str:
@@ -338,7 +372,7 @@ def read_ranking(
     columns = (schema.QUESTION_ID, schema.RANKING)
     table = io.read_table(source, columns, report=report)
     question, ranking = io.to_arrays(table, columns).values()
-    _require_distinct(source.name, schema.QUESTION_ID, question, report)
+    _require_distinct(source, schema.QUESTION_ID, question, report)
     missing = np.setdiff1d(expected, question)
     if len(missing) and (question != io.UNREADABLE).any():
         shown = ", ".join(map(str, missing[: io.SHOWN]))
@@ -348,32 +382,35 @@ def read_ranking(
         )
     unknown = np.flatnonzero(~np.isin(question, expected) & (question != io.UNREADABLE))
     if len(unknown):
+        row = int(unknown[0])
         report(
-            f"{source.name}: column 'QuestionId': row {unknown[0] + 2} is {question[unknown[0]]}, "
+            f"{source.name}: column 'QuestionId': row {source.row_number(row)} is {question[row]}, "
             f"which is not in the template ({len(unknown)} such rows)"
         )
-    _require_ranks(source.name, ranking, len(expected), report)
+    _require_ranks(source, ranking, len(expected), report)
     return question, ranking
 
 
-def _require_distinct(name: str, column: Column, value: IntArray, report: Report = stop) -> None:
+def _require_distinct(
+    source: io.Source, column: Column, value: IntArray, report: Report = stop
+) -> None:
     repeats = find_repeats(value.astype(np.int64))
     if len(repeats):
         row = int(repeats[0])
         report(
-            f"{name}: column '{column.name}': row {row + 2} repeats {value[row]} "
-            f"({len(repeats)} such rows), expected each once"
+            f"{source.name}: column '{column.name}': row {source.row_number(row)} repeats "
+            f"{value[row]} ({len(repeats)} such rows), expected each once"
         )
 
 
-def _require_ranks(name: str, ranking: npt.NDArray[Any], n: int, report: Report = stop) -> None:
+def _require_ranks(source: io.Source, ranking: IntArray, n: int, report: Report) -> None:
     """Report what is wrong with ranks that must be 1 to n, each once."""
     outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)) & (ranking != io.UNREADABLE))
     if len(outside):
         row = int(outside[0])
         report(
-            f"{name}: column 'ranking': row {row + 2} is {ranking[row]} ({len(outside)} such "
-            f"rows), expected every rank from 1 to {n} once"
+            f"{source.name}: column 'ranking': row {source.row_number(row)} is {ranking[row]} "
+            f"({len(outside)} such rows), expected every rank from 1 to {n} once"
         )
     repeats = find_repeats(ranking.astype(np.int64))
     if len(repeats):
@@ -381,6 +418,7 @@ def _require_ranks(name: str, ranking: npt.NDArray[Any], n: int, report: Report 
         unused = np.setdiff1d(np.arange(1, n + 1), ranking)
         also = f" and rank {unused[0]} is missing" if len(unused) else ""
         report(
-            f"{name}: column 'ranking': row {row + 2} repeats rank {ranking[row]} "
-            f"({len(repeats)} such rows){also}, expected every rank from 1 to {n} once"
+            f"{source.name}: column 'ranking': row {source.row_number(row)} repeats rank "
+            f"{ranking[row]} ({len(repeats)} such rows){also}, expected every rank from 1 to {n} "
+            "once"
         )

@@ -76,7 +76,7 @@ def main() -> None:
         for name, value in values.items()
     }
     for path in options.rankings:
-        source = submission.submission_source(path, layout.submission_name(TASK))
+        source = submission.submission_source(path, layout.submission_name(TASK), template)
         ranked, ranking = submission.read_ranking(source, question)
         order = np.argsort(ranked)
         rankings[cli.show(path)] = ranking[order][np.argsort(np.argsort(question))]

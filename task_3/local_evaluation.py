@@ -63,13 +63,16 @@ def main() -> None:
         help="default data/test_output",
     )
     options = p.parse_args()
+    score_files.remove_scores(options.output_dir, f"task_{TASK}")
     reference_path = options.input_dir / (
         options.ref_data or layout.expert_judgements_name(options.phase)
     )
     submission_path = options.submission_dir / options.submit_data
     template_path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
-    source = submission.submission_source(submission_path, layout.submission_name(TASK))
+    source = submission.submission_source(
+        submission_path, layout.submission_name(TASK), template_path
+    )
     judgements = read_judgements(reference_path)
     expected = submission.read_ranking_template(template_path)
     question, ranking = submission.read_ranking(source, expected)

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import item_response, layout, metadata
-from common.answers import Answers, as_answers, read_answer_table, require_distinct_pairs
+from common import io, item_response, layout, metadata
+from common.answers import Answers, as_answers, find_repeats, pair_keys, read_answer_table
+from common.errors import InputError
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -144,11 +145,19 @@ def read_for_features(
     files = {_METADATA_FILE.get(FEATURES[name].needs) for name in names}
     with_metadata = layout.ANSWER_METADATA_TASK_3_4 in files
     tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
+    for path, table in zip(train, tables, strict=True):
+        if with_metadata and "AnswerId" not in table.column_names:
+            raise InputError(f"{path}: column 'AnswerId' is missing, but the metadata need it")
     table = pa.concat_tables(tables)
     answers = as_answers(table)
-    if len(tables) > 1:
-        together = " and ".join(map(str, train))
-        require_distinct_pairs(together, answers.student, answers.question)
+    repeats = find_repeats(pair_keys(answers.student, answers.question))
+    if len(repeats):
+        # Each file by itself has been checked.
+        row = int(repeats[0])
+        raise InputError(
+            f"{' and '.join(map(str, train))}: both hold UserId {answers.student[row]} and "
+            f"QuestionId {answers.question[row]} ({len(repeats)} such pairs), expected each once"
+        )
     data = number_answers(answers, question_id)
     if with_metadata:
         path = metadata_dir / layout.ANSWER_METADATA_TASK_3_4
@@ -375,7 +384,7 @@ def available_features(metadata_dir: Path) -> list[str]:
         name
         for name, feature in FEATURES.items()
         if feature.needs not in _METADATA_FILE
-        or (metadata_dir / _METADATA_FILE[feature.needs]).exists()
+        or io.is_there(metadata_dir / _METADATA_FILE[feature.needs])
     ]
 
 

@@ -102,10 +102,10 @@ def main() -> None:
     options = p.parse_args()
     train = options.input_dir / options.train_data
     io.require_file(train)
-    source = submission.submission_source(
-        options.submission_dir / options.submit_data, layout.submission_name(TASK)
-    )
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
+    source = submission.submission_source(
+        options.submission_dir / options.submit_data, layout.submission_name(TASK), template
+    )
     expected = submission.read_ranking_template(template)
     question, ranking = submission.read_ranking(source, expected)
     unknown = np.setdiff1d(options.question or [], expected)

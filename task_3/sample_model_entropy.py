@@ -28,14 +28,14 @@ def main() -> None:
     n_options = len(schema.OPTIONS)
     n_questions = max(answers.question.max(), question.max()) + 1
     cell = answers.question * n_options + answers.option - 1
-    n_chosen = np.bincount(cell, minlength=n_questions * n_options).reshape(-1, n_options)
+    n_chosen = np.bincount(cell, minlength=n_questions * n_options).reshape(-1, n_options)[question]
     n_answers = n_chosen.sum(axis=1, keepdims=True)
     share = n_chosen / np.maximum(n_answers, 1)
     # An option that nobody chose adds nothing: p log p goes to 0 with p.
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
     entropy = -(share * bits).sum(axis=1)
     # A question that nobody answered is not known to be bad (entropy 0), it is not known at all.
-    quality = np.where(n_answers[:, 0] > 0, entropy, np.nan)[question]
+    quality = np.where(n_answers[:, 0] > 0, entropy, np.nan)
     # ---- End of the model. --------------------------------------------------------------------
 
     ranking = submission.rank_by_quality(question, quality)

@@ -13,7 +13,7 @@ import ast
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout
+from common import cli, io, layout, zips
 from common.adaptive import evaluation
 from common.adaptive.entry_process import ENTRY_FILE
 from common.errors import InputError
@@ -35,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / output.name
         with io.atomic_write(draft) as (file,):
-            io.write_zip_to(file, files)
+            zips.write_zip_to(file, files)
         evaluation.prove(draft, cli.training_paths(options))
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())

@@ -18,8 +18,7 @@ import tempfile
 import threading
 import time
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -28,10 +27,11 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from common import zips
 from common.adaptive import entry_runner
 from common.adaptive.game import EntryError
 from common.answers import IntArray
-from common.errors import InputError
+from common.errors import InputError, printable
 from common.io import require_file
 
 ENTRY_FILE = f"{entry_runner.MODULE}.py"
@@ -45,6 +45,8 @@ _MAX_REPLY = 1 << 30
 _MAX_LINE = 1 << 16
 # A zip may not unpack to more than this.
 _MAX_UNPACKED = 8 << 30
+# Nor a file of its that the evaluation itself reads.
+_MAX_FILE = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -284,7 +286,7 @@ def unpack(submission: Path, folder: Path) -> None:
             submission, folder, ignore=shutil.ignore_patterns("__pycache__", ".*", "*.partial")
         )
         return
-    with _open_zip(submission) as archive:
+    with zips.open_zip(submission) as archive:
         names = archive.namelist()
         if ENTRY_FILE not in names:
             inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
@@ -295,6 +297,13 @@ def unpack(submission: Path, folder: Path) -> None:
             raise InputError(
                 f"{submission}: unpacks to {size:,} bytes, expected at most {_MAX_UNPACKED:,}"
             )
+        for member in archive.infolist():
+            # Of other methods Python unpacks a whole block at once, however large it gets.
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise InputError(
+                    f"{submission}: {printable(member.filename)} is packed by another method than "
+                    "deflate"
+                )
         archive.extractall(folder)
 
 
@@ -303,20 +312,10 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
     if submission.is_dir():
         path = submission / name
         return path.read_bytes() if path.is_file() else None
-    with _open_zip(submission) as archive:
-        return archive.read(name) if name in archive.namelist() else None
-
-
-@contextlib.contextmanager
-def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    require_file(path)
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: is not a zip file, or is cut off; nor is it a folder")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{path}: is damaged or cannot be unpacked: {error}") from None
+    with zips.open_zip(submission) as archive:
+        if name not in archive.namelist():
+            return None
+        return zips.read_member(archive, archive.getinfo(name), _MAX_FILE)
 
 
 def _environment(hidden: Path, temporary: Path) -> dict[str, str]:

@@ -104,6 +104,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         Folder of the package, the default submission.
     """
     options = _parse(doc, package)
+    score_files.remove_scores(options.output_dir, "task_4")
     setting = _setting(options)
     started = time.perf_counter()
     reference = read_students(setting)
@@ -221,7 +222,7 @@ def _setting(options: argparse.Namespace) -> Setting:
     return Setting(
         submission=options.submission,
         reference=input_dir / (options.ref_data or reference_name),
-        train=train if train.is_file() else None,
+        train=train if io.is_there(train) else None,
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
         rules=Rules(options.targets_queryable, options.unobserved),
         limits=Limits(options.time_limit, int(options.memory_limit * 2**30)),
@@ -258,8 +259,11 @@ def require_other_students(submission: Path, reference: Reference) -> None:
         return
     try:
         trained = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
-    except ValueError:
-        raise InputError(f"{submission}: {name} is damaged, expected an array of UserIds") from None
+    except Exception:  # NumPy's reader raises whatever its parts do.
+        trained = np.empty(0)
+    # Anything else, such as UserIds as text, would equal no UserId.
+    if trained.dtype.kind not in "iu" or trained.ndim != 1 or not len(trained):
+        raise InputError(f"{submission}: {name} is damaged, expected an array of UserIds")
     known = np.intersect1d(reference.student, trained)
     if len(known):
         raise InputError(

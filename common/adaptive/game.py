@@ -18,7 +18,7 @@ from common import io, layout, metrics, schema
 from common.adaptive import entry_runner
 from common.answers import Answers, IntArray, read_answers, read_students
 from common.cli import TrainingPaths
-from common.errors import InputError
+from common.errors import InputError, printable
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -64,8 +64,6 @@ class Reference:
         The file, for messages.
     student
         UserId of every row, in increasing order, shape (students,).
-    first_row
-        Row of the file in which each student stands first (the header is row 1).
     is_correct
         1 right, 0 wrong, -1 not answered, int8, shape (students, questions); column j is
         QuestionId j.
@@ -78,7 +76,6 @@ class Reference:
 
     name: str
     student: IntArray
-    first_row: IntArray
     is_correct: IntArray
     option: IntArray
     targets: dict[str, BoolArray]
@@ -173,7 +170,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     if not names:
         raise InputError(
             f"{path}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
-            f"'{schema.IS_TARGET}_0' and so on), found: {', '.join(header)}"
+            f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
         )
     masks = io.read_columns(path, [schema.is_target(name) for name in names])
     for name, values in masks.items():
@@ -203,7 +200,7 @@ def make_reference(
     InputError
         If there are too many students and questions for whole matrices.
     """
-    student, first, row = np.unique(answers.student, return_index=True, return_inverse=True)
+    student, row = np.unique(answers.student, return_inverse=True)
     width = max(n_questions, int(answers.question.max()) + 1)
     if len(student) * width > _MAX_CELLS:
         raise InputError(
@@ -220,7 +217,6 @@ def make_reference(
     return Reference(
         name=name,
         student=student,
-        first_row=first + 2,
         is_correct=is_correct,
         option=(
             np.full_like(is_correct, -1) if answers.option is None else matrix(answers.option, -1)
@@ -245,7 +241,7 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
         948 with the official files; 0 if there is neither file.
     """
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
-    known = [path for path in paths if path is not None and path.is_file()]
+    known = [path for path in paths if path is not None and io.is_there(path)]
     ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
     return max((int(column.max()) + 1 for column in ids), default=0)
 
@@ -323,9 +319,8 @@ class Board:
         if (n_askable < N_ROUNDS).any():
             row = int((n_askable < N_ROUNDS).argmax())
             raise InputError(
-                f"{reference.name}: UserId {reference.student[row]} (row "
-                f"{reference.first_row[row]}) has {n_askable[row]} answers that may be asked with "
-                f"mask '{mask}', expected at least {N_ROUNDS}"
+                f"{reference.name}: UserId {reference.student[row]} has {n_askable[row]} answers "
+                f"that may be asked with mask '{mask}', expected at least {N_ROUNDS}"
             )
         self.chosen: list[IntArray] = []
         self._option = np.full_like(reference.option, rules.unobserved)

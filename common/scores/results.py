@@ -6,6 +6,7 @@ and its time however the files are called.
 """
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -14,10 +15,11 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from common import layout, provenance, run_log
+from common import io, layout, provenance, run_log
 
 # Scripts import this module as they start.
 _STARTED = time.perf_counter()
@@ -73,6 +75,10 @@ class Evaluation:
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
         return provenance.is_simulated(self.reference, *self.rests_on)
+
+
+# No number of the record is so large, though JSON may write it.
+_MAX_NUMBER = 1e12
 
 
 @dataclass(frozen=True)
@@ -209,17 +215,43 @@ def read_results(path: Path) -> tuple[list[Result], int]:
     """
     names = {field.name for field in fields(Result)}
     results, unreadable = [], 0
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    # Only line ends: a name may hold other characters at which `splitlines` would cut.
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            record = json.loads(line)
+            record = io.parse_json(line)
             result = Result(**{name: record[name] for name in names})
-            if not 0 <= result.score <= 1:
-                raise ValueError(result.score)
+            _require_types(result)
         except (ValueError, KeyError, TypeError):
             unreadable += bool(line.strip())
         else:
             results.append(result)
     return results, unreadable
+
+
+def _require_types(result: Result) -> None:
+    """Raise `ValueError` if a line of the record, which anybody may edit, holds other values."""
+    if not isinstance(result.parts, dict):
+        raise ValueError("not a line of the record")
+    texts = [result.rules, result.model, result.made_by, result.command, result.submission]
+    texts += [result.revision] if result.revision is not None else []
+    numbers = [number for number in result.parts.values() if number is not None]
+    numbers += [result.seconds] if result.seconds is not None else []
+    whole = [result.task] + ([result.seed] if result.seed is not None else [])
+    valid = (
+        all(isinstance(text, str) for text in texts)
+        and all(type(number) is int and number >= 0 for number in whole)
+        and all(type(number) in (int, float) for number in (*numbers, result.score))
+        and all(abs(number) < _MAX_NUMBER for number in (*numbers, *whole))
+        and 0 <= result.score <= 1
+        and result.phase in (LOCAL, *layout.PHASES)
+        and isinstance(result.simulated, bool)
+        and re.fullmatch(r"[0-9a-f]*", result.data) is not None
+    )
+    if not valid:
+        raise ValueError("not a line of the record")
+    datetime.fromisoformat(result.time)
+    # Raises it for quotation marks that are not closed.
+    shlex.split(result.made_by)
 
 
 def origin_of(csv: Path) -> bytes:
@@ -237,12 +269,12 @@ def origin_of(csv: Path) -> bytes:
 def read_origin(submission: Path) -> Origin | None:
     """Read how a submission was made; None if it is not known, or the file is another by now."""
     try:
-        origin = json.loads(submission.with_suffix(".json").read_text(encoding="utf-8"))
+        origin = io.parse_json(submission.with_suffix(".json").read_text(encoding="utf-8"))
         if _size_and_checksum(submission) != (origin["bytes"], origin["crc32"]):
             return None
         command = tuple(str(word) for word in origin["command"])
         return Origin(command, float(origin["seconds"])) if command else None
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, zipfile.BadZipFile):
         return None
 
 

@@ -44,6 +44,22 @@ figure { margin: 0; }
 """
 
 
+def remove_scores(output_dir: Path, name: str) -> None:
+    """Remove the score files of an earlier run, before anything else is done.
+
+    Should this run fail, no score of another submission stands where its own would.
+
+    Parameters
+    ----------
+    output_dir
+        Folder of the files.
+    name
+        What was scored, as in the files' names: ``task_1``.
+    """
+    for suffix in ("txt", "html"):
+        (output_dir / f"scores_{name}.{suffix}").unlink(missing_ok=True)
+
+
 def write_scores(
     output_dir: Path, name: str, evaluation: Evaluation, *, body: str = "", style: str = ""
 ) -> list[Path]:

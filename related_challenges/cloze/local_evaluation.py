@@ -18,6 +18,7 @@ def main() -> None:
     p = challenge.evaluation_parser(__doc__, __file__)
     challenge.add_file(p, "--ref_data", queries.TRAIN)
     options = p.parse_args()
+    score_files.remove_scores(options.output_dir, "cloze")
     reference_path = options.input_dir / options.ref_data
     submission_path = options.submission_dir / options.submit_data
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from common import challenge, cli, folds, io, layout
-from common.errors import InputError
+from common.errors import MAX_SHOWN, InputError, printable, quote
 from common.schema import TEXT, Column
 
 MASK = "[MASK]"
@@ -65,7 +65,8 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
     queries: list[Query] = []
     line_of: dict[str, int] = {}
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        # Only line ends: a text may hold other characters at which `splitlines` would cut.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
     for number, line in enumerate(lines, 1):
@@ -74,7 +75,7 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
         query = _read_query(f"{path}: line {number}", line, answers)
         if query.id in line_of:
             raise InputError(
-                f"{path}: line {number} repeats qid '{query.id}' of line {line_of[query.id]}"
+                f"{path}: line {number} repeats qid {quote(query.id)} of line {line_of[query.id]}"
             )
         line_of[query.id] = number
         queries.append(query)
@@ -85,22 +86,37 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
 
 def _read_query(where: str, line: str, answers: bool) -> Query:
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
+        record = io.parse_json(line)
+    except ValueError as error:
         raise InputError(f"{where} is not JSON ({error}); is the file cut off?") from None
     if not isinstance(record, dict):
         raise InputError(f"{where} holds no JSON object, expected qid, query and answer")
     for key in ("qid", "query"):
         if not isinstance(record.get(key), str) or not record[key]:
-            raise InputError(f"{where}: '{key}' is {record.get(key)!r}, expected text")
+            raise InputError(f"{where}: '{key}' is {_show(record.get(key))}, expected text")
+        _require_characters(where, key, record[key])
     if MASK not in record["query"]:
-        raise InputError(f"{where}: 'query' holds no {MASK}: '{record['query'][:60]}'")
+        raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
     if not answers:
         return Query(record["qid"], record["query"])
     found = record.get("answer")
     if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
-        raise InputError(f"{where}: 'answer' is {found!r}, expected a list of texts")
+        raise InputError(f"{where}: 'answer' is {_show(found)}, expected a list of texts")
+    for answer in found:
+        _require_characters(where, "answer", answer)
     return Query(record["qid"], record["query"], tuple(found))
+
+
+def _show(value: Any) -> str:
+    return printable(repr(value), MAX_SHOWN)
+
+
+def _require_characters(where: str, key: str, text: str) -> None:
+    """Raise `InputError` if a text cannot be written: JSON can name half a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: '{key}' holds half a character: {quote(text)}") from None
 
 
 def parse_flags(doc: str | None) -> argparse.Namespace:
@@ -155,7 +171,9 @@ def write_guesses(path: Path, guesses: Mapping[str, Sequence[str]]) -> None:
     """
     for query_id, answers in guesses.items():
         if len(answers) > N_GUESSES:
-            raise InputError(f"{path}: '{query_id}' would have {len(answers)} answers, at most 5")
+            raise InputError(
+                f"{path}: {quote(query_id)} would have {len(answers)} answers, at most 5"
+            )
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
     io.write_csv(path, {"id": np.array(list(guesses), object), "ret": np.array(ret, object)})
     print(f"written: {cli.show(path)} ({len(ret):,} rows)")
@@ -186,23 +204,27 @@ def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
     with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
-    data = io.read_columns(path, (_ID, _RET))
-    rows = folds.match_ids(str(path), data["id"], ids, "the queries")
-    guesses = [_read_ret(path, row + 2, text) for row, text in enumerate(data["ret"])]
+    data = io.to_arrays(io.read_table(source, (_ID, _RET)), (_ID, _RET))
+    rows = folds.match_ids(path, data["id"], ids, "the queries")
+    guesses = [_read_ret(source, row, text) for row, text in enumerate(data["ret"])]
     return [guesses[row] for row in rows]
 
 
-def _read_ret(path: Path, row: int, text: str) -> list[str]:
+def _read_ret(source: io.Source, row: int, text: str) -> list[str]:
     expected = f"expected a JSON list of at most {N_GUESSES} texts"
     try:
-        ret: Any = json.loads(text)
-    except json.JSONDecodeError:
+        ret: Any = io.parse_json(text)
+    except ValueError:
         ret = None
     if not isinstance(ret, list) or not all(isinstance(answer, str) for answer in ret):
-        raise InputError(f"{path}: column 'ret': row {row} is '{text[:60]}', {expected}")
-    if len(ret) > N_GUESSES:
-        raise InputError(f"{path}: column 'ret': row {row} holds {len(ret)} answers, {expected}")
-    return ret
+        found = f"is {quote(text)}"
+    elif len(ret) > N_GUESSES:
+        found = f"holds {len(ret)} answers"
+    else:
+        return ret
+    raise InputError(
+        f"{source.name}: column 'ret': row {source.row_number(row)} {found}, {expected}"
+    )
 
 
 def normalise(text: str) -> list[str]:

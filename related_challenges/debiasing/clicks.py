@@ -4,6 +4,7 @@ The files have no header and are not in order of time. Phase T of the challenge,
 files; a user belongs to the test users of phase ``user_id mod 11``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def read_clicks(path: Path) -> Clicks:
     InputError
         If a value is missing or wrong.
     """
-    data = _read(path, _CLICK_COLUMNS)
+    data = _read(_source(path, _CLICK_COLUMNS), _CLICK_COLUMNS)
     return Clicks(data["user_id"], data["item_id"], data["time"])
 
 
@@ -136,8 +137,9 @@ def read_query_users(path: Path) -> IntArray:
     InputError
         If a value is missing or wrong, or a user stands twice.
     """
-    user = _read(path, _QUERY_COLUMNS)["user_id"]
-    _require_distinct_users(path, user)
+    source = _source(path, _QUERY_COLUMNS)
+    user = _read(source, _QUERY_COLUMNS)["user_id"]
+    _require_distinct_users(path, user, source.row_number)
     return user
 
 
@@ -160,13 +162,15 @@ def read_answers(path: Path) -> Answers:
     InputError
         If a value is missing or wrong, a user stands twice or belongs to another phase.
     """
-    data = _read(path, _ANSWER_COLUMNS)
-    _require_distinct_users(path, data["user_id"])
+    source = _source(path, _ANSWER_COLUMNS)
+    data = _read(source, _ANSWER_COLUMNS)
+    _require_distinct_users(path, data["user_id"], source.row_number)
     other = np.flatnonzero(data["user_id"] % USER_MODULUS != data["phase_id"])
     if len(other):
         row = int(other[0])
         raise InputError(
-            f"{path}: column 'phase_id': row {row + 1} is {data['phase_id'][row]} for user "
+            f"{path}: column 'phase_id': row {source.row_number(row)} is "
+            f"{data['phase_id'][row]} for user "
             f"{data['user_id'][row]} ({len(other)} such rows), expected user_id mod {USER_MODULUS}"
         )
     return Answers(data["phase_id"], data["user_id"], data["item_id"], data["item_degree"])
@@ -189,7 +193,7 @@ def write_recommendations(path: Path, user: IntArray, items: IntArray) -> None:
     InputError
         If a user stands twice or has not fifty different items.
     """
-    _check_recommendations(path, user, items)
+    _check_recommendations(path, user, items, lambda row: row + 1)
     _write(path, _RECOMMENDATION_COLUMNS, (user, *items.T))
 
 
@@ -206,10 +210,11 @@ def read_recommendations(path: Path) -> tuple[IntArray, IntArray]:
     InputError
         If a user stands twice or has not exactly fifty different items.
     """
-    data = _read(path, _RECOMMENDATION_COLUMNS)
+    source = _source(path, _RECOMMENDATION_COLUMNS)
+    data = _read(source, _RECOMMENDATION_COLUMNS)
     user, *items = (data[column.name] for column in _RECOMMENDATION_COLUMNS)
     stacked = np.stack(items, axis=1)
-    _check_recommendations(path, user, stacked)
+    _check_recommendations(path, user, stacked, source.row_number)
     return user, stacked
 
 
@@ -300,8 +305,11 @@ def score_phase(rank: IntArray, degree: IntArray) -> PhaseScore:
     )
 
 
-def _read(path: Path, columns: tuple[Column, ...]) -> io.Columns:
-    source = io.file_source(path, tuple(column.name for column in columns))
+def _source(path: Path, columns: tuple[Column, ...]) -> io.Source:
+    return io.file_source(path, tuple(column.name for column in columns))
+
+
+def _read(source: io.Source, columns: tuple[Column, ...]) -> io.Columns:
     return io.to_arrays(io.read_table(source, columns), columns)
 
 
@@ -310,24 +318,26 @@ def _write(path: Path, columns: tuple[Column, ...], values: tuple[npt.NDArray[An
     io.write_csv(path, dict(zip(names, values, strict=True)), header=False)
 
 
-def _require_distinct_users(path: Path, user: IntArray) -> None:
+def _require_distinct_users(path: Path, user: IntArray, row_number: Callable[[int], int]) -> None:
     repeats = find_repeats(user.astype(np.int64))
     if len(repeats):
         row = int(repeats[0])
         raise InputError(
-            f"{path}: column 'user_id': row {row + 1} repeats user {user[row]} "
+            f"{path}: column 'user_id': row {row_number(row)} repeats user {user[row]} "
             f"({len(repeats)} such rows), expected each once"
         )
 
 
-def _check_recommendations(path: Path, user: IntArray, items: IntArray) -> None:
-    _require_distinct_users(path, user)
+def _check_recommendations(
+    path: Path, user: IntArray, items: IntArray, row_number: Callable[[int], int]
+) -> None:
+    _require_distinct_users(path, user, row_number)
     ordered = np.sort(items, axis=1)
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if items.shape != (len(user), N_RECOMMENDED) or repeated.any():
         row = int(repeated.argmax())
         found = len(np.unique(items[row]))
         raise InputError(
-            f"{path}: row {row + 1}: user {user[row]} has {found} different items "
+            f"{path}: row {row_number(row)}: user {user[row]} has {found} different items "
             f"({int(repeated.sum())} such rows), expected {N_RECOMMENDED}"
         )

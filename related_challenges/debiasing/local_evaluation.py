@@ -27,6 +27,7 @@ def main() -> None:
     challenge.add_file(p, "--ref_data", clicks.ANSWERS)
     p.add_argument("--final_stage", action="store_true", help="score phases 7 to 9, plus 7")
     options = p.parse_args()
+    score_files.remove_scores(options.output_dir, "debiasing")
     reference_path = options.input_dir / options.ref_data
     submission_path = options.submission_dir / options.submit_data
 

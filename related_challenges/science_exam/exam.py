@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import io
-from common.errors import InputError
+from common.errors import InputError, quote
 from common.folds import match_ids
 from common.schema import TEXT, Column
 
@@ -73,14 +73,16 @@ def read_questions(path: Path, *, answers: bool) -> Questions:
     columns = [_ID, _PROMPT, *_OPTIONS] + ([_ANSWER] if answers else [])
     data = io.read_columns(path, columns)
     ids = [str(value) for value in data["id"]]
-    match_ids(str(path), data["id"], list(dict.fromkeys(ids)), "the file itself")
+    match_ids(path, data["id"], list(dict.fromkeys(ids)), "the file itself")
     answer = None
     if answers:
         unknown = np.flatnonzero(~np.isin(data["answer"].astype(str), LABELS))
         if len(unknown):
+            row = int(unknown[0])
             raise InputError(
-                f"{path}: column 'answer': row {unknown[0] + 2} is '{data['answer'][unknown[0]]}' "
-                f"({len(unknown)} such rows), expected one of {', '.join(LABELS)}"
+                f"{path}: column 'answer': row {io.file_source(path).row_number(row)} is "
+                f"{quote(data['answer'][row])} ({len(unknown)} such rows), expected one of "
+                f"{', '.join(LABELS)}"
             )
         answer = np.array([LABELS.index(label) for label in data["answer"]], np.int8)
     options = list(zip(*(data[label] for label in LABELS), strict=True))
@@ -138,12 +140,13 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
         If a question is missing, unknown or twice there, or a label is not A to E.
     """
     data = io.read_columns(path, (_ID, _PREDICTION))
-    rows = match_ids(str(path), data["id"], ids, "the questions")
+    rows = match_ids(path, data["id"], ids, "the questions")
     for row, text in enumerate(data["prediction"]):
         if not text.split() or not set(text.split()) <= set(LABELS):
             raise InputError(
-                f"{path}: column 'prediction': row {row + 2} is '{text}', expected up to "
-                f"{N_GUESSES} of {', '.join(LABELS)}, separated by spaces"
+                f"{path}: column 'prediction': row {io.file_source(path).row_number(row)} is "
+                f"{quote(text)}, expected up to {N_GUESSES} of {', '.join(LABELS)}, separated by "
+                "spaces"
             )
     return [data["prediction"][row].split() for row in rows]
 

@@ -22,6 +22,7 @@ def main() -> None:
         "--ways", type=int, choices=(2, 3, 5), help="labels to tell apart (default: as the files)"
     )
     options = p.parse_args()
+    score_files.remove_scores(options.output_dir, "student_response")
     submission_path = options.submission_dir / options.submit_data
 
     answers = responses.read_responses(options.input_dir)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import io
-from common.errors import InputError
+from common.errors import MAX_SHOWN, InputError, printable, quote
 from common.folds import match_ids
 from common.schema import TEXT, Column
 
@@ -99,7 +99,8 @@ def read_responses(folder: Path) -> Responses:
             answer_id = _attribute(path, element, "id")
             if answer_id in file_of:
                 raise InputError(
-                    f"{path}: studentAnswer '{answer_id}' stands in {file_of[answer_id]} already"
+                    f"{path}: studentAnswer {quote(answer_id)} stands in {file_of[answer_id]} "
+                    "already"
                 )
             file_of[answer_id] = path
             ids.append(answer_id)
@@ -115,12 +116,16 @@ def read_responses(folder: Path) -> Responses:
 
 
 def _parse(path: Path) -> ET.Element:
+    io.require_file(path)
     try:
         root = ET.parse(path).getroot()
     except ET.ParseError as error:
         raise InputError(f"{path}: is not XML: {error}; is the file cut off?") from None
+    except (LookupError, ValueError) as error:
+        # An encoding that Python or its XML reader does not know.
+        raise InputError(f"{path}: cannot be read as XML: {error}") from None
     if root.tag != "question":
-        raise InputError(f"{path}: holds <{root.tag}>, expected <question>")
+        raise InputError(f"{path}: holds <{printable(root.tag, MAX_SHOWN)}>, expected <question>")
     return root
 
 
@@ -150,8 +155,8 @@ def _find_label_set(
     known = set(LABEL_SETS[5 if used & set(LABEL_SETS[5][1:2] + LABEL_SETS[5][3:]) else 3])
     wrong = next(number for number, name in enumerate(names) if name not in known)
     raise InputError(
-        f"{files[wrong]}: attribute 'accuracy' of studentAnswer '{ids[wrong]}' is "
-        f"'{names[wrong]}', expected one of {', '.join(sorted(known))}"
+        f"{files[wrong]}: attribute 'accuracy' of studentAnswer {quote(ids[wrong])} is "
+        f"{quote(names[wrong])}, expected one of {', '.join(sorted(known))}"
     )
 
 
@@ -198,13 +203,13 @@ def read_predictions(path: Path, responses: Responses) -> list[str]:
         If an answer is missing, unknown or twice there, or a label is not in the set.
     """
     data = io.read_columns(path, (_ID, _LABEL))
-    rows = match_ids(str(path), data["id"], responses.ids, "the answers")
+    rows = match_ids(path, data["id"], responses.ids, "the answers")
     allowed = (*responses.labels, UNINTERPRETABLE)
     for row, name in enumerate(data["label"]):
         if name not in allowed:
             raise InputError(
-                f"{path}: column 'label': row {row + 2} is '{name}', expected one of "
-                f"{', '.join(allowed)}"
+                f"{path}: column 'label': row {io.file_source(path).row_number(row)} is "
+                f"{quote(name)}, expected one of {', '.join(allowed)}"
             )
     return [str(data["label"][row]) for row in rows]
 

@@ -20,7 +20,7 @@ from running import Cost, run_script
 
 from common import cli, io, layout, schema
 from common.answers import read_answer_table
-from common.submission import find_pairs, read_pair_values, submission_source
+from common.submission import find_pairs, read_pair_values
 
 PHASE = "public"
 
@@ -67,9 +67,7 @@ def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[fl
                 *("--output_dir", folder),
             ]
         )
-        source = submission_source(
-            Path(folder) / layout.submission_name(task), layout.submission_name(task)
-        )
+        source = io.file_source(Path(folder) / layout.submission_name(task))
         predicted = read_pair_values(source, schema.PREDICTED_COLUMN[task])
     answers = io.file_source(
         data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, PHASE)

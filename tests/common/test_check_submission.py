@@ -134,10 +134,16 @@ CASES = {
         "column 'IsCorrect': row 4 is '0.7'; row 7 is '0.2', expected a whole number from 0 to 1",
     ),
     "infinity": case(1, good(1, ("2,10,1", "2,10,inf")), "row 4 is 'inf'"),
-    "true and false": case(
-        1, GOOD[1].replace(",1\n", ",True\n").replace(",0\n", ",False\n"),
-        "row 2 is 'True'; row 3 is 'False'; row 4 is 'True' and 3 more rows, expected",
+    "true and false for an option": case(
+        2, good(2, ("2,12,1", "2,12,True")), "column 'AnswerValue': row 5 is 'True', expected",
     ),
+    "after blank lines": case(
+        1, "\n\n".join(good(1, ("2,10,1", "2,10,x")).splitlines()) + "\n\n",
+        "column 'IsCorrect': row 7 is 'x'",
+    ),
+    "hexadecimal": case(1, good(1, ("2,10,1", "2,0xa,1")), "'QuestionId': row 4 is '0xa'",
+                        "1 of 6 pairs are missing"),
+    "NUL byte": case(2, good(2, ("2,10,4", "2,10,4\0")), "row 4 holds a NUL byte: '2,10,4\\x00'"),
     "an option of 0": case(
         2, good(2, ("2,10,4", "2,10,0")),
         "column 'AnswerValue': row 4 is '0', expected a whole number from 1 to 4",
@@ -172,9 +178,10 @@ CASES = {
         1, good(1, ("2,10,1\n", "")),
         "1 of 6 pairs are missing, first UserId 2 and QuestionId 10, expected every pair of",
     ),
-    "pair too many": case(
-        1, GOOD[1] + "9,99,1\n",
-        "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9",
+    "pair too many and one missing": case(
+        1, good(1, ("2,10,1\n", "")) + "9,99,1\n",
+        "1 of 6 pairs are missing, first UserId 2 and QuestionId 10",
+        "1 rows hold pairs that are not in {reference}, first row 7 with UserId 9",
     ),
     "pair twice": case(
         1, GOOD[1] + "1,11,1\n", "row 8 repeats row 3: UserId 1 and QuestionId 11 (1 repeated rows)"
@@ -326,6 +333,44 @@ def test_malformed_submissions_are_refused(submitted: Run, tmp_path: Path, case:
     assert (code, out) == (2, "")
     assert evaluation_lines == lines[:1]
     assert not (tmp_path / "scores").exists()
+
+
+def test_true_and_false_are_1_and_0(submitted: Run) -> None:
+    content = GOOD[1].replace(",1\n", ",True\n").replace(",0\n", ",FALSE\n")
+    assert content.count("True") + content.count("FALSE") == 6
+    outputs = []
+    for text in (GOOD[1], content):
+        for program in ("checker", "evaluation"):
+            code, out, lines = submitted(program, 1, "submission_task_1.csv", text)
+            assert (code, lines) == (0, [])
+            outputs.append(out)
+    assert outputs[:2] == outputs[2:]
+
+
+def test_rows_that_were_not_asked_for_are_counted_and_named(submitted: Run, tmp_path: Path) -> None:
+    """As for the challenge's scorer they do not count; for an upload there must be none."""
+    content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
+    code, out, lines = submitted("evaluation", 1, "submission_task_1.csv", content)
+    assert (code, lines) == (0, [])
+    assert "score 0.8333 (accuracy on 6 pairs)" in out
+    reference = tmp_path / "given/answers.csv"
+    named = f"2 rows hold pairs that are not in {reference}, first row 5 with UserId 7 and"
+    assert f"{named} QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
+    assert named in (tmp_path / "scores/scores_task_1.html").read_text()
+    code, out, lines = submitted("checker", 1, "submission_task_1.csv", content)
+    assert (code, out) == (2, "")
+    assert [named in line for line in lines] == [True]
+
+
+@pytest.mark.parametrize("task", [1, 2, 3])
+def test_a_failed_evaluation_leaves_no_earlier_score(
+    submitted: Run, tmp_path: Path, task: int
+) -> None:
+    name = f"submission_task_{task}.csv"
+    assert submitted("evaluation", task, name, GOOD[task])[0] == 0
+    assert len(list((tmp_path / "scores").glob(f"scores_task_{task}.*"))) == 2
+    assert submitted("evaluation", task, name, "UserId\n")[0] == 2
+    assert not list((tmp_path / "scores").glob("scores_task_*"))
 
 
 @pytest.mark.parametrize("task", [1, 2, 3])

@@ -7,26 +7,31 @@ import subprocess
 import sys
 import textwrap
 import time
-import zipfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common import layout, schema
+from common.answers import read_answers
 from common.errors import InputError
 from common.io import (
     atomic_write,
     file_source,
+    parse_json,
     read_columns,
     read_table,
+    to_array,
     write_csv,
     write_csv_to,
-    zip_source,
 )
+from common.submission import read_template
 
 Write = Callable[[str, str | bytes], Path]
 COLUMNS = (schema.QUESTION_ID, schema.IS_CORRECT)
@@ -45,6 +50,11 @@ ROOT = Path(__file__).resolve().parents[2]
         "QuestionId,IsCorrect\n7.0,1.0\n8,0.0\n",
         'QuestionId,IsCorrect\n"7","1"\n 8 , 0\n',
         '"QuestionId","IsCorrect"\n7,1\n8,0\n',
+        "QuestionId,IsCorrect\r7,1\r8,0\r",
+        "QuestionId,IsCorrect\n\n7,1\n\r\n\n8,0\n\n",
+        "QuestionId,IsCorrect\n7,True\n8,False\n",
+        "QuestionId,IsCorrect\n7,TRUE\n8,0\n",
+        'QuestionId,IsCorrect,Example\n7,1,"a\n\nb"\n8,0,x\n',
     ],
 )
 def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
@@ -82,6 +92,23 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         ("QuestionId,IsCorrect\n7,1\n8,1,1\n", "row 3 has 3 columns, expected 2"),
         ("QuestionId,IsCorrect\n" + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
         (b"QuestionId,IsCorrect\n7,\xff\n", "column 'IsCorrect': row 2 is not UTF-8 text"),
+        (b"QuestionId,IsCorrect\n7,1\n8\xff\n", "column 'QuestionId': row 3 is not UTF-8 text"),
+        ("QuestionId,IsCorrect\n7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),
+        ("QuestionId,IsCorrect\n7,0X1\n", "column 'IsCorrect': row 2 is '0X1', expected"),
+        ("QuestionId,IsCorrect\n7,1\0\n", r"row 2 holds a NUL byte: '7,1\x00'"),
+        ("QuestionId,IsCorrect,Other\n7,1,\0\n", "row 2 holds a NUL byte"),
+        ("QuestionId,IsCorrect\n\n7,1\n\n\n8,x\n", "column 'IsCorrect': row 6 is 'x'"),
+        ("QuestionId,IsCorrect\n\n7,1\n\n\n8\n", "row 6 has 1 columns, expected 2: '8'"),
+        ('QuestionId,IsCorrect,A\n7,1,"\n\n"\n8,x,\n', "column 'IsCorrect': row 3 is 'x'"),
+        ('QuestionId,IsCorrect,A\n7,1,"a"\n8,1,"b\n9,1,c\n', "row 3 has a quotation mark that is"),
+        ("QuestionId,IsCorrect\n7,1e400\n", "row 2 is '1e400'"),
+        ("QuestionId,IsCorrect\n7," + "9" * 5000 + "\n", f"row 2 is '{'9' * 79}…', expected"),
+        ("QuestionId,IsCorrect\n7," + "y" * 9_000_000 + "\n", "row 2 is longer than 1,048,576"),
+        ("QuestionId,IsCorrect\n7,\x1b[2J\u2028\n", r"row 2 is '\x1b[2J', expected"),
+        ("\nQuestionId,IsCorrect\n7,1\n", "row 1 is blank, expected a header"),
+        ('"QuestionId,IsCorrect\n7,1\n', "row 1 cannot be read as CSV"),
+        ("x" * 100_000 + ",QuestionId\n1,7\n", "row 1 is longer than 65,536 bytes"),
+        ("\x1b[2J,b\n1,7\n", r"column 'QuestionId' is missing, found: \x1b[2J, b"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "row 1 is not UTF-8 text"),
     ],
 )
@@ -123,6 +150,70 @@ def test_missing_files_say_where_to_get_them(tmp_path: Path, write: Write) -> No
         file_source(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "circle.csv").symlink_to("circle.csv")
+    (tmp_path / "link.csv").symlink_to("nowhere.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name, fault in (
+        ("circle.csv", "cannot be read (Too many levels of symbolic links)"),
+        ("link.csv", "is a link to nowhere.csv, which does not exist"),
+        ("pipe.csv", "is a pipe or a device, expected a file"),
+        ("x" * 300, "cannot be read (File name too long)"),
+    ):
+        with pytest.raises(InputError) as raised:
+            file_source(tmp_path / name)
+        assert str(raised.value) == f"{tmp_path / name}: {fault}"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["7,1", "8,0", "", '9,"1"', '9,"\n\n1"']), max_size=12))
+def test_rows_are_numbered_as_in_the_file(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("numbers") / "a.csv"
+    path.write_text("\n".join(["QuestionId,IsCorrect", *rows, "wrong,1", ""]))
+    with pytest.raises(InputError, match=f"'QuestionId': row {len(rows) + 2} is 'wrong'"):
+        read_columns(path, [schema.QUESTION_ID])
+    data_rows = [number for number, row in enumerate(rows, 2) if row]
+    source = file_source(path)
+    assert [source.row_number(index) for index in range(len(data_rows))] == data_rows
+
+
+def test_arrays_may_be_written_to(write: Write) -> None:
+    """Without a copy where the file is read in one piece, and without touching a template."""
+    path = write("a.csv", "UserId,QuestionId,IsCorrect\n1,7,1\n2,8,0\n")
+    for array in read_columns(path, COLUMNS).values():
+        array += 1
+    answers = read_answers(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.from_numpy(answers.student)
+    template = read_template(path)
+    template.question[:] = 0
+    assert template.table["QuestionId"].to_pylist() == [7, 8]
+    table = pa.table({"a": pa.array([1, 2, 3], pa.int32())}).slice(1)
+    array = to_array(table["a"])
+    array[0] = 9
+    assert array.tolist() == [9, 3]
+    assert to_array(pa.chunked_array([[1], [2]])).flags.writeable
+
+
+def test_only_what_json_is_is_read() -> None:
+    assert parse_json('{"a": [1, "\u2028"]}') == {"a": [1, "\u2028"]}
+    for text in ("", "[" * 200_000, "9" * 5000, "{'a': 1}"):
+        with pytest.raises(ValueError):
+            parse_json(text)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
+def test_a_file_that_may_not_be_read(write: Write) -> None:
+    path = write("a.csv", "QuestionId\n1\n")
+    path.chmod(0)
+    with pytest.raises(InputError, match=r"a\.csv: cannot be read \(Permission denied\)"):
+        read_columns(path, [schema.QUESTION_ID])
+
+
 def test_other_columns_pass_through_as_they_stand(write: Write) -> None:
     rows = ',QuestionId,Note,AnswerId\n0,7,"a, ""b""",0012\n1,8,,1.50\n'
     table = read_table(file_source(write("a.csv", rows)), [schema.QUESTION_ID], keep_others=True)
@@ -154,43 +245,6 @@ def test_writing_and_reading_are_inverse(
     data = read_columns(path, COLUMNS)
     assert np.array_equal(data["QuestionId"], question)
     assert np.array_equal(data["IsCorrect"], is_correct)
-
-
-def make_zip(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        ({}, "holds 0 files (nothing), expected only submission_task_1.csv at the top level"),
-        ({"submission.csv": b"x"}, "holds submission.csv, expected only submission_task_1.csv"),
-        ({"a/submission_task_1.csv": b"x"}, "holds a folder (a/submission_task_1.csv)"),
-        ({"submission_task_1.zip": b"x"}, "holds another zip (submission_task_1.zip)"),
-        ({"submission_task_1.csv": b"x", "b.csv": b"y"}, "holds 2 files"),
-    ],
-)
-def test_zip_must_hold_only_the_submission(
-    tmp_path: Path, members: dict[str, bytes], expected: str
-) -> None:
-    path = make_zip(tmp_path / "a.zip", members)
-    with pytest.raises(InputError) as raised:
-        zip_source(path, "submission_task_1.csv")
-    assert expected in str(raised.value)
-
-
-def test_damaged_zip(tmp_path: Path, write: Write) -> None:
-    with pytest.raises(InputError, match="is not a zip file"):
-        zip_source(write("a.zip", "QuestionId\n1\n"), "submission_task_1.csv")
-    path = make_zip(tmp_path / "b.zip", {"submission_task_1.csv": b"QuestionId,UserId\n" * 50})
-    content = bytearray(path.read_bytes())
-    content[100] ^= 255
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="is damaged"):
-        zip_source(path, "submission_task_1.csv")
 
 
 def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ def test_answers_are_joined_by_id(write: Write) -> None:
         ("5.5,,,1,1,\n", "column 'AnswerId': row 2 is '5.5', expected a whole number"),
         ("6.0,,,1,1,\n", "holds none of the 1 training answers"),
         (",,,1,1,\n", "holds none of the 1 training answers"),
+        ("5.0,,25,1,1,\n5.0,2020-01-01,2", "row 3 has 3 columns, expected 6"),
+        ("5.0,,25,1,1,\n5.0,2020-01-01,25.0,1,1,7", "row 3 has no line end; is the file cut off"),
     ],
 )
 def test_faulty_answer_metadata(write: Write, rows: str, message: str) -> None:
@@ -72,6 +74,10 @@ def test_subjects_are_counted(write: Write) -> None:
         ('4,"[]"\n', r"row 2 is '\[\]', expected a list"),
         ('4,"[3]"\n5,"3, 71"\n', "column 'SubjectId': row 3 is '3, 71', expected a list"),
         ('4,"[3]"\n4,"[3]"\n', "column 'QuestionId': row 3 repeats 4"),
+        ('4,"[3]"\n\n\n5,"[3, ]"\n', r"column 'SubjectId': row 5 is '\[3, \]', expected a list"),
+        (f'4,"[{"9" * 5000}]"\n', rf"row 2 is '\[{'9' * 78}…', expected a list"),
+        ('4,"[\u0663]"\n', "row 2 is '\\[\u0663\\]', expected a list"),
+        ('4,"[3]"\n5,"[3]"', "row 3 has no line end; is the file cut off"),
     ],
 )
 def test_faulty_subjects(write: Write, rows: str, message: str) -> None:

@@ -1,5 +1,7 @@
 """Metrics: worked examples, and the same figures from another implementation."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -120,3 +122,16 @@ def test_bootstrap_spreads_as_the_binomial() -> None:
     # The second expert agrees wherever there is a judgement at all.
     assert (drawn[:, 1] == 1).all()
     assert np.array_equal(drawn, bootstrap_agreement(agrees))
+
+
+def test_an_expert_without_judgements_gives_no_warning() -> None:
+    better = np.full((5, 6), np.nan)
+    better[1] = [1, 1, 1, 2, 2, 2]
+    left, right = np.arange(6), np.arange(6, 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        best = random_best_agreement(left, right, better)
+        share, n_judged = expert_agreement(left, right, better)
+    assert best.mean() == pytest.approx(0.5, abs=0.02)
+    assert n_judged.tolist() == [0, 6, 0, 0, 0]
+    assert share[1] == 0.5

@@ -1,11 +1,13 @@
 """Pairs of a submission and its reference, found in any order, against a plain dictionary."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InputError
+from common.io import Source
 from common.submission import Pairs, find_pairs
 
 PAIR_SETS = st.lists(
@@ -15,7 +17,7 @@ PAIR_SETS = st.lists(
 
 def pairs(name: str, rows: list[tuple[int, int]]) -> Pairs:
     columns = np.array(rows, np.int32).reshape(-1, 2)
-    return Pairs(name, columns[:, 0], columns[:, 1])
+    return Pairs(Source(name, open=lambda: pa.BufferReader(b"")), columns[:, 0], columns[:, 1])
 
 
 @given(PAIR_SETS, st.integers(0, 5))

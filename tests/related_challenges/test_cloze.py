@@ -1,5 +1,6 @@
 """Cloze: the metric by known answers and a second implementation, bad input, the scripts."""
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -106,6 +107,14 @@ def test_refuses_a_wrong_submission(write: Write, content: str, message: str) ->
         ('{"qid": "1", "query": "[MASK]", "answer": "y"}', "'answer' is 'y', expected a list"),
         ('{"qid": "1", "query": "[MASK]"}', "'answer' is None"),
         ('{"qid": "1", "query": "[MASK]", "answer": ["y"]}\n' * 2, "line 2 repeats qid '1'"),
+        (
+            '{"qid": "1", "query": "[MASK] \\ud800", "answer": ["y"]}',
+            "'query' holds half a char",
+        ),
+        ('{"qid": "1", "query": "[MASK]", "answer": ["\\udfff"]}', "'answer' holds half a char"),
+        ('{"qid": "1", "query": "[MASK]", "x": ' + "[" * 100_000, "line 1 is not JSON .nests too"),
+        ('{"qid": "1", "query": "[MASK]", "x": ' + "9" * 5000 + "}", "line 1 is not JSON"),
+        ('{"qid": "\\u001b[2J", "query": "x"}', r"'query' holds no \[MASK\]: 'x'"),
         ("\n", "is empty"),
         (b"\xff\xfe", "not UTF-8"),
     ],
@@ -113,6 +122,14 @@ def test_refuses_a_wrong_submission(write: Write, content: str, message: str) ->
 def test_refuses_wrong_queries(write: Write, content: str | bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         queries.read_queries(write(TRAIN, content), answers=True)
+
+
+def test_a_text_may_hold_what_ends_a_line_elsewhere(write: Write) -> None:
+    texts = ["a\u2028[MASK]", "b\x0c[MASK]", "c\x85[MASK]"]
+    lines = [json.dumps({"qid": text, "query": text}, ensure_ascii=False) for text in texts]
+    path = write("queries.txt", "\r\n".join(lines))
+    # JSON itself writes a form feed as an escape; the others may stand as they are.
+    assert [query.text for query in queries.read_queries(path, answers=False)] == texts
 
 
 def test_guesses_survive_writing_and_reading(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_final_stage_needs_its_phases(write: Write, fails: Callable[..., str]) -
         (row(0, FIFTY) + row(11, [*FIFTY, 51]), "row 2 has 52 columns, expected 51"),
         (row(0, FIFTY) + row(11, [*FIFTY[:-1], 1]), "row 2: user 11 has 49 different items"),
         (row(0, FIFTY) + row(0, FIFTY), "row 2 repeats user 0"),
+        (row(0, FIFTY) + "\n\n" + row(0, FIFTY), "row 4 repeats user 0"),
         (row(0, FIFTY), "1 of 2 test users are missing, first user_id 11"),
         (row(0, FIFTY) + row(11, FIFTY).replace("11,", "x,", 1), "column 'user_id': row 2 is 'x'"),
         (row(0, FIFTY) + row(11, [-1, *FIFTY[1:]]), "column 'item_1': row 2 is '-1'"),

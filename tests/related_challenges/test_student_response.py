@@ -230,6 +230,9 @@ GOOD = QUESTION.format("a", "correct", "irrelevant")
         (GOOD.replace('accuracy="correct"', ""), "<studentAnswer> has no attribute 'accuracy'"),
         (GOOD.replace('"correct"', '"right"'), "studentAnswer 'a.1' is 'right', expected one of"),
         (GOOD.replace('"correct"', '"incorrect"'), "'a.1' is 'incorrect', expected one of"),
+        (f'<?xml version="1.0" encoding="nothing"?>{GOOD}', "cannot be read as XML: unknown encod"),
+        (f'<?xml version="1.0" encoding="shift_jis"?>{GOOD}', "cannot be read as XML: multi-byte"),
+        (GOOD.replace('"correct"', '"\u202eevil"'), r"'a.1' is '\\u202eevil', expected one of"),
     ],
 )
 def test_refuses_wrong_questions(write: Write, content: str, message: str) -> None:

@@ -338,7 +338,7 @@ def test_too_few_answers_to_ask(write: Write) -> None:
     with pytest.raises(InputError) as caught:
         Board(students, MASK, Rules())
     assert str(caught.value) == (
-        f"{path}: UserId 5 (row 15) has 9 answers that may be asked with mask 'IsTarget', "
+        f"{path}: UserId 5 has 9 answers that may be asked with mask 'IsTarget', "
         "expected at least 10"
     )
     Board(students, MASK, Rules(targets_queryable=True))
@@ -367,7 +367,6 @@ def test_reading_students_and_masks(write: Write) -> None:
     )
     students = read_reference(path, n_questions=6)
     assert students.student.tolist() == [7, 9]
-    assert students.first_row.tolist() == [4, 2]
     none = -1
     assert students.is_correct.tolist() == [[none] * 4 + [0, none], [none, none, 0, none, 1, none]]
     assert students.option.tolist() == [[none] * 4 + [4, none], [none, none, 1, none, 3, none]]

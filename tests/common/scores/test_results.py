@@ -1,11 +1,13 @@
 """The record of all scores: what a line says, where it goes, and what it never does."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import malformed
 import pytest
 
 from common import layout, provenance
@@ -15,7 +17,8 @@ Run = Callable[..., Any]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = path.read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
 
 
 def test_every_evaluation_appends_a_line(tiny_kit: Path, run: Run) -> None:
@@ -164,3 +167,47 @@ def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -
     other = replace(evaluation, reference=tmp_path / "data" / "test_input" / "answers.csv")
     assert not other.simulated
     assert replace(other, rests_on=[train / "answers.csv"]).simulated
+
+
+def damaged_records() -> list[tuple[str, bytes]]:
+    record = {
+        "time": "2026-01-01T10:00:00+00:00", "task": 1, "phase": "local", "rules": "",
+        "model": "majority", "score": 0.5, "parts": {"right": 0.5, "wrong": None}, "seconds": 1.5,
+        "seed": 3, "made_by": "python a.py", "command": "python b.py", "submission": "c.csv",
+        "revision": None, "data": "0a1b2c", "simulated": True,
+    }  # fmt: skip
+    content = json.dumps(record).encode()
+    item = malformed.Input("", "", "results.jsonl", "record")
+    return [("right", content), *malformed.damage_record(item, content)]
+
+
+@pytest.mark.parametrize(("name", "line"), damaged_records())
+def test_only_lines_with_the_right_types_are_results(
+    tmp_path: Path, name: str, line: bytes
+) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(line + b"\n")
+    found, unreadable = results.read_results(path)
+    assert (len(found), unreadable) == ((1, 0) if name == "right" else (0, 1))
+
+
+def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
+    """Also those that end a line elsewhere, and bytes of a file's name that are no UTF-8."""
+    submission = tmp_path / "a\u2028b\udcff.csv"
+    submission.write_text("UserId\n1\n")
+    for _ in range(2):
+        score(tmp_path, submission)
+    found, unreadable = results.read_results(tmp_path / "results.jsonl")
+    assert unreadable == 0
+    assert [result.submission for result in found] == [submission.as_posix()] * 2
+
+
+@pytest.mark.parametrize("seconds", ["1e999", "9" * 400, "NaN", '"x"', "null", "[" * 100_000])
+def test_an_origin_with_other_numbers_does_no_harm(tmp_path: Path, seconds: str) -> None:
+    submission = tmp_path / "submission_task_1.csv"
+    submission.write_text("x")
+    text = results.origin_of(submission).decode()
+    text = re.sub(r'"seconds": [^,]*', f'"seconds": {seconds}', text)
+    submission.with_suffix(".json").write_text(text)
+    line = score(tmp_path, submission)
+    assert line["seconds"] is None or line["seconds"] > 1e300

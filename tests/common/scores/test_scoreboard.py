@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from html_page import check_page
 
 from common.scores import scoreboard
-from common.scores.results import Result
+from common.scores.results import Result, read_results
 
 Run = Callable[..., Any]
 
@@ -197,3 +198,21 @@ def test_the_chart_shows_models_and_published_scores() -> None:
     # A hollow diamond, the best model in colour, the others not.
     assert ["--accent" in style for _, style in drawn] == [False, True, False]
     assert ["fill-opacity: 0;" in style for _, style in drawn] == [True, False, False]
+
+
+def test_every_text_of_the_record_is_escaped(tmp_path: Path) -> None:
+    """Whatever a name holds, it stands on the page as text, in tables and in charts."""
+    hostile = "<i>\"'&x</i> $\\frac{$"
+    changes = dict.fromkeys(("rules", "model", "command", "submission", "revision"), hostile)
+    record = asdict(replace(RESULT, **changes, parts={hostile: 0.5}))  # type: ignore[arg-type]
+    record["made_by"] = f"python a.py {shlex.quote(hostile)}"
+    lines = [json.dumps(record)]
+    for name in ("phase", "data", "time", "score", "task", "simulated"):
+        lines.append(json.dumps({**record, name: hostile}))
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    results, n_unreadable = read_results(path)
+    assert (len(results), n_unreadable) == (1, 6)
+    page = scoreboard.as_page(scoreboard.make_tables(results))
+    assert "<i>" not in page
+    assert page.count("&lt;i&gt;") >= 2

@@ -1,0 +1,239 @@
+"""Zips of untrusted content: read within limits and checked, and written flat.
+
+What a zip states about itself is not believed: a member is unpacked to the end of its packed bytes,
+within a limit, and refused where its size or checksum is not the one stated.
+"""
+
+import errno
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from common.errors import InputError, Report, printable, stop
+from common.io import SHOWN, Source, require_file
+
+# The part of a local header that repeats what the directory of the zip states (APPNOTE 4.3.7).
+_LOCAL_HEADER = struct.Struct("<4s2H3H3L2H")
+_ENCRYPTED, _SIZES_FOLLOW = 1 << 0, 1 << 3
+_IN_ZIP64 = 0xFFFFFFFF
+
+
+@contextmanager
+def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip for reading.
+
+    Parameters
+    ----------
+    path
+        The zip.
+
+    Raises
+    ------
+    InputError
+        If it is missing, no zip or damaged; a fault that shows while the block reads it, too.
+    """
+    require_file(path)
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path}: is not a zip file, or is cut off")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except InputError:
+        raise
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: holds a name that is not UTF-8 text") from None
+    except (RuntimeError, NotImplementedError) as error:
+        raise InputError(f"{path}: cannot be unpacked ({error})") from None
+    except (
+        zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError,
+        OverflowError, MemoryError,
+    ) as error:  # fmt: skip
+        raise InputError(f"{path}: is a damaged zip file ({error})") from None
+    except OSError as error:
+        # Without a number it comes from bzip2; a place before the file's start is in the zip.
+        if error.errno not in (None, errno.EINVAL):
+            raise
+        raise InputError(f"{path}: is a damaged zip file ({error})") from None
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
+    """Unpack a member of a zip into memory, within a limit.
+
+    Python's own reader stops at the size that the zip states, and unpacks a whole block of BZ2
+    however large it gets; so the packed bytes are read and unpacked here.
+
+    Parameters
+    ----------
+    archive
+        From `open_zip`.
+    member
+        One of its `infolist()`.
+    max_size
+        No more bytes than these are unpacked.
+
+    Raises
+    ------
+    InputError
+        If there are more, or size or checksum are not those that the zip states.
+    """
+    name = f"{archive.filename}/{printable(member.filename)}"
+    too_large = f"{name}: unpacks to more than {max_size:,} bytes, expected at most that"
+    if member.file_size > max_size:
+        raise InputError(too_large)
+    packed = _read_packed(archive, member, name)
+    if member.compress_type not in _UNPACK:
+        raise InputError(f"{name}: is packed by a method that is not known, expected deflate")
+    content = _UNPACK[member.compress_type](packed, max_size + 1)
+    if len(content) > max_size:
+        raise InputError(too_large)
+    if len(content) != member.file_size:
+        raise InputError(
+            f"{name}: unpacks to {len(content):,} bytes, but the zip states {member.file_size:,}"
+        )
+    if zlib.crc32(content) != member.CRC:
+        raise InputError(f"{name}: is damaged (wrong checksum)")
+    return content
+
+
+def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
+    """Read the packed bytes of a member; what the header beside it states must be true too."""
+    with Path(archive.filename or "").open("rb") as file:
+        file.seek(member.header_offset)
+        header = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+        mark, _, flags, _, _, _, checksum, n_packed, size, n_name, n_extra = header
+        file.seek(n_name + n_extra, os.SEEK_CUR)
+        packed = file.read(member.compress_size)
+        end = file.tell()
+    if flags & _ENCRYPTED:
+        raise InputError(f"{name}: is encrypted, expected a zip without a password")
+    tells = not flags & _SIZES_FOLLOW and _IN_ZIP64 not in (n_packed, size)
+    if (
+        mark != b"PK\x03\x04"
+        or len(packed) < member.compress_size
+        or end > archive.start_dir
+        or (tells and (checksum, size) != (member.CRC, member.file_size))
+        or (tells and n_packed != member.compress_size)
+    ):
+        raise InputError(f"{name}: is damaged: what the zip states about it is not so")
+    return packed
+
+
+def _unpack_lzma(packed: bytes, max_size: int) -> bytes:
+    """Unpack LZMA: before the data stand a version, the size of the properties, and these."""
+    import lzma
+
+    properties, dictionary = struct.unpack("<BL", packed[4:9])
+    rest, literal_context = divmod(properties, 9)
+    position, literal_position = divmod(rest, 5)
+    method = {
+        "id": lzma.FILTER_LZMA1,
+        "lc": literal_context,
+        "lp": literal_position,
+        "pb": position,
+        # More than is unpacked is never looked back to, but would be allocated.
+        "dict_size": max(4096, min(dictionary, max_size)),
+    }
+    try:
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, None, [method]).decompress(
+            packed[9:], max_size
+        )
+    except lzma.LZMAError as error:
+        raise zipfile.BadZipFile(str(error)) from None
+
+
+def _unpack_bz2(packed: bytes, max_size: int) -> bytes:
+    import bz2
+
+    return bz2.BZ2Decompressor().decompress(packed, max_size)
+
+
+# How to unpack at most so many bytes. Not every Python is built with BZ2 and LZMA.
+_UNPACK: dict[int, Callable[[bytes, int], bytes]] = {
+    zipfile.ZIP_STORED: lambda packed, max_size: packed[:max_size],
+    zipfile.ZIP_DEFLATED: lambda packed, max_size: zlib.decompressobj(-15).decompress(
+        packed, max_size
+    ),
+    zipfile.ZIP_BZIP2: _unpack_bz2,
+    zipfile.ZIP_LZMA: _unpack_lzma,
+}
+
+
+def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
+    """Return the only file of a zip as a source; it is unpacked into memory once.
+
+    Parameters
+    ----------
+    path
+        The zip.
+    member
+        Name that the file inside must have; it must lie at the top level.
+    max_size
+        How many bytes the file may have.
+    report
+        What to do with a fault that leaves one CSV to read.
+
+    Raises
+    ------
+    InputError
+        If the zip is damaged, holds another number of files, a folder, or another name, or if the
+        file is too large.
+    """
+    with open_zip(path) as archive:
+        members = archive.infolist()
+        names = [info.filename for info in members]
+        if names != [member]:
+            fault = f"{path}: {_fault(names)}, expected only {member} at the top level"
+            members = [info for info in members if info.filename.lower().endswith(".csv")]
+            if len(members) != 1:
+                raise InputError(fault)
+            report(fault)
+        content = pa.py_buffer(read_member(archive, members[0], max_size))
+    return Source(f"{path}/{members[0].filename}", lambda: pa.BufferReader(content))
+
+
+def _fault(names: Sequence[str]) -> str:
+    """Say what is wrong with what a zip holds."""
+    nested = [name for name in names if name.lower().endswith(".zip")]
+    folders = [name for name in names if "/" in name]
+    if nested:
+        return f"holds another zip ({printable(nested[0])})"
+    if folders:
+        return f"holds a folder ({printable(folders[0])})"
+    if len(names) != 1:
+        shown = ", ".join(printable(name) for name in names[:SHOWN])
+        return f"holds {len(names)} files ({shown or 'nothing'})"
+    return f"holds {printable(names[0])}"
+
+
+def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
+    """Write a flat zip; the same input, the same bytes.
+
+    Parameters
+    ----------
+    file
+        Open binary file to write to.
+    members
+        For each name inside the zip the file whose bytes go into it.
+    """
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            # A fixed date, so that the same submission always gives the same zip.
+            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            # Level 1: a quarter of the default's time for a somewhat larger file. A member that is
+            # described by itself does not take the archive's level, and Python 3.11 has no public
+            # name for its own.
+            info._compresslevel = 1  # type: ignore[attr-defined]
+            # Weights may exceed what a zip without its extension for large files can hold.
+            large = content.stat().st_size >= 1 << 31
+            with content.open("rb") as source, archive.open(info, "w", force_zip64=large) as target:
+                while block := source.read(1 << 20):
+                    target.write(block)

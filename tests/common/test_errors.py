@@ -1,0 +1,37 @@
+"""Texts of unknown origin in messages: on one line, printable, cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import MAX_SHOWN, one_line, printable, quote
+
+
+@given(st.text(st.characters(codec=None)))
+def test_whatever_a_file_holds_can_be_shown(text: str) -> None:
+    shown = quote(text)
+    assert shown.isprintable()
+    assert len(shown) <= MAX_SHOWN + 2
+    assert one_line(text).isprintable()
+    if text.isprintable() and len(text) <= MAX_SHOWN:
+        assert shown == f"'{text}'"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\nb", r"'a\nb'"),
+        ("\x1b[31mred", r"'\x1b[31mred'"),
+        ("\ud800\u2028\u202e", r"'\ud800\u2028\u202e'"),
+        ("é" * 80, f"'{'é' * 80}'"),
+        ("y" * 1_000_000, f"'{'y' * 79}…'"),
+        (None, "'None'"),
+    ],
+)
+def test_texts_as_they_are_shown(text: object, expected: str) -> None:
+    assert quote(text) == expected
+
+
+def test_a_message_stays_whole_on_one_line() -> None:
+    assert one_line("a.csv:\n  row 2 \x07") == r"a.csv: row 2 \x07"
+    assert printable("x" * 1000) == "x" * 1000
