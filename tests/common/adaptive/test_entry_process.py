@@ -192,14 +192,18 @@ def test_an_entry_that_looks_into_its_parent(
     setting: Setting, students: Reference, name: str
 ) -> None:
     line = f"import os; open(f'/proc/{{os.getppid()}}/{name}').read()"
-    with pytest.raises(InputError, match=f"starting Submission: opened /proc/.*/{name}, which is "):
+    with pytest.raises(
+        InputError, match=f"starting Submission: was denied /proc/.*/{name}, which is "
+    ):
         play_all(with_method(setting, "__init__", line), students)
 
 
 @pytest.mark.parametrize("read", ["open({!r})", "np.loadtxt({!r})", "os.open({!r}, os.O_RDONLY)"])
 def test_an_entry_that_opens_the_answers(setting: Setting, students: Reference, read: str) -> None:
     path = str(setting.reference)
-    with pytest.raises(InputError, match=r"opened .*valid_task_4.csv, which is neither in the zip"):
+    with pytest.raises(
+        InputError, match=r"was denied .*valid_task_4.csv, which is neither in the zip"
+    ):
         play_all(with_method(setting, "__init__", "import os", read.format(path)), students)
 
 
