@@ -93,13 +93,12 @@ def describe(version: int) -> str:
     """
     if not version:
         return "Python's own file functions only (this system has no Landlock)"
-    lacking = [
-        name
-        for name, first in (("cutting files short", 3), ("TCP", 4), ("signals", 6))
-        if version < first
-    ]
-    missing = f"; this kernel cannot refuse {', '.join(lacking)}" if lacking else ""
-    return f"enforced by the system (Landlock {version}): files, TCP, signals{missing}"
+    since = {"files": 1, "cutting files short": 3, "TCP": 4, "signals": 6}
+    covered = [name for name, first in since.items() if version >= first]
+    lacking = [name for name in since if name not in covered]
+    covered = [name for name in covered if name != "cutting files short"]
+    missing = f"; this kernel's version does not cover {', '.join(lacking)}" if lacking else ""
+    return f"enforced by the operating system (Landlock {version}): {', '.join(covered)}{missing}"
 
 
 def ruleset(version: int) -> bytes:
@@ -208,7 +207,7 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
     secret = [os.path.realpath(path) for path in hidden]
 
     def holds_secret(path: str) -> bool:
-        return any(f"{other}/".startswith(f"{path.rstrip('/')}/") for other in secret)
+        return any(_lies_in(other, path) for other in secret)
 
     own = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
     searched = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
@@ -228,7 +227,11 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
     return sorted(set(found))
 
 
-def guard_files(folder: Path) -> None:
+def _lies_in(path: str, folder: str) -> bool:
+    return (path + os.sep).startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def guard_files(folder: Path, hidden: Iterable[str]) -> None:
     """Let Python open only files in one folder, Python's own and the system's.
 
     This catches an entry that reads data from where they lie on one machine, such as the full
@@ -239,14 +242,15 @@ def guard_files(folder: Path) -> None:
     ----------
     folder
         The one folder.
+    hidden
+        As for `readable_paths`.
     """
-    python = [sys.prefix, sys.base_prefix, site.getusersitepackages(), *site.getsitepackages()]
-    system = ["/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/System", "/usr", "/var/lib"]
+    system = ["/dev", "/proc", "/sys", "/System", "/var/lib"]
     windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
-    roots = tuple(
+    roots = [
         os.path.normcase(os.path.realpath(root))
-        for root in [str(folder), *python, *system, *windows]
-    )
+        for root in [str(folder), *readable_paths(hidden), *system, *windows]
+    ]
     # Unlike Path.home, this raises nothing where there is no home.
     home = os.path.normcase(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111
     code = tuple(importlib.machinery.all_suffixes())
@@ -258,7 +262,7 @@ def guard_files(folder: Path) -> None:
         if path.endswith(code) or not os.path.isfile(path):  # noqa: PTH113 (hot)
             return True
         # Settings and caches of libraries lie in hidden folders at home.
-        return any(path == root or path.startswith(root + os.sep) for root in roots) or (
+        return any(_lies_in(path, root) for root in roots) or (
             path.startswith(os.path.join(home, "."))  # noqa: PTH118 (hot)
         )
 
@@ -383,7 +387,7 @@ def protect(folder: Path, hidden: Iterable[str], version: int) -> int:
         _prctl(_SET_NO_NEW_PRIVS, 1)
     secret = [os.path.realpath(path) for path in hidden]
     writable = [str(folder / "entry"), str(folder / "tmp")]
-    if not any(f"{path}/".startswith(f"{_SHARED_MEMORY}/") for path in secret):
+    if not any(_lies_in(path, _SHARED_MEMORY) for path in secret):
         writable.append(_SHARED_MEMORY)
     version = restrict([str(folder), *readable_paths(secret)], writable, version)
     if version:
@@ -393,7 +397,7 @@ def protect(folder: Path, hidden: Iterable[str], version: int) -> int:
         for name in [name for name in os.environ if re.fullmatch(r"XDG_\w+_(HOME|DIR)", name)]:
             del os.environ[name]
     else:
-        guard_files(folder)
+        guard_files(folder, secret)
     return version
 
 
