@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -108,13 +109,19 @@ def explain_missing(fault: str, names: Iterable[str]) -> str:
     str
         The end of a sentence, or nothing.
     """
-    missed = [name for name in names if (name if name.endswith("/") else f"{name}'") in fault]
+    missed = [name for name in names if _is_named(name, fault)]
     if not missed:
         return ""
     return (
         f"; {missed[0]} is left out of the zip, expected the names of weights to begin with "
         f"{WEIGHTS}"
     )
+
+
+def _is_named(name: str, fault: str) -> bool:
+    # Python quotes the path as the entry gave it: from its folder, or in full.
+    end = "" if name.endswith("/") else "'"
+    return re.search(rf"('|/entry/)(\./)?{re.escape(name)}{end}", fault) is not None
 
 
 def _find_weights(package: Path) -> list[Path]:

@@ -326,27 +326,40 @@ def sweep_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             own = not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
-            lock = folder / _LOCK
-            if own and not folder.is_symlink() and lock.is_file():
-                _lock(lock).close()
+            if own and not folder.is_symlink() and not _is_locked(folder / _LOCK):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock(path: Path) -> IO[bytes]:
-    """Open a file that no other process has open so; `OSError` if one has."""
+    """Make a file that `_is_locked` tells to be locked as long as this process has it open."""
     if sys.platform == "win32":
-        # There a file that is open cannot be removed.
-        path.unlink(missing_ok=True)
         return path.open("wb")
     import fcntl
 
-    file = path.open("wb")
-    try:
+    # It gets its name when it is locked already, so that nobody finds it in between.
+    draft = path.with_suffix(".new")
+    file = draft.open("wb")
+    # Some network file systems have no locks: then nobody else can lock it either.
+    with contextlib.suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise
+    draft.rename(path)
     return file
+
+
+def _is_locked(path: Path) -> bool:
+    """Tell whether a process that has made a lock lives; `OSError` if there is no lock."""
+    if sys.platform == "win32":
+        # There a file that is open cannot be removed.
+        path.unlink()
+        return False
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def unpack(submission: Path, folder: Path) -> list[str]:

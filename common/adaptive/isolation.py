@@ -92,7 +92,7 @@ def describe(version: int) -> str:
         The version of Landlock in force, or 0.
     """
     if not version:
-        return "Python's own file functions only (this system has no Landlock)"
+        return "Python's own file functions only (this system offers no Landlock)"
     since = {"files": 1, "cutting files short": 3, "TCP": 4, "signals": 6}
     covered = [name for name, first in since.items() if version >= first]
     lacking = [name for name in since if name not in covered]
@@ -314,8 +314,9 @@ def supervise(lifeline: int) -> None:
                 if waited[0] == entry:
                     status = waited[1]
     if status is None:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(entry, signal.SIGKILL)
+            os.waitpid(entry, 0)
     _end_children()
     if status is not None and os.WIFSIGNALED(status):
         _die_of(os.WTERMSIG(status))

@@ -138,7 +138,7 @@ def guarded(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(isolation, "landlock_version", lambda: 0)
         outcome, words = try_as_an_entry(outside, "guarded", tmp_path_factory.mktemp("guarded"))
-    assert words == "Python's own file functions only (this system has no Landlock)"
+    assert words == "Python's own file functions only (this system offers no Landlock)"
     return outcome
 
 
