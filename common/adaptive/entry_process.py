@@ -149,7 +149,7 @@ class EntryProcess:
             if lifeline is not None:
                 os.close(lifeline)
         settings = {
-            "runner": Path(runner).name,
+            "runner": Path(runner).stem,
             "memory": limits.memory,
             "lifeline": lifeline,
             "hidden": [str(hidden.resolve().parent), str(layout.DATA_DIR)],

@@ -187,8 +187,16 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
         replies.flush()
 
 
-def main() -> None:
-    """Serve, as the command line says: the memory limit in bytes, Landlock's version in force."""
+def main(memory: int, landlock: int) -> None:
+    """Serve.
+
+    Parameters
+    ----------
+    memory
+        Bytes of address space.
+    landlock
+        Its version in force, or 0; the evaluator is told.
+    """
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -201,12 +209,7 @@ def main() -> None:
     sys.path[:] = [str(folder), *(path for path in sys.path if path != here)]
     if not (folder / "common").exists() and not (folder / "common.py").exists():
         sys.modules["common"] = None  # type: ignore[assignment]
-    memory, landlock = int(sys.argv[1]), int(sys.argv[2])
     ready = {"memory_limited": limit_memory(memory), "landlock": landlock, "size": 0}
     replies.write(json.dumps(ready).encode() + b"\n")
     replies.flush()
     serve(requests, replies, folder)
-
-
-if __name__ == "__main__":
-    main()

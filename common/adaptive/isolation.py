@@ -20,11 +20,12 @@ Then the runner beside this file takes over in the same process.
 import contextlib
 import ctypes
 import faulthandler
+import functools
+import importlib
 import importlib.machinery
 import json
 import os
 import re
-import runpy
 import select
 import signal
 import site
@@ -68,7 +69,8 @@ _SYSTEM = (
     "/proc/version",
     "/sys/bus", "/sys/class", "/sys/devices", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
 )  # fmt: skip
-_DEVICES = ("null", "zero", "full", "random", "urandom", "nvidia*", "dri", "kfd")
+# How their names begin.
+_DEVICES = ("null", "zero", "full", "random", "urandom", "nvidia", "dri", "kfd")
 _SHARED_MEMORY = "/dev/shm"
 
 # How long the supervisor tries to end what an entry has left behind, in seconds.
@@ -152,9 +154,9 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
         _allow(rules, path, _READ & handled)
     for path in writable:
         _allow(rules, path, _OWN & handled)
-    for pattern in _DEVICES:
-        for device in Path("/dev").glob(pattern):
-            _allow(rules, str(device), (_DEVICE | _READ_DIR) & handled)
+    for name in os.listdir("/dev"):  # noqa: PTH208 (pathlib takes ten times as long)
+        if name.startswith(_DEVICES):
+            _allow(rules, f"/dev/{name}", (_DEVICE | _READ_DIR) & handled)
     in_force = _call(_RESTRICT_SELF, rules, 0) == 0
     os.close(rules)
     return version if in_force else 0
@@ -179,15 +181,20 @@ def _call(number: int, *arguments: int | bytes | None) -> int:
     # As variadic arguments, whole numbers must be as wide as a register.
     wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     try:
-        return int(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *wide))
+        return int(_libc().syscall(ctypes.c_long(number), *wide))
     except (OSError, AttributeError):
         return -1
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 def _prctl(option: int, value: int) -> None:
     wide = [ctypes.c_ulong(number) for number in (value, 0, 0, 0)]
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(ctypes.c_int(option), *wide)
+        _libc().prctl(ctypes.c_int(option), *wide)
 
 
 def readable_paths(hidden: Iterable[str]) -> list[str]:
@@ -405,8 +412,8 @@ def protect(folder: Path, hidden: Iterable[str], version: int) -> int:
 def main() -> None:
     """Isolate this process as the first line of stdin says, and run the runner in it.
 
-    The line is an object of JSON: ``runner`` (name of the file beside this one), ``memory`` (bytes
-    of address space), ``lifeline`` (a descriptor, or null), ``hidden`` (folders), ``landlock`` (the
+    The line is an object of JSON: ``runner`` (the module beside this one), ``memory`` (bytes of
+    address space), ``lifeline`` (a descriptor, or null), ``hidden`` (folders), ``landlock`` (the
     latest version to be used).
     """
     line = b""
@@ -421,9 +428,10 @@ def main() -> None:
     faulthandler.enable()
     here = Path(__file__).resolve().parent
     version = protect(here, settings["hidden"], settings["landlock"])
-    runner = str(here / settings["runner"])
-    sys.argv = [runner, str(settings["memory"]), str(version)]
-    runpy.run_path(runner, run_name="__main__")
+    runner = importlib.import_module(settings["runner"])
+    # An entry may have a module of this name.
+    del sys.modules[runner.__name__]
+    runner.main(settings["memory"], version)
 
 
 if __name__ == "__main__":

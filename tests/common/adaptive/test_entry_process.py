@@ -301,16 +301,17 @@ def ends(pid: int, seconds: float = 20) -> bool:
 
 
 STARTING = {
-    "a child": "child = subprocess.Popen(['sleep', '1000'])",
-    "a session": "child = subprocess.Popen(['sleep', '1000'], start_new_session=True)",
+    "a child": "child = subprocess.Popen(['sleep', '60'])",
+    "a session": "child = subprocess.Popen(['sleep', '60'], start_new_session=True)",
     "an orphan": """
 child = type("", (), {"pid": int(subprocess.run(
-    "setsid sleep 1000 > /dev/null 2>&1 & echo $!", shell=True, capture_output=True
+    "setsid sleep 60 > /dev/null 2>&1 & echo $!", shell=True, capture_output=True
 ).stdout)})
 """,
     "a session that starts others": """
 child = subprocess.Popen(
-    ["sh", "-c", "while :; do setsid sleep 1000 & sleep 0.05; done"], start_new_session=True
+    ["sh", "-c", "for i in $(seq 100); do setsid sleep 60 & sleep 0.05; done"],
+    start_new_session=True
 )
 """,
 }
