@@ -21,7 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from common import cli, io, layout, schema, submission
-from common.adaptive.entry_process import ENTRY_FILE, unpack
+from common.adaptive import entry_files
+from common.adaptive import options as adaptive_options
+from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.entry_process import unpack
 from common.adaptive.entry_runner import CLASS, METHODS
 from common.errors import InputError
 from common.schema import Column
@@ -63,6 +66,7 @@ def _parse() -> argparse.Namespace:
     p.add_argument(
         "--train_data", metavar="FILE", help="answers to compare with (default those of the task)"
     )
+    adaptive_options.add_flags(p)
     return p.parse_args()
 
 
@@ -187,10 +191,21 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     # Takes a second to load, which the other tasks need not wait for.
     from common.adaptive import evaluation
 
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "entry"
-        unpack(options.file, folder)
-        modules = read_modules(folder, options.file, faults)
+    if options.file.is_dir():
+        io.require_file(options.file / ENTRY_FILE)
+        modules = read_modules(options.file, options.file, faults)
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary) / "entry"
+            unpack(options.file, folder)
+            modules = read_modules(folder, options.file, faults)
+            names = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
+            files = [name for name in names if (folder / name).is_file()]
+            faults += [
+                f"{options.file}/{name}: is neither Python nor called {entry_files.WEIGHTS}…, "
+                "expected nothing else beside the entry"
+                for name in entry_files.find_misnamed(files)
+            ]
     check_class(modules.get(ENTRY_FILE), f"{options.file}/{ENTRY_FILE}", faults)
     if faults:
         return []
@@ -199,7 +214,9 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
         / (options.train_data or layout.TRAIN_TASK_3_4),
         metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
     )
-    evaluation.prove(options.file, paths)
+    evaluation.prove(
+        options.file, paths, adaptive_options.rules(options), adaptive_options.limits(options)
+    )
     summary = [
         f"its files: {', '.join(modules)}",
         f"the ten rounds ran with {evaluation.N_PROOF_STUDENTS} students of "

@@ -63,6 +63,9 @@ class Submission:
         """
         raise NotImplementedError
 
+    # Its name in the published evaluators.
+    select_feature = select_questions
+
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:

@@ -1,8 +1,7 @@
 """An entry of task 4 in a process of its own, in a temporary folder, with limits.
 
-This keeps accidents apart from the answers: the process that holds them runs none of the entry's
-code, and hands over only what has been revealed. It is no wall against a program that means harm
-and runs as the same user.
+The process that holds the answers runs none of the entry's code, and hands over only what has been
+revealed. What else keeps the entry apart stands in `isolation.py`.
 """
 
 import contextlib
@@ -27,14 +26,12 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from common import zips
-from common.adaptive import entry_runner
+from common import layout, zips
+from common.adaptive import entry_files, entry_runner, isolation
+from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import EntryError
 from common.answers import IntArray
 from common.errors import InputError, printable
-from common.io import require_file
-
-ENTRY_FILE = f"{entry_runner.MODULE}.py"
 
 # An entry that writes more than this to stdout and stderr during one mask is stopped.
 MAX_OUTPUT = 5_000_000
@@ -47,6 +44,12 @@ _MAX_LINE = 1 << 16
 _MAX_UNPACKED = 8 << 30
 # Nor a file of its that the evaluation itself reads.
 _MAX_FILE = 256 << 20
+# How long the end of a process, and of what reads its pipes, is waited for, in seconds.
+_MAX_ENDING = 10.0
+_MAX_READING = 1.0
+# The folder of an entry, and the file in it that is locked as long as its evaluation lives.
+_PREFIX = "task_4_entry_"
+_LOCK = "evaluation.lock"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class EntryProcess:
     limits
         Time and memory.
     hidden
-        The file that holds the answers: variables that name it are not in the environment.
+        The file that holds the answers: its folder is out of reach, and variables that name it are
+        not in the environment.
 
     Attributes
     ----------
@@ -86,6 +90,8 @@ class EntryProcess:
         The end of what the entry has written to stdout and stderr.
     memory_limited
         Whether the system limits its memory.
+    isolation
+        What keeps the entry from files and processes, in words.
     changed
         For each method, which of its arguments the entry changed; these were copies.
 
@@ -99,36 +105,57 @@ class EntryProcess:
         self, submission: Path, files: Mapping[str, Path], limits: Limits, hidden: Path
     ) -> None:
         self.memory_limited = False
+        self.isolation = ""
         self.changed: dict[str, set[str]] = {}
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds
         self._tail = bytearray()
         self._n_output = 0
         self._replies: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self._temporary = tempfile.TemporaryDirectory(
-            prefix="task_4_entry_", ignore_cleanup_errors=True
-        )
+        self._sender = threading.Thread()
+        sweep_folders()
+        self._temporary = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+        base = Path(self._temporary.name)
+        self._lock = _lock(base / _LOCK)
+        # Closed, it ends the entry; -1 once that has been done.
+        self._lifeline: int | None = None
+        lifeline: int | None = None
+        if sys.platform == "linux":
+            lifeline, self._lifeline = os.pipe()
         try:
-            base = Path(self._temporary.name)
-            folder = base / "entry"
-            unpack(submission, folder)
+            self._left_out = unpack(submission, base / "entry")
             for name, path in files.items():
-                shutil.copyfile(path, folder / name)
-            runner = shutil.copy(entry_runner.__file__, base / "runner.py")
+                shutil.copyfile(path, base / "entry" / name)
             (base / "tmp").mkdir()
+            runner, launcher = (
+                shutil.copy(file, base) for file in (entry_runner.__file__, isolation.__file__)
+            )
             self._process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", runner, str(limits.memory)],
-                cwd=folder,
+                [sys.executable, launcher],
+                cwd=base / "entry",
                 env=_environment(hidden, base / "tmp"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                pass_fds=() if lifeline is None else (lifeline,),
                 # A group of its own, so that what the entry starts ends with it.
                 start_new_session=True,
             )
         except BaseException:
-            self._temporary.cleanup()
+            self._cut_lifeline()
+            self._remove_folder()
             raise
+        finally:
+            if lifeline is not None:
+                os.close(lifeline)
+        settings = {
+            "runner": Path(runner).stem,
+            "memory": limits.memory,
+            "lifeline": lifeline,
+            "hidden": [str(hidden.resolve().parent), str(layout.DATA_DIR)],
+            "landlock": isolation.landlock_version(),
+        }
+        self._send(json.dumps(settings).encode() + b"\n")
         self._threads = [
             threading.Thread(target=self._read_replies, daemon=True),
             threading.Thread(target=self._read_output, daemon=True),
@@ -139,7 +166,9 @@ class EntryProcess:
     def __enter__(self) -> "EntryProcess":
         """Wait for the process, and make the entry; `EntryError` if that fails."""
         try:
-            self.memory_limited = bool(self._receive()["memory_limited"])
+            ready = self._receive()
+            self.memory_limited = bool(ready["memory_limited"])
+            self.isolation = isolation.describe(int(ready["landlock"]))
             self.restart()
         except BaseException:
             self.close()
@@ -177,12 +206,16 @@ class EntryProcess:
             data.append(buffer.getvalue())
         line = json.dumps({"method": method, "sizes": [len(part) for part in data]}).encode()
         # A process that hangs would not read, and block the one that writes.
-        threading.Thread(target=self._send, args=(line + b"\n", *data), daemon=True).start()
+        parts = (line + b"\n", *data)
+        self._sender = threading.Thread(target=self._send, args=parts, daemon=True)
+        self._sender.start()
         reply = self._receive()
         if "fault" in reply:
             fault = str(reply["fault"])
             if fault.startswith("ran out of memory"):
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
+            if "FileNotFoundError" in fault:
+                fault += entry_files.explain_missing(fault, self._left_out)
             raise EntryError(fault)
         if reply["changed"]:
             self.changed.setdefault(method, set()).update(reply["changed"])
@@ -193,22 +226,43 @@ class EntryProcess:
     def close(self) -> None:
         """End the process and whatever it started, and remove its folder."""
         self._kill()
-        self._process.wait()
+        try:
+            self._process.wait(_MAX_ENDING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_MAX_ENDING)
         for thread in self._threads:
-            thread.join(timeout=1)
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            thread.join(_MAX_READING)
+        if self._sender.ident is not None:
+            self._sender.join(_MAX_READING)
+        # To close a pipe that a thread still uses would wait for the thread, and whoever holds the
+        # other end could make it wait for ever. Those that read close their own.
+        if not self._sender.is_alive():
             with contextlib.suppress(OSError, ValueError):
-                if pipe is not None:
-                    pipe.close()
-        self._temporary.cleanup()
+                assert self._process.stdin is not None
+                self._process.stdin.close()
+        self._remove_folder()
 
     def _kill(self) -> None:
-        if hasattr(os, "killpg"):
+        if self._lifeline is not None:
+            self._cut_lifeline()
+        elif hasattr(os, "killpg"):
             # The group outlives its leader while members run; it is ours by start_new_session.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         elif self._process.poll() is None:
             self._process.kill()
+
+    def _cut_lifeline(self) -> None:
+        lifeline, self._lifeline = self._lifeline, -1
+        if lifeline not in (None, -1):
+            os.close(lifeline)
+
+    def _remove_folder(self) -> None:
+        # Windows removes no file that is open.
+        self._lock.close()
+        self._temporary.cleanup()
 
     def _send(self, *parts: bytes) -> None:
         pipe = self._process.stdin
@@ -247,8 +301,9 @@ class EntryProcess:
         pipe = self._process.stdout
         assert pipe is not None
         try:
-            while line := pipe.readline(_MAX_LINE):
-                self._replies.put(_read_reply(line, pipe))
+            with pipe:
+                while line := pipe.readline(_MAX_LINE):
+                    self._replies.put(_read_reply(line, pipe))
         except (OSError, ValueError, KeyError, TypeError, EOFError):
             pass  # No reply of the runner's: the entry found the channel and wrote to it.
         self._replies.put(None)
@@ -256,17 +311,59 @@ class EntryProcess:
     def _read_output(self) -> None:
         pipe = self._process.stderr
         assert pipe is not None
-        while block := os.read(pipe.fileno(), 1 << 16):
-            self._n_output += len(block)
-            self._tail += block
-            del self._tail[:-_KEPT_OUTPUT]
-            if self._n_output > MAX_OUTPUT:
-                self._kill()
-                return
+        with pipe:
+            while block := os.read(pipe.fileno(), 1 << 16):
+                self._n_output += len(block)
+                self._tail += block
+                del self._tail[:-_KEPT_OUTPUT]
+                if self._n_output > MAX_OUTPUT:
+                    self._kill()
+                    return
 
 
-def unpack(submission: Path, folder: Path) -> None:
-    """Copy an entry's folder, or unpack its zip, to a new folder.
+def sweep_folders() -> None:
+    """Remove the folders of entries whose evaluation has been killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            own = not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
+            if own and not folder.is_symlink() and not _is_locked(folder / _LOCK):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock(path: Path) -> IO[bytes]:
+    """Make a file that `_is_locked` tells to be locked as long as this process has it open."""
+    if sys.platform == "win32":
+        return path.open("wb")
+    import fcntl
+
+    # It gets its name when it is locked already, so that nobody finds it in between.
+    draft = path.with_suffix(".new")
+    file = draft.open("wb")
+    # Some network file systems have no locks: then nobody else can lock it either.
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    draft.rename(path)
+    return file
+
+
+def _is_locked(path: Path) -> bool:
+    """Tell whether a process that has made a lock lives; `OSError` if there is no lock."""
+    if sys.platform == "win32":
+        # There a file that is open cannot be removed.
+        path.unlink()
+        return False
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def unpack(submission: Path, folder: Path) -> list[str]:
+    """Copy what makes an entry out of its folder, or unpack its zip, to a new folder.
 
     Parameters
     ----------
@@ -275,17 +372,23 @@ def unpack(submission: Path, folder: Path) -> None:
     folder
         Is made.
 
+    Returns
+    -------
+    list of str
+        What the entry's folder holds besides, which `task_4/package.py` would leave out as well.
+
     Raises
     ------
     InputError
-        If there is no such entry, or the zip is damaged or not as the challenge wants it.
+        If there is no such entry, the zip is damaged or not as the challenge wants it, or the
+        folder is faulty as `entry_files.collect` tells.
     """
     if submission.is_dir():
-        require_file(submission / ENTRY_FILE)
-        shutil.copytree(
-            submission, folder, ignore=shutil.ignore_patterns("__pycache__", ".*", "*.partial")
-        )
-        return
+        files = entry_files.collect(submission)
+        for name, path in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / name)
+        return entry_files.left_out(submission, files)
     with zips.open_zip(submission) as archive:
         names = archive.namelist()
         if ENTRY_FILE not in names:
@@ -305,6 +408,7 @@ def unpack(submission: Path, folder: Path) -> None:
                     "deflate"
                 )
         archive.extractall(folder)
+    return []
 
 
 def read_entry_file(submission: Path, name: str) -> bytes | None:

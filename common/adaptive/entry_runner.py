@@ -1,6 +1,7 @@
 """Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
-This file stands alone: a copy of it runs beside the entry's folder, with NumPy and without the kit.
+This file stands alone: a copy of it runs beside the entry's folder, with NumPy and without the kit,
+once `isolation.py` has shut the process off.
 Requests come through stdin and replies go through stdout: one line of JSON, followed by arrays in
 the .npy format. Both streams are moved to private descriptors first, so that whatever the entry
 prints goes to stderr and cannot garble a reply. Nothing is pickled.
@@ -8,15 +9,10 @@ prints goes to stderr and cannot garble a reply. Nothing is pickled.
 
 import contextlib
 import importlib
-import importlib.machinery
 import io
 import json
 import os
-import re
-import site
 import sys
-import threading
-import time
 import traceback
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -119,67 +115,6 @@ def limit_memory(n_bytes: int) -> bool:
     return sys.platform != "darwin"
 
 
-def end_with_parent() -> None:
-    """End this process when the evaluator has gone without saying so, as when it is killed."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def guard_files(folder: Path) -> None:
-    """Let this process open only files in one folder, Python's own and the system's.
-
-    This catches an entry that reads data from where they lie on one machine, such as the full
-    training file, which holds the hidden answers of the local split. It is no wall against a
-    program that means harm.
-
-    Parameters
-    ----------
-    folder
-        The one folder.
-    """
-    python = [sys.prefix, sys.base_prefix, site.getusersitepackages(), *site.getsitepackages()]
-    system = ["/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/System", "/usr", "/var/lib"]
-    windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
-    roots = tuple(
-        os.path.normcase(os.path.realpath(root))
-        for root in [str(folder), *python, *system, *windows]
-    )
-    # Unlike Path.home, this raises nothing where there is no home.
-    home = os.path.normcase(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111
-    code = tuple(importlib.machinery.all_suffixes())
-
-    def is_allowed(path: str) -> bool:
-        process = re.match(r"/proc/(\d+)(/|$)", path)
-        if process:
-            return int(process[1]) == os.getpid()
-        if path.endswith(code) or not os.path.isfile(path):  # noqa: PTH113 (hot)
-            return True
-        # Settings and caches of libraries lie in hidden folders at home.
-        return any(path == root or path.startswith(root + os.sep) for root in roots) or (
-            path.startswith(os.path.join(home, "."))  # noqa: PTH118 (hot)
-        )
-
-    def check(event: str, arguments: tuple[Any, ...]) -> None:
-        if event not in ("open", "os.listdir", "os.scandir"):
-            return
-        if not isinstance(arguments[0], str | bytes):
-            return  # A file that is open already.
-        path = os.path.normcase(os.path.realpath(os.fsdecode(arguments[0])))
-        if not is_allowed(path):
-            raise PermissionError(
-                f"opened {path}, which is neither in the zip nor given by the challenge; "
-                "expected only files in the working folder"
-            )
-
-    sys.addaudithook(check)
-
-
 def place_of(error: BaseException, folder: Path) -> str:
     """Say in which line of the entry's own files an exception arose."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -196,8 +131,14 @@ def describe(error: BaseException, folder: Path) -> str:
         return f"ran out of memory{place}"
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{place}"
-    if isinstance(error, PermissionError) and str(error).startswith("opened "):
-        return f"{error}{place}"
+    if isinstance(error, PermissionError) and error.filename is not None:
+        # Landlock and the guard alike; elsewhere in its own folder it may have locked itself out.
+        path = Path(os.path.realpath(os.fsdecode(error.filename)))
+        if not path.is_relative_to(folder):
+            return (
+                f"was denied {path}, which is neither in the zip nor given by the challenge; "
+                f"expected only files in the working folder{place}"
+            )
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == "common":
         return (
             f"imports {error.name}{place}, the kit's shared code, which is not there in the "
@@ -246,9 +187,16 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
         replies.flush()
 
 
-def main() -> None:
-    """Set up the process as the command line says: the memory limit in bytes; then serve."""
-    end_with_parent()
+def main(memory: int, landlock: int) -> None:
+    """Serve.
+
+    Parameters
+    ----------
+    memory
+        Bytes of address space.
+    landlock
+        Its version in force, or 0; the evaluator is told.
+    """
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -261,13 +209,7 @@ def main() -> None:
     sys.path[:] = [str(folder), *(path for path in sys.path if path != here)]
     if not (folder / "common").exists() and not (folder / "common.py").exists():
         sys.modules["common"] = None  # type: ignore[assignment]
-    limited = limit_memory(int(sys.argv[1]))
-    # Beside the entry's folder lies the one for temporary files.
-    guard_files(folder.parent)
-    replies.write(json.dumps({"memory_limited": limited, "size": 0}).encode() + b"\n")
+    ready = {"memory_limited": limit_memory(memory), "landlock": landlock, "size": 0}
+    replies.write(json.dumps(ready).encode() + b"\n")
     replies.flush()
     serve(requests, replies, folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from common import cli, io, layout, provenance, schema
+from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
 from common.adaptive.game import (
     N_ROUNDS,
@@ -80,12 +81,15 @@ class Result:
         For each method, which of its arguments it changed.
     memory_limited
         Whether the system limited its memory.
+    isolation
+        What kept it from files and processes, in words.
     """
 
     games: dict[str, Game]
     output: str
     changed: Mapping[str, set[str]]
     memory_limited: bool
+    isolation: str
 
     @property
     def accuracies(self) -> FloatArray:
@@ -168,45 +172,13 @@ def _parse(doc: str | None, package: Path) -> argparse.Namespace:
         default=LOCAL,
         help="public, private: the released students in data/test_data (default local)",
     )
-    p.add_argument(
-        "--targets_queryable",
-        action="store_true",
-        help="targets may be asked, as in the published scorer (the guide forbids it)",
-    )
-    p.add_argument(
-        "--unobserved",
-        type=int,
-        choices=(0, -1),
-        default=-1,
-        help="stands for an answer not revealed: -1 as documented (default), "
-        "0 as in the published evaluator",
-    )
-    limits = Limits()
-    p.add_argument(
-        "--time_limit",
-        type=_positive,
-        default=limits.seconds,
-        help=f"seconds for one mask (default {limits.seconds:g})",
-    )
-    p.add_argument(
-        "--memory_limit",
-        type=_positive,
-        default=limits.memory / 2**30,
-        help=f"GiB of address space (default {limits.memory / 2**30:g}; only Linux limits it)",
-    )
+    adaptive_options.add_flags(p)
     p.add_argument(
         "--skip_curve",
         action="store_true",
         help="do not measure the accuracy after each question, which takes further predictions",
     )
     return p.parse_args()
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
 
 
 def _setting(options: argparse.Namespace) -> Setting:
@@ -224,8 +196,8 @@ def _setting(options: argparse.Namespace) -> Setting:
         reference=input_dir / (options.ref_data or reference_name),
         train=train if io.is_there(train) else None,
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
-        rules=Rules(options.targets_queryable, options.unobserved),
-        limits=Limits(options.time_limit, int(options.memory_limit * 2**30)),
+        rules=adaptive_options.rules(options),
+        limits=adaptive_options.limits(options),
     )
 
 
@@ -313,6 +285,7 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     outputs: list[str] = []
     changed: dict[str, set[str]] = {}
     memory_limited = False
+    isolation = ""
     n_rounds = N_ROUNDS * len(reference.targets)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", disable=None) as progress:
         for mask in reference.targets:
@@ -321,19 +294,21 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
                 with process as entry:
                     games[mask] = play(entry, reference, mask, setting.rules, progress.update)
             except EntryError as fault:
-                message = f"{setting.submission}: {mask}, {fault}"
+                explained = adaptive_options.explain_fault(fault, setting.rules)
+                message = f"{setting.submission}: {mask}, {explained}"
                 if process.output and output_path is not None:
                     io.write_text(output_path, process.output)
                     message += f"; what it printed stands in {cli.show(output_path)}"
                 raise InputError(message) from None
             outputs.append(process.output)
             memory_limited = process.memory_limited
+            isolation = process.isolation
             for method, names in process.changed.items():
                 changed.setdefault(method, set()).update(names)
-    return Result(games, "".join(outputs), changed, memory_limited)
+    return Result(games, "".join(outputs), changed, memory_limited, isolation)
 
 
-def prove(submission: Path, paths: cli.TrainingPaths) -> None:
+def prove(submission: Path, paths: cli.TrainingPaths, rules: Rules, limits: Limits) -> None:
     """Play the ten rounds with a zip or folder and some training students.
 
     Parameters
@@ -342,6 +317,8 @@ def prove(submission: Path, paths: cli.TrainingPaths) -> None:
         Zip or folder.
     paths
         Where the training file and the metadata are.
+    rules, limits
+        How the rules are read, and what the entry may use.
 
     Raises
     ------
@@ -364,7 +341,7 @@ def prove(submission: Path, paths: cli.TrainingPaths) -> None:
         {"proof": np.arange(len(answers)) % 5 == 0},
         count_questions(paths.train, paths.metadata_dir),
     )
-    setting = Setting(submission, paths.train, paths.train, paths.metadata_dir, Rules(), Limits())
+    setting = Setting(submission, paths.train, paths.train, paths.metadata_dir, rules, limits)
     play_all(setting, reference)
 
 
@@ -413,6 +390,7 @@ def _facts(
         ("Targets scored", f"{n_targets:,}"),
         ("Rules", _rules(setting.rules)),
         ("Limits", f"{limits.seconds:g} s for one mask, {memory}"),
+        ("Isolation", result.isolation),
         ("Time", f"{seconds:.1f} s"),
     ]
     if len(result.games) > 1:

@@ -24,6 +24,9 @@ class Submission:
         """Choose the next question for every student."""
         return self.model.select(can_query)
 
+    # Its name in the published evaluators.
+    select_feature = select_questions
+
     def update_model(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:

@@ -411,6 +411,11 @@ class Submission:
     def forecast(self, masked_data, masked_binary_data):
         return 1
 """
+# It uses what it finds as an index, as one that embeds the options does.
+FOR_ZEROS = ENTRY.replace(
+    "        pass",
+    "        if masked_data.min() < 0: raise IndexError('index -1 is out of bounds')",
+)
 ENTRIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "published style": ({"submission_model_task_4.py": ENTRY}, ()),
     "all faults at once": (
@@ -440,6 +445,21 @@ ENTRIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         ("holds a folder (entry/submission_model_task_4.py), expected submission_model_task_4.py",),
     ),
     "no entry": ({"model.py": "x = 1"}, ("holds no submission_model_task_4.py",)),
+    "weights by their rule": (
+        {"submission_model_task_4.py": ENTRY, "model_task_4.pt": "", "w/model_task_4_a.npy": ""},
+        (),
+    ),
+    "weights by another name": (
+        {"submission_model_task_4.py": ENTRY, "weights.pt": "", "w/model.npy": "", "a/b.py": ""},
+        (
+            "submission_task_4.zip/w/model.npy: is neither Python nor called model_task_4…",
+            "submission_task_4.zip/weights.pt: is neither Python nor called model_task_4…",
+        ),
+    ),
+    "written for zeros": (
+        {"submission_model_task_4.py": FOR_ZEROS},
+        ("IndexError: index -1 is out of bounds; an entry written for 0 as unobserved needs",),
+    ),
 }
 
 
@@ -509,3 +529,23 @@ def test_a_name_may_not_tell_the_task(name: str) -> None:
 def test_the_local_split_is_known_by_name() -> None:
     assert check_submission.is_local(Path(layout.local_submission_name(1)))
     assert not check_submission.is_local(Path(layout.submission_name(1)))
+
+
+def test_the_flags_of_the_evaluation_are_there(
+    simulated_kit: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An entry written for 0 as unobserved is valid with that reading; limits hold here too."""
+    (tmp_path / "submission_model_task_4.py").write_text(FOR_ZEROS)
+    train = simulated_kit / "data" / "train_data"
+    command = ["check_submission", str(tmp_path), "--input_dir", str(train)]
+    monkeypatch.setattr(sys, "argv", [*command, "--unobserved", "0", "--targets_queryable"])
+    check_submission.main()
+    assert "valid for task 4" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", [*command, "--unobserved", "0", "--time_limit", "0.001"])
+    with pytest.raises(SystemExit) as ended:
+        check_submission.main()
+    assert ended.value.code == 2
+    assert "expected a whole game within 0.001 s" in capsys.readouterr().err

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 from conftest import Run, run_python
 
+from common.adaptive import isolation
+
 Fails = Callable[..., str]
 WEIGHTS = {"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"}
 PUBLISHED = Path(__file__).parent / "published_entry"
@@ -77,6 +79,8 @@ def test_local_split_training_evaluation(kit: Path, run: Run) -> None:
         "<svg",
         "targets may not be asked",
         "local split",
+        "Isolation",
+        isolation.describe(min(isolation.landlock_version(), 6)),
     ):
         assert text in page
     assert not (test_output / "entry_output_task_4.txt").exists()
@@ -176,10 +180,14 @@ def test_package_holds_what_the_entry_needs(
     kit: Path, run: Run, package: Path, tmp_path: Path
 ) -> None:
     (package / "notes.txt").write_text("not needed")
+    (package / "drafts").mkdir()
+    (package / "drafts" / "idea.py").write_text("")
+    (package / "weights").mkdir()
+    (package / "weights" / "model_task_4_more.npy").write_text("")
     (package / "model_task_4.pt").write_text("the guide's own name for weights")
     output = tmp_path / "output"
     printed = run_all(run, kit, ["task_4/package.py", package, "--output_dir", output])
-    assert "left out: local_evaluation.py, notes.txt, train_model.py" in printed
+    assert "left out: drafts/, local_evaluation.py, notes.txt, train_model.py" in printed
     path = output / "submission_task_4.zip"
     with zipfile.ZipFile(path) as archive:
         assert set(archive.namelist()) == WEIGHTS | {
@@ -187,6 +195,7 @@ def test_package_holds_what_the_entry_needs(
             "model_task_4.pt",
             "model_task_4_students.npy",
             "submission_model_task_4.py",
+            "weights/model_task_4_more.npy",
         }
         archive.extractall(tmp_path / "empty")
     run_all(run, kit, [EVALUATE, "--skip_curve", "--submission", path, "--output_dir", tmp_path])
@@ -236,6 +245,45 @@ def test_faults_are_one_line(kit: Path, fails: Fails, package: Path, tmp_path: P
     (package / "model_task_4_num_answers.npy").unlink()
     assert "starting Submission: raised FileNotFoundError" in fails(evaluate, kit=kit)
     assert not (tmp_path / "output/scores_task_4.txt").exists()
+
+
+def test_a_package_without_weights_names_its_trainer(
+    simulated_kit: Path, fails: Fails, tmp_path: Path
+) -> None:
+    """As in a fresh clone: one line that says what to run, wherever it is met."""
+    kit = Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
+    assert run_python(["task_4/local_data_split.py"], kit=kit).returncode == 0
+    package = kit / "task_4/numpy"
+    for command in (
+        [EVALUATE],
+        ["task_4/package.py", package],
+        ["-m", "common.check_submission", package],
+    ):
+        message = fails(command, kit=kit)
+        assert f"{package}: holds no weights (model_task_4…)" in message
+        assert f"`python {TRAIN}` writes (with --local for the local split)" in message
+
+
+@pytest.mark.parametrize("script", ["package", "check"])
+def test_entries_for_zeros_are_packaged_and_checked(
+    kit: Path, run: Run, fails: Fails, tmp_path: Path, script: str
+) -> None:
+    """With the reading of the rules that they were written for."""
+    entry = Path(shutil.copytree(PUBLISHED, tmp_path / "entry"))
+    np.save(entry / "model_task_4_difficulty.npy", np.full(2000, 0.5))
+    code = entry / "submission_model_task_4.py"
+    strict = "ability = self.model.ability(masked_data, masked_binary_data)\n"
+    assert strict in code.read_text()
+    embed = "        np.zeros(5)[:][[0] if masked_data.min() == 0 else [7]]\n"
+    code.write_text(code.read_text().replace(strict, strict + embed))
+    command = {
+        "package": ["task_4/package.py", entry, "--output_dir", tmp_path / "output"],
+        "check": ["-m", "common.check_submission", entry],
+    }[script]
+    message = fails(command, kit=kit, cwd=kit)
+    assert "raised IndexError" in message
+    assert message.endswith("; an entry written for 0 as unobserved needs --unobserved 0")
+    run_all(run, kit, [*command, "--unobserved", "0", "--time_limit", "100"])
 
 
 def test_nobody_is_examined_who_was_trained_on(

@@ -1,8 +1,10 @@
 """An entry in its own process: what it gets, and how every misdeed becomes a message."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -11,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.adaptive import entry_runner
-from common.adaptive.entry_process import ENTRY_FILE, Limits
+from common.adaptive import entry_process, entry_runner
+from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.evaluation import Setting, measure_curves, play_all
 from common.adaptive.game import Reference, Rules, make_reference
 from common.adaptive.report import Curves
@@ -192,14 +195,18 @@ def test_an_entry_that_looks_into_its_parent(
     setting: Setting, students: Reference, name: str
 ) -> None:
     line = f"import os; open(f'/proc/{{os.getppid()}}/{name}').read()"
-    with pytest.raises(InputError, match=f"starting Submission: opened /proc/.*/{name}, which is "):
+    with pytest.raises(
+        InputError, match=f"starting Submission: was denied /proc/.*/{name}, which is "
+    ):
         play_all(with_method(setting, "__init__", line), students)
 
 
 @pytest.mark.parametrize("read", ["open({!r})", "np.loadtxt({!r})", "os.open({!r}, os.O_RDONLY)"])
 def test_an_entry_that_opens_the_answers(setting: Setting, students: Reference, read: str) -> None:
     path = str(setting.reference)
-    with pytest.raises(InputError, match=r"opened .*valid_task_4.csv, which is neither in the zip"):
+    with pytest.raises(
+        InputError, match=r"was denied .*valid_task_4.csv, which is neither in the zip"
+    ):
         play_all(with_method(setting, "__init__", "import os", read.format(path)), students)
 
 
@@ -293,15 +300,86 @@ def ends(pid: int, seconds: float = 20) -> bool:
     return True
 
 
+STARTING = {
+    "a child": "child = subprocess.Popen(['sleep', '60'])",
+    "a session": "child = subprocess.Popen(['sleep', '60'], start_new_session=True)",
+    "an orphan": """
+child = type("", (), {"pid": int(subprocess.run(
+    "setsid sleep 60 > /dev/null 2>&1 & echo $!", shell=True, capture_output=True
+).stdout)})
+""",
+    "a session that starts others": """
+child = subprocess.Popen(
+    ["sh", "-c", "for i in $(seq 100); do setsid sleep 60 & sleep 0.05; done"],
+    start_new_session=True
+)
+""",
+}
+
+
 @linux
-def test_what_an_entry_started_ends_with_it(setting: Setting, students: Reference) -> None:
+@pytest.mark.parametrize("kind", STARTING)
+def test_what_an_entry_started_ends_with_it(
+    setting: Setting, students: Reference, kind: str
+) -> None:
+    start = [*STARTING[kind].strip().splitlines(), "print('started', child.pid)"]
+    result = play_all(with_method(setting, "__init__", "import subprocess", *start), students)
+    pid = int(result.output.split()[-1])
+    assert pid > 1
+    assert ends(pid, 0.1)
+
+
+@linux
+def test_a_child_with_its_own_session_ends_at_the_time_limit(
+    setting: Setting, students: Reference
+) -> None:
+    """It holds the pipes that the evaluator reads, which must not make closing wait."""
+    output = setting.submission.parent / "output.txt"
     lines = [
-        "import subprocess, sys",
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])",
+        "import subprocess, time",
+        STARTING["a session"],
         "print('started', child.pid)",
+        "time.sleep(1000)",
     ]
-    result = play_all(with_method(setting, "__init__", *lines), students)
-    assert ends(int(result.output.split()[-1]))
+    entry = with_method(setting, "predict", *lines)
+    started = time.monotonic()
+    with pytest.raises(InputError, match="has not finished; expected a whole game within 2 s"):
+        play_all(Setting(**{**vars(entry), "limits": Limits(2, 2 << 30)}), students, output)
+    assert time.monotonic() - started < 6
+    assert ends(int(output.read_text().split()[-1]), 0.1)
+
+
+@linux
+def test_an_entry_that_ends_by_itself_leaves_nothing_behind(
+    setting: Setting, students: Reference
+) -> None:
+    output = setting.submission.parent / "output.txt"
+    lines = ["import os, subprocess", STARTING["a session"], "print(child.pid, flush=True)"]
+    started = time.monotonic()
+    with pytest.raises(InputError, match="predict: its process ended with exit code 3"):
+        play_all(with_method(setting, "predict", *lines, "os._exit(3)"), students, output)
+    assert time.monotonic() - started < 10
+    assert ends(int(output.read_text().split()[-1]), 0.1)
+
+
+@linux
+def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
+    """Whoever else holds the other ends of the pipes, here this process, closing comes back."""
+    entry = with_method(setting, "__init__", "import os", "print(os.getpid())")
+    with EntryProcess(entry.submission, {}, Limits(60), setting.reference) as process:
+        deadline = time.monotonic() + 10
+        while not process.output and time.monotonic() < deadline:
+            time.sleep(0.01)
+        folder = Path(f"/proc/{int(process.output)}/fd")
+        pipes = [file for file in folder.iterdir() if str(file.readlink()).startswith("pipe:")]
+        with contextlib.ExitStack() as held:
+            for file in pipes:
+                with contextlib.suppress(OSError):
+                    descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
+                    held.callback(os.close, descriptor)
+            started = time.monotonic()
+            process.close()
+            assert time.monotonic() - started < 5
 
 
 def test_the_curve_does_without_select_questions_or_says_why(
@@ -388,18 +466,130 @@ with process:
 """
 
 
+def children(parent: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(path.parent.name))
+    return found
+
+
 @linux
-def test_an_entry_ends_when_the_evaluator_is_killed(setting: Setting) -> None:
+def test_an_entry_ends_when_the_evaluator_is_killed(
+    setting: Setting, students: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is left behind, and removed when the next entry starts."""
     entry = with_method(setting, "__init__", "import time", "time.sleep(1000)")
     root = str(Path(entry_runner.__file__).parents[2])
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     evaluator = subprocess.Popen(
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
-        env={**os.environ, "PYTHONPATH": root, "TMPDIR": str(setting.metadata_dir)},
+        env={**os.environ, "PYTHONPATH": root, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
     )
     assert evaluator.stdout is not None
-    pid = int(evaluator.stdout.readline())
-    assert is_running(pid)
+    supervisor = int(evaluator.stdout.readline())
+    deadline = time.monotonic() + 20
+    while not (started := children(supervisor)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (child,) = started
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    (folder,) = temporary.iterdir()
+    entry_process.sweep_folders()
+    assert folder.exists(), "removed while its evaluation lives"
     evaluator.kill()
     evaluator.communicate()
-    assert ends(pid)
+    assert ends(supervisor, 5)
+    assert ends(child, 5)
+    assert folder.exists()
+    play_all(with_entry(setting, ""), students)
+    assert not list(temporary.iterdir())
+
+
+def test_only_own_folders_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    for name in ("task_4_entry_left", "task_4_entry_of_something_else", "another", "elsewhere"):
+        (tmp_path / name / "entry").mkdir(parents=True)
+    (tmp_path / "task_4_entry_left" / "evaluation.lock").touch()
+    (tmp_path / "another" / "evaluation.lock").touch()
+    (elsewhere / "evaluation.lock").touch()
+    (tmp_path / "task_4_entry_link").symlink_to(elsewhere)
+    entry_process.sweep_folders()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "task_4_entry_of_something_else", "task_4_entry_link", "another", "elsewhere",
+    }  # fmt: skip
+    assert (elsewhere / "entry").is_dir()
+
+
+LINKS = {
+    "weights": ("model_task_4_answers.csv", "open('model_task_4_answers.csv').read()"),
+    "weights in a folder": ("weights/model_task_4.csv", "open('weights/model_task_4.csv').read()"),
+    "module": ("model.py", "import model"),
+    "the entry itself": (ENTRY_FILE, ""),
+}
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_a_link_carries_nothing_in(setting: Setting, students: Reference, kind: str) -> None:
+    name, line = LINKS[kind]
+    with_method(setting, "__init__", line or "pass")
+    link = setting.submission / name
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(setting.reference)
+    with pytest.raises(InputError, match=f"{name}: is a link that leads out of the entry's folder"):
+        play_all(setting, students)
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_is_no_part_of_an_entry_stays_out(
+    setting: Setting, students: Reference, folder: bool
+) -> None:
+    """A link by another name is not followed, whatever it leads to."""
+    target = setting.reference.parent if folder else setting.reference
+    (setting.submission / "answers").symlink_to(target)
+    name = "answers/valid_task_4.csv" if folder else "answers"
+    with pytest.raises(InputError, match=r"FileNotFoundError.*; answers/? is left out of the zip"):
+        play_all(with_method(setting, "__init__", f"open({name!r})"), students)
+
+
+def test_links_within_the_folder_and_weights_in_folders_are_taken(
+    setting: Setting, students: Reference
+) -> None:
+    weights = setting.submission / "weights"
+    weights.mkdir()
+    (weights / "model_task_4_a.txt").write_text("weights")
+    (setting.submission / "model_task_4_b.txt").symlink_to("weights/model_task_4_a.txt")
+    lines = [
+        "assert open('weights/model_task_4_a.txt').read() == 'weights'",
+        "assert open('model_task_4_b.txt').read() == 'weights'",
+    ]
+    play_all(with_method(setting, "__init__", *lines), students)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "np.zeros(2)[masked_data.max() + 5]",
+        "np.bincount(masked_data.ravel())",
+        "raise RuntimeError('Class values must be non-negative.')",
+    ],
+)
+def test_an_entry_written_for_zeros_is_told(
+    setting: Setting, students: Reference, line: str
+) -> None:
+    entry = with_method(setting, "update_model", line)
+    hint = "; an entry written for 0 as unobserved needs --unobserved 0"
+    with pytest.raises(InputError) as caught:
+        play_all(entry, students)
+    assert str(caught.value).endswith(hint)
+    zeros = Setting(**{**vars(entry), "rules": Rules(unobserved=0)})
+    with contextlib.suppress(InputError):
+        play_all(zeros, students)
+        return
+    with pytest.raises(InputError) as caught:
+        play_all(zeros, students)
+    assert hint not in str(caught.value)

@@ -1,0 +1,88 @@
+"""Which files of a folder make an entry, and what is said of the others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from common.adaptive import entry_files
+from common.errors import InputError
+
+ENTRY = "import model\nfrom parts.first import x\n"
+FILES = {
+    "submission_model_task_4.py": ENTRY,
+    "model.py": "import numpy\n",
+    "parts/first.py": "x = 1\n",
+    "parts/second.py": "",
+    "parts/table.csv": "",
+    "model_task_4.npy": "",
+    "weights/model_task_4_a.pt": "",
+    "weights/notes.txt": "",
+    "model_task_4_folds/fold_0.pt": "",
+    "data/train.csv": "",
+    "data/deep/valid.csv": "",
+    "train_model.py": "",
+    ".hidden/model_task_4.pt": "",
+    "__pycache__/model.pyc": "",
+    ".model_task_4.npy.partial": "",
+    "model_task_4.npy.partial": "",
+}
+TAKEN = {
+    "submission_model_task_4.py", "model.py", "parts/first.py", "parts/second.py",
+    "model_task_4.npy", "weights/model_task_4_a.pt", "model_task_4_folds/fold_0.pt",
+}  # fmt: skip
+LEFT_OUT = ["data/", "model_task_4.npy.partial", "parts/table.csv", "train_model.py"]
+
+
+@pytest.fixture
+def package(tmp_path: Path, write: Callable[[str, str], Path]) -> Path:
+    for name, content in FILES.items():
+        write(f"package/{name}", content)
+    return tmp_path / "package"
+
+
+def test_the_entry_its_modules_and_its_weights_are_taken(package: Path) -> None:
+    files = entry_files.collect(package)
+    assert set(files) == TAKEN
+    assert all(path == package / name for name, path in files.items())
+    assert entry_files.left_out(package, files) == [*LEFT_OUT, "weights/notes.txt"]
+
+
+def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
+    for name in TAKEN:
+        if "model_task_4" in name and not name.endswith(".py"):
+            (package / name).unlink()
+    with pytest.raises(InputError, match=r"holds no weights \(model_task_4…\), .*train_model.py`"):
+        entry_files.collect(package)
+    (package / "train_model.py").unlink()
+    assert "model.py" in entry_files.collect(package)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("model_task_4_link.npy", "../secret"),
+        ("model_task_4_link", ".."),
+        ("model_task_4_link.npy", "nowhere"),
+        ("model.py", "../secret"),
+    ],
+)
+def test_links_that_lead_out_are_refused(
+    package: Path, write: Callable[[str, str], Path], name: str, target: str
+) -> None:
+    write("secret", "")
+    (package / name).unlink(missing_ok=True)
+    (package / name).symlink_to(target)
+    with pytest.raises(InputError, match=f"{name}: is a link that leads out of the entry's folder"):
+        entry_files.collect(package)
+
+
+def test_a_folder_reached_by_a_link_is_an_entry(package: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(package)
+    assert set(entry_files.collect(link)) == TAKEN
+
+
+def test_files_by_the_rule_of_names() -> None:
+    names = [*TAKEN, "model.pt", "weights/a.npy", "notes.md", ".DS_Store", "__MACOSX/model.pt"]
+    assert entry_files.find_misnamed(names) == ["model.pt", "notes.md", "weights/a.npy"]
