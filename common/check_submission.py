@@ -181,6 +181,7 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; where it reads well, it plays the ten rounds."""
     # Takes a second to load, which the other tasks need not wait for.
     from common.adaptive import evaluation
+    from common.adaptive.training import TrainingPaths
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "entry"
@@ -189,15 +190,15 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     check_class(modules.get(ENTRY_FILE), f"{options.file}/{ENTRY_FILE}", faults)
     if faults:
         return []
-    paths = cli.TrainingPaths(
+    paths = TrainingPaths(
         train=(options.input_dir or layout.TRAIN_DIR)
         / (options.train_data or layout.TRAIN_TASK_3_4),
         metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
     )
-    evaluation.prove(options.file, paths)
+    evaluation.dry_run(options.file, paths)
     summary = [
         f"its files: {', '.join(modules)}",
-        f"the ten rounds ran with {evaluation.N_PROOF_STUDENTS} students of "
+        f"dry run: the ten rounds ran with {evaluation.N_DRY_RUN_STUDENTS} students of "
         f"{cli.show(paths.train)}",
     ]
     if options.file.is_dir():
