@@ -134,7 +134,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
 
 
 def compare_shares(values: io.IntArray, column: Column, train: Path) -> list[str]:
-    """Give the share of each value predicted beside that of the training answers, as lines.
+    """Return the share of each value predicted beside that of the training answers, as lines.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.M
 
 
 def imports(tree: ast.Module) -> list[tuple[str, int]]:
-    """Give the packages that a file imports, each with its row."""
+    """Return the packages that a file imports, each with its row."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

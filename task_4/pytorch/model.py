@@ -2,10 +2,10 @@
 
 What is known of a student is a Gaussian over the latent vector z, with independent dimensions. The
 encoder is additive: before any answer, z has a precision and a mean that depends on which questions
-the student has answered; every answer revealed adds its row of a table of scores and precisions
-(mean = sum of scores / sum of precisions). So the posterior after any hypothetical answer is a sum
-of two rows, and the information reward of EDDI (Ma et al. 2019, "EDDI: Efficient dynamic discovery
-of high-value information with partial VAE") is a few tensor operations for each student.
+the student has answered; every answer adds a score and a precision (mean = sum of scores / sum of
+precisions). So the posterior after any hypothetical answer is known at once, and with it the
+information reward of EDDI (Ma et al. 2019, "Efficient dynamic discovery of high-value information
+with partial VAE", arXiv 1809.11142).
 
 Needs only NumPy and PyTorch, no other file of the kit: it goes into the zip.
 """
@@ -106,8 +106,7 @@ class StudentPosterior:
     model
         With as many questions as the arrays have columns.
     answered_mask
-        Which answers may be asked or have been, bool, shape (students, questions). All False if
-        that is not known.
+        Which answers may be asked or have been, bool, (students, questions); all False if unknown.
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
@@ -150,7 +149,7 @@ class StudentPosterior:
         return prediction
 
     def select(self, askable: Tensor) -> Tensor:
-        """Select for every student the question with the largest information reward.
+        """Return for every student the question with the largest information reward, int64.
 
         A question counts as a target with the probability that its answer is hidden, times the
         density of its logit where P(right) = ½, since a prediction that is certain needs no more
@@ -161,10 +160,6 @@ class StudentPosterior:
         ----------
         askable
             Bool, shape (students, questions).
-
-        Returns
-        -------
-        Tensor of int64, shape (students,)
         """
         model = self.model
         mean, variance = self.logits()
@@ -213,12 +208,7 @@ def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Ten
     right
         P(right), shape (questions,).
     loading, weight
-        Of the targets, shapes (targets, k) and (targets,).
-
-    Returns
-    -------
-    Tensor, shape (questions,)
-        In nats, if the weights are Fisher informations; proportional to them.
+        Of the targets, shapes (targets, k) and (targets,). In nats, if weights are informations.
     """
     gain = 0.5 * (move @ loading.T).square() @ weight
     return gain[:, 0] * (1 - right) + gain[:, 1] * right

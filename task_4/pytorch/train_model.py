@@ -8,11 +8,11 @@ Writes:  task_4/pytorch/model_task_4_partial_vae.pt
 Scores:  0.6966 (0.7244 where targets may be asked) with the right and wrong answers of 1,170
          training students, from two files (--more_train_data), mean of the ten public masks
 
-The encoder turns the answers that are known of a student into a Gaussian over the latent vector z,
-the decoder turns z into the probability of a right answer to any question. The game is unlike the
-usual training of a VAE: ten answers are known, not hundreds, and others are to be predicted. So
-they learn by playing: of most students in a batch at most a dozen answers are shown, and in place
-of the evidence lower bound the loss is the log likelihood of the others, z integrated out.
+The encoder turns the answers known of a student into a Gaussian over the latent vector z, the
+decoder turns z into the probability of a right answer to any question. Both learn by playing, for
+in the game ten answers are known, not hundreds as in the usual training of a VAE: of most students
+about half a dozen answers are shown, and instead of the evidence lower bound the log likelihood of
+the others, z integrated out, is maximised.
 """
 
 from pathlib import Path
@@ -42,8 +42,8 @@ N_QUIZZES, QUIZ_VARIANCE, QUIZ_POWER = 64, 0.8, 6
 N_STEPS, BATCH_SIZE, LEARNING_RATE = 300, 256, 0.02
 # Most students show at most so many answers; this share shows nearly all.
 MAX_SHOWN, SHARE_SHOWING_ALL = 12, 0.2
-# Precisions of the Gaussian priors of loadings and intercepts.
-LOADING_PRECISION, INTERCEPT_PRECISION = 20.0, 2.0
+# Precision of the Gaussian prior of a question's loadings.
+LOADING_PRECISION = 20.0
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def fit(answers: Answers, n_questions: int, seed: int = 0) -> Model:
-    """Learn from right and wrong answers to questions with ids below `n_questions`."""
+    """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
     torch.manual_seed(seed)
     student_ids, student = np.unique(answers.student, return_inverse=True)
     right, answered = np.zeros((2, len(student_ids), n_questions), np.float32)
@@ -131,10 +131,9 @@ class PartialVAE(nn.Module):
         abilities = 0.1 * torch.randn(len(rate), N_DIMENSIONS) + 1.2 * torch.eye(N_DIMENSIONS)[0]
         self.quizzes = quizzes
         self.loading = nn.Parameter(torch.cat([abilities, quizzes], dim=1))
-        n_dimensions = self.loading.shape[1]
-        self.log_precision = nn.Parameter(torch.zeros(n_dimensions))
-        self.log_score_factor = nn.Parameter(torch.zeros(2, n_dimensions))
-        self.log_precision_factor = nn.Parameter(torch.zeros(2, n_dimensions))
+        self.log_precision = nn.Parameter(torch.zeros(self.loading.shape[1]))
+        self.log_score_factor = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
+        self.log_precision_factor = nn.Parameter(torch.zeros(2, self.loading.shape[1]))
 
     def evidence(self) -> tuple[Tensor, Tensor]:
         """Return what a wrong and a right answer add, two tensors of shape (Q, 2, dimensions)."""
@@ -160,13 +159,10 @@ class PartialVAE(nn.Module):
         return decode(logit, variance @ self.loading.T**2, GUESSING)
 
     def penalty(self) -> Tensor:
-        """Return the negative log density of the Gaussian priors, up to a constant."""
+        """Return the negative log density of the prior of the loadings, up to a constant."""
         abilities, quizzes = self.loading.tensor_split([N_DIMENSIONS], dim=1)
         own = torch.cat([abilities - abilities.mean(0), quizzes - self.quizzes], dim=1)
-        easiness = self.intercept - self.intercept.mean()
-        return (
-            LOADING_PRECISION * own.square().sum() + INTERCEPT_PRECISION * easiness @ easiness
-        ) / 2
+        return 0.5 * LOADING_PRECISION * own.square().sum()
 
 
 def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
@@ -177,7 +173,8 @@ def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
         batch = torch.randperm(len(right))[:BATCH_SIZE]
         is_right, known = right[batch], answered[batch]
         share = MAX_SHOWN * torch.rand(len(batch), 1) / known.sum(dim=1, keepdim=True)
-        share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1 - answered_mask.HIDDEN_SHARE
+        share[torch.rand(len(batch)) < SHARE_SHOWING_ALL] = 1
+        share = share.clamp(max=1 - answered_mask.HIDDEN_SHARE)
         shown = known * (torch.rand_like(known) < share)
         hidden = known - shown
         p = network(shown * is_right, shown * (1 - is_right)).clamp(1e-5, 1 - 1e-5)
