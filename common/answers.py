@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from common import io, schema
-from common.errors import InputError, Report, stop
+from common.errors import InputError, Report, printable, stop
 
 IntArray = io.IntArray
 
@@ -61,7 +61,9 @@ class Answers:
         )
 
 
-def read_answer_table(path: Path, *, options: bool | None = None, ids: bool = True) -> pa.Table:
+def read_answer_table(
+    path: Path, *, options: bool | None = None, ids: bool = True, masks: bool = False
+) -> pa.Table:
     """Read and check a file of answers as a table with the official column names.
 
     Parameters
@@ -73,6 +75,9 @@ def read_answer_table(path: Path, *, options: bool | None = None, ids: bool = Tr
         even read; None, they are read if they are there.
     ids
         Whether to read AnswerId if it is there.
+    masks
+        Whether to read the target masks of task 4, of which there must be one: IsTarget, or
+        IsTarget_0 and so on.
 
     Raises
     ------
@@ -88,6 +93,14 @@ def read_answer_table(path: Path, *, options: bool | None = None, ids: bool = Tr
     option_columns = [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
     if options or (options is None and any(column.name in header for column in option_columns)):
         columns += option_columns
+    if masks:
+        names = [name for name in header if schema.is_target_name(name)]
+        if not names:
+            raise InputError(
+                f"{source.name}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
+                f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
+            )
+        columns += [schema.is_target(name) for name in names]
     table = io.read_table(source, columns)
     data = io.to_arrays(table, columns)
     require_distinct_pairs(source, data["UserId"], data["QuestionId"])

@@ -141,7 +141,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
 
 
 def compare_shares(values: io.IntArray, column: Column, train: Path) -> list[str]:
-    """Give the share of each value predicted beside that of the training answers, as lines.
+    """Return the share of each value predicted beside that of the training answers, as lines.
 
     Parameters
     ----------
@@ -190,6 +190,7 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; where it reads well, it plays the ten rounds."""
     # Takes a second to load, which the other tasks need not wait for.
     from common.adaptive import evaluation
+    from common.adaptive.training import TrainingPaths
 
     if options.file.is_dir():
         io.require_file(options.file / ENTRY_FILE)
@@ -209,17 +210,17 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     check_class(modules.get(ENTRY_FILE), f"{options.file}/{ENTRY_FILE}", faults)
     if faults:
         return []
-    paths = cli.TrainingPaths(
+    paths = TrainingPaths(
         train=(options.input_dir or layout.TRAIN_DIR)
         / (options.train_data or layout.TRAIN_TASK_3_4),
         metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
     )
-    evaluation.prove(
+    evaluation.dry_run(
         options.file, paths, adaptive_options.rules(options), adaptive_options.limits(options)
     )
     summary = [
         f"its files: {', '.join(modules)}",
-        f"the ten rounds ran with {evaluation.N_PROOF_STUDENTS} students of "
+        f"dry run: the ten rounds ran with {evaluation.N_DRY_RUN_STUDENTS} students of "
         f"{cli.show(paths.train)}",
     ]
     if options.file.is_dir():
@@ -273,7 +274,7 @@ def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.M
 
 
 def imports(tree: ast.Module) -> list[tuple[str, int]]:
-    """Give the packages that a file imports, each with its row."""
+    """Return the packages that a file imports, each with its row."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

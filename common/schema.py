@@ -1,5 +1,6 @@
 """The columns of the challenge's files: name, type and range of each, in one place."""
 
+import re
 from dataclasses import dataclass
 
 # The types that a column may have, as in NumPy; "text" is read as it stands.
@@ -86,6 +87,11 @@ IS_TARGET = "IsTarget"
 def is_target(name: str = IS_TARGET) -> Column:
     """Column that marks the answers to be predicted, ``IsTarget`` or ``IsTarget_0`` and so on."""
     return Column(name, INT8, 0, 1)
+
+
+def is_target_name(name: str) -> bool:
+    """Tell whether a column has the name of a mask: IsTarget, or IsTarget_0 and so on."""
+    return re.fullmatch(IS_TARGET + r"(_\d+)?", name) is not None
 
 
 # Metadata.

@@ -1,11 +1,11 @@
-"""Task 4: write the zip to upload, and prove that it runs where there is nothing but the zip.
+"""Task 4: write the zip to upload, after a dry run where there is nothing but the zip.
 
 Run:     python task_4/package.py task_4/numpy    after task_4/numpy/train_model.py
-Reads:   the package, and data/train_data/train_task_3_4.csv for the proof
+Reads:   the package, and data/train_data/train_task_3_4.csv for the dry run
 Writes:  submissions/submission_task_4.zip
 
 The zip holds submission_model_task_4.py, the modules beside it that it imports, and the weights,
-whose names, or those of their folders, begin with model_task_4. The proof plays the ten rounds in
+whose names, or those of their folders, begin with model_task_4. The dry run plays the ten rounds in
 an empty folder with some training students; it gives no score, since the model may know them.
 """
 
@@ -15,11 +15,12 @@ from pathlib import Path
 from common import cli, io, layout, zips
 from common.adaptive import entry_files, evaluation
 from common.adaptive import options as adaptive_options
+from common.adaptive.training import training_parser, training_paths
 
 
 def main() -> None:
-    """Collect, prove, write."""
-    p = cli.training_parser(__doc__)
+    """Collect, try, write."""
+    p = training_parser(__doc__)
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     p.add_argument(
         "--output_dir", type=Path, default=layout.SUBMISSION_DIR, help="default submissions"
@@ -33,15 +34,15 @@ def main() -> None:
         draft = Path(folder) / output.name
         with io.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
-        evaluation.prove(
+        evaluation.dry_run(
             draft,
-            cli.training_paths(options),
+            training_paths(options),
             adaptive_options.rules(options),
             adaptive_options.limits(options),
         )
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
-    print(f"proven: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
+    print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
     left_out = entry_files.left_out(options.package, files)
     print(f"left out: {', '.join(left_out) or 'nothing'}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")

@@ -15,20 +15,19 @@ from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
 from common.adaptive.game import (
     N_ROUNDS,
-    TRAINED_STUDENTS,
     EntryError,
     FloatArray,
     Game,
     Reference,
     Rules,
     choose_at_random,
-    count_questions,
     make_reference,
     play,
     read_reference,
     replay,
 )
 from common.adaptive.report import Curves, describe_games
+from common.adaptive.training import TRAINED_STUDENTS, TrainingPaths, count_questions
 from common.answers import read_answers
 from common.errors import InputError
 from common.scores import score_files
@@ -36,8 +35,8 @@ from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
-# The proof that an entry runs plays with so many students, the first ones of the training file.
-N_PROOF_STUDENTS = 30
+# The dry run plays with so many students, the first ones of the training file.
+N_DRY_RUN_STUDENTS = 30
 OUTPUT_NAME = "entry_output_task_4.txt"
 
 
@@ -246,7 +245,7 @@ def require_other_students(submission: Path, reference: Reference) -> None:
 
 
 def given_files(setting: Setting) -> dict[str, Path]:
-    """Give the files that an entry finds in its folder as in the challenge, by name there."""
+    """Return the files that an entry finds in its folder as in the challenge, by name there."""
     files = {
         name: setting.metadata_dir / name
         for name in (
@@ -308,8 +307,8 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     return Result(games, "".join(outputs), changed, memory_limited, isolation)
 
 
-def prove(submission: Path, paths: cli.TrainingPaths, rules: Rules, limits: Limits) -> None:
-    """Play the ten rounds with a zip or folder and some training students.
+def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits) -> None:
+    """Play the ten rounds with a zip or folder and some training students, without a score.
 
     Parameters
     ----------
@@ -331,14 +330,14 @@ def prove(submission: Path, paths: cli.TrainingPaths, rules: Rules, limits: Limi
     enough = students[n_answers >= 2 * N_ROUNDS]
     if not len(enough):
         raise InputError(
-            f"{paths.train}: no student has {2 * N_ROUNDS} answers, expected some for the proof"
+            f"{paths.train}: no student has {2 * N_ROUNDS} answers, expected some for the dry run"
         )
     order = np.argsort(answers.student, kind="stable")
-    answers = answers.take(order[np.isin(answers.student[order], enough[:N_PROOF_STUDENTS])])
+    answers = answers.take(order[np.isin(answers.student[order], enough[:N_DRY_RUN_STUDENTS])])
     reference = make_reference(
         str(paths.train),
         answers,
-        {"proof": np.arange(len(answers)) % 5 == 0},
+        {"dry run": np.arange(len(answers)) % 5 == 0},
         count_questions(paths.train, paths.metadata_dir),
     )
     setting = Setting(submission, paths.train, paths.train, paths.metadata_dir, rules, limits)

@@ -5,7 +5,6 @@ far. The rules are the challenge's; where its published material is ambiguous, `
 readings.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +13,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from common import io, layout, metrics, schema
+from common import io, metrics, schema
 from common.adaptive import entry_runner
-from common.answers import Answers, IntArray, read_answers, read_students
-from common.cli import TrainingPaths
-from common.errors import InputError, printable
+from common.answers import Answers, IntArray, as_answers, read_answer_table
+from common.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 N_ROUNDS = 10
-
-# The students that a package's weights are trained on: none of them may be examined with it.
-TRAINED_STUDENTS = "model_task_4_students.npy"
 
 # Students times questions; at most some 20 matrices of one byte each exist at a time.
 _MAX_CELLS = 100_000_000
@@ -144,7 +139,7 @@ class Game:
 
     @property
     def accuracy(self) -> float:
-        """Share of the targets that are predicted rightly."""
+        """Share of the targets that are predicted correctly."""
         return metrics.accuracy(self.truth, self.prediction)
 
 
@@ -164,25 +159,19 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     InputError
         If a value is wrong, there is no mask, or a mask marks no answer.
     """
-    answers = read_answers(path)
-    header = io.read_header(io.file_source(path))
-    names = [name for name in header if re.fullmatch(schema.IS_TARGET + r"(_\d+)?", name)]
-    if not names:
-        raise InputError(
-            f"{path}: column '{schema.IS_TARGET}' is missing (or several, numbered: "
-            f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
-        )
-    masks = io.read_columns(path, [schema.is_target(name) for name in names])
+    table = read_answer_table(path, ids=False, masks=True)
+    names = [name for name in table.column_names if schema.is_target_name(name)]
+    masks = io.to_arrays(table, [schema.is_target(name) for name in names])
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
-    return make_reference(str(path), answers, masks, n_questions)
+    return make_reference(str(path), as_answers(table), masks, n_questions)
 
 
 def make_reference(
     name: str, answers: Answers, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
 ) -> Reference:
-    """Give answers as the students to be examined.
+    """Return answers as the students to be examined.
 
     Parameters
     ----------
@@ -225,62 +214,7 @@ def make_reference(
     )
 
 
-def count_questions(train: Path | None, metadata_dir: Path) -> int:
-    """Count the columns of task 4's arrays: the largest QuestionId known, plus one.
-
-    Parameters
-    ----------
-    train
-        Training file, or None.
-    metadata_dir
-        Folder that may hold the question metadata.
-
-    Returns
-    -------
-    int
-        948 with the official files; 0 if there is neither file.
-    """
-    paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
-    known = [path for path in paths if path is not None and io.is_there(path)]
-    ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
-    return max((int(column.max()) + 1 for column in ids), default=0)
-
-
-def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
-    """Read what a `train_model.py` learns from.
-
-    Returns
-    -------
-    answers : Answers
-        Right and wrong answers of the students of all training files.
-    n_questions : int
-        Columns of task 4's arrays, as `count_questions` counts them.
-
-    Raises
-    ------
-    InputError
-        As for `read_students`.
-    """
-    answers = read_students([paths.train, *paths.more_train])
-    known = count_questions(None, paths.metadata_dir)
-    return answers, max(known, int(answers.question.max(initial=-1)) + 1)
-
-
-def save_students(folder: Path, student: IntArray) -> None:
-    """Write down beside the weights which students a model is trained on, for the evaluation.
-
-    Parameters
-    ----------
-    folder
-        Folder of the package.
-    student
-        UserId of every training answer.
-    """
-    with io.atomic_write(folder / TRAINED_STUDENTS) as (file,):
-        np.save(file, np.unique(student))
-
-
-class Board:
+class GameState:
     """What is revealed, and what may be asked, in a game.
 
     Parameters
@@ -327,7 +261,7 @@ class Board:
         self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
 
     def visible(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Give masked_data, masked_binary_data and can_query as int8 copies."""
+        """Return masked_data, masked_binary_data and can_query as int8 copies."""
         return self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
 
     def reveal(self, questions: IntArray) -> None:
@@ -384,7 +318,7 @@ class Board:
         return questions
 
     def check_prediction(self, prediction: npt.NDArray[Any] | None) -> IntArray:
-        """Check what an entry predicts, and give what counts of it.
+        """Check what an entry predicts, and return what counts of it.
 
         Parameters
         ----------
@@ -458,21 +392,21 @@ def play(
     EntryError
         If the entry fails or breaks a rule.
     """
-    board = Board(reference, mask, rules)
+    state = GameState(reference, mask, rules)
     for number in range(1, N_ROUNDS + 1):
         method = "select_questions"
         try:
-            board.reveal(board.check_selection(entry.call(method, board.visible())))
+            state.reveal(state.check_selection(entry.call(method, state.visible())))
             method = "update_model"
-            entry.call(method, board.visible())
+            entry.call(method, state.visible())
         except EntryError as fault:
             raise EntryError(f"round {number}, {method}: {fault}") from None
         on_round()
     try:
-        prediction = board.check_prediction(entry.call("predict", board.visible()[:2]))
+        prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
     except EntryError as fault:
         raise EntryError(f"after round {N_ROUNDS}, predict: {fault}") from None
-    return Game(np.stack(board.chosen, axis=1), board.truth, prediction)
+    return Game(np.stack(state.chosen, axis=1), state.truth, prediction)
 
 
 def replay(
@@ -507,19 +441,19 @@ def replay(
     EntryError
         If the entry fails or breaks a rule.
     """
-    board = Board(reference, mask, rules)
+    state = GameState(reference, mask, rules)
     scores = []
     for number in range(N_ROUNDS + 1):
         method = "update_model"
         try:
             if number:
-                board.reveal(chosen[:, number - 1])
-                entry.call(method, board.visible())
+                state.reveal(chosen[:, number - 1])
+                entry.call(method, state.visible())
             method = "predict"
-            prediction = board.check_prediction(entry.call(method, board.visible()[:2]))
+            prediction = state.check_prediction(entry.call(method, state.visible()[:2]))
         except EntryError as fault:
             raise EntryError(f"after round {number}, {method}: {fault}") from None
-        scores.append(metrics.accuracy(board.truth, prediction))
+        scores.append(metrics.accuracy(state.truth, prediction))
     return np.array(scores)
 
 
@@ -546,6 +480,6 @@ def choose_at_random(
     -------
     array of int64, shape (students, N_ROUNDS)
     """
-    can_query = Board(reference, mask, rules).can_query
+    can_query = GameState(reference, mask, rules).can_query
     keys = np.where(can_query, np.random.default_rng(seed).random(can_query.shape), np.inf)
     return np.argsort(keys, axis=1)[:, :N_ROUNDS]

@@ -9,9 +9,10 @@ Abilities are multidimensional; quiz effects are shared by questions that are us
 together (testlets; Bradlow, Wainer and Wang 1999). Both are Gaussian, so all that has to be kept is
 a mean and a covariance between questions. A question answered changes them by moment matching
 (assumed density filtering; Minka 2001, "A family of algorithms for approximate Bayesian
-inference"). Which questions a student has answered tells something before any answer is seen: it
-shifts the mean, and its gaps tell which answers are hidden and are to be predicted. The answers of
-all students together tell how they differ from the training students.
+inference"). Which questions a student has answered, the answered mask, tells something before any
+answer is seen: it shifts the mean, and what usually goes with these questions is probably answered
+as well, but hidden, and so to be predicted. The answers of all students together tell how they
+differ from the training students.
 
 Needs only NumPy, no other file of the kit: it goes into the zip.
 """
@@ -31,10 +32,10 @@ WEIGHTS = "model_task_4_item_response.npz"
 N_ROUNDS = 10
 
 # The settings were chosen by cross-validation over training students.
-# A gap counts as a hidden answer from this probability on.
-_LEAST_PROBABILITY = 0.3
-# Targets may be asked if the gaps are fewer than this share of the questions to ask from.
-_SHARE_OF_GAPS = 0.05
+# A question that may not be asked counts as a hidden answer from this probability on.
+_MIN_PROBABILITY = 0.3
+# Targets may be asked if the likely hidden answers are fewer than this share of the askable ones.
+_MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that later answers are expected to remove, before the first round.
 _RESOLUTION = 0.7
 # Weight of a question's own uncertainty, beside its information, where it may be a target.
@@ -45,8 +46,6 @@ _ADAPT_AFTER = (3, 6, 10)
 # differences.
 _DEVIATIONS = np.array([0.3, 0.15, 0.3])
 _STEPS = np.array([0.2, 0.1, 0.1])
-# Students who are worked on together: their arrays fit the processor's cache.
-_BLOCK = 8
 
 _NODES, _NODE_WEIGHTS = (
     array.astype(np.float32) for array in np.polynomial.hermite_e.hermegauss(11)
@@ -68,21 +67,21 @@ class Model:
         Covariance of a student's quiz effects, shape (Q, Q).
     guessing
         Probability that a student who does not know an answer guesses it, shape ().
-    pattern_mean, pattern_weights
-        The ability expected of a student with the answered pattern p (1 answered, 0 not, divided by
-        the root of their number) differs from the mean by (p − pattern_mean) @ pattern_weights,
-        shapes (Q,) and (Q, k).
+    mask_mean, mask_weights
+        The ability expected of a student with the answered mask m (1 answered, 0 not, divided by
+        the root of their number) differs from the mean by (m − mask_mean) @ mask_weights, shapes
+        (Q,) and (Q, k).
     completion
-        A pattern with a fifth of the answers hidden, times this, gives the probability that each
-        question is answered, shape (Q, Q).
+        An answered mask with a fifth of the answers hidden, times this, gives the probability that
+        each question is answered, shape (Q, Q).
     """
 
     intercept: FloatArray
     slopes: FloatArray
     quiz_covariance: FloatArray
     guessing: FloatArray
-    pattern_mean: FloatArray
-    pattern_weights: FloatArray
+    mask_mean: FloatArray
+    mask_weights: FloatArray
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -95,27 +94,27 @@ class Model:
         with np.load(folder / WEIGHTS) as weights:
             return Model(**weights)
 
-    def fit_width(self, n_questions: int) -> "Model":
-        """Cut or fill up for another number of questions: new students may answer new ones.
+    def pad_questions(self, n_questions: int) -> "Model":
+        """Cut or pad to another number of questions: new students may answer new ones.
 
         A new question is like a mean one, and independent of the others.
         """
         new = max(0, n_questions - len(self.intercept))
 
-        def fit(array: FloatArray, n_axes: int = 1) -> FloatArray:
+        def pad(array: FloatArray, n_axes: int = 1) -> FloatArray:
             kept = array[(slice(n_questions),) * n_axes]
             return np.pad(kept, [(0, new)] * n_axes + [(0, 0)] * (array.ndim - n_axes))
 
-        intercept = fit(self.intercept)
+        intercept = pad(self.intercept)
         intercept[len(self.intercept) :] = self.intercept.mean()
         return Model(
             intercept,
-            fit(self.slopes),
-            fit(self.quiz_covariance, 2),
+            pad(self.slopes),
+            pad(self.quiz_covariance, 2),
             self.guessing,
-            fit(self.pattern_mean),
-            fit(self.pattern_weights),
-            fit(self.completion, 2),
+            pad(self.mask_mean),
+            pad(self.mask_weights),
+            pad(self.completion, 2),
         )
 
 
@@ -136,56 +135,41 @@ class Population:
     shift: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Some students, with the questions that matter for their choices, padded to equal numbers.
-
-    rows: shape (n,), the students.
-    candidates, targets: shapes (n, c) and (n, t), questions that may be asked or that are to be
-    predicted.
-    is_target: shape (n, t), False for padding.
-    """
-
-    rows: IntArray
-    candidates: IntArray
-    targets: IntArray
-    is_target: BoolArray
-
-
-class Examination:
+class StudentPosterior:
     """What is known of the students who are being asked.
 
     Parameters
     ----------
     model
         With as many questions as the arrays have columns.
-    pattern
+    answered_mask
         Which answers may be asked or have been, bool, shape (students, questions). All False if
         that is not known.
     """
 
-    def __init__(self, model: Model, pattern: BoolArray) -> None:
+    def __init__(self, model: Model, answered_mask: BoolArray) -> None:
         self.model = model
-        # P(target) up to a factor; whether targets may be asked shows in the number of gaps.
-        gaps = np.where(pattern, 0, pattern.astype(np.float32) @ model.completion)
-        gaps = np.where(gaps > _LEAST_PROBABILITY, np.minimum(gaps, 1), 0)
+        probability = np.where(
+            answered_mask, 0, answered_mask.astype(np.float32) @ model.completion
+        )
+        likely_hidden = np.minimum(probability, 1) * (probability > _MIN_PROBABILITY)
         self._targets_may_be_asked = bool(
-            model.completion.any() and gaps.sum() < _SHARE_OF_GAPS * pattern.sum()
+            model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
         if self._targets_may_be_asked:
-            gaps[:] = 0
-        has_gaps = gaps.any(axis=1, keepdims=True)
-        self._target_weight = np.where(has_gaps, gaps, pattern).astype(np.float32)
-        self._blocks = self._make_blocks(pattern)
+            likely_hidden[:] = 0
+        # P(target) up to a factor.
+        is_known = likely_hidden.any(axis=1, keepdims=True)
+        self._target_weight = np.where(is_known, likely_hidden, answered_mask).astype(np.float32)
 
-        answered = (pattern | (gaps > 0.5)).astype(np.float32)
+        answered = (answered_mask | (likely_hidden > 0.5)).astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
-        relative = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), model.pattern_mean)
-        ability = (relative - model.pattern_mean) @ model.pattern_weights
+        relative = np.where(count > 0, answered / np.sqrt(np.maximum(count, 1)), model.mask_mean)
+        ability = (relative - model.mask_mean) @ model.mask_weights
         self._expected = model.intercept + ability @ model.slopes.T
-        # One entry for each call of `answer`: which students, which questions, right or wrong.
-        self._answers: list[tuple[IntArray, IntArray, IntArray]] = []
-        self._n_answers = np.zeros(len(pattern), np.int64)
+        # One entry for each call of `observe`: which students, which questions, right or wrong.
+        self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
+        self._n_answers = np.zeros(len(answered_mask), np.int64)
         self._begin(Population())
 
     def _begin(self, population: Population) -> None:
@@ -206,7 +190,7 @@ class Examination:
     def _slopes(self, population: Population) -> FloatArray:
         return self.model.slopes * np.float32(np.exp(population.log_variance / 2))
 
-    def answer(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
+    def observe(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
         """Learn from at most one answer of each student.
 
         Parameters
@@ -216,14 +200,14 @@ class Examination:
         is_right
             1 right, 0 wrong, shape (answers,).
         """
-        self._answers.append((student, question, is_right))
+        self._observed.append((student, question, is_right))
         self._n_answers[student] += 1
         self._target_weight[student, question] = 0
         if int(self._n_answers.max()) not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
         self._begin(self._adapt())
-        for earlier in self._answers:
+        for earlier in self._observed:
             self._update(*earlier)
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
@@ -258,8 +242,8 @@ class Examination:
         """Logarithm of prior times P(answers), up to a constant, of the fields of `Population`."""
         population = Population(*parameters.tolist())
         n_students = len(self._expected)
-        question = np.zeros((n_students, len(self._answers)), np.int64)
-        for t, (student, asked, _) in enumerate(self._answers):
+        question = np.zeros((n_students, len(self._observed)), np.int64)
+        for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
         rows = np.arange(n_students)[:, None]
         mean = self._means(population, self._expected[rows, question])
@@ -267,7 +251,7 @@ class Examination:
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
         total = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
-        for t, (student, _, is_right) in enumerate(self._answers):
+        for t, (student, _, is_right) in enumerate(self._observed):
             row = covariance[student, t]
             slope, curvature, probability = _match_moments(
                 mean[student, t], np.maximum(row[:, t], 1e-5), is_right, self.model.guessing
@@ -278,7 +262,7 @@ class Examination:
         return total
 
     def probability(self) -> FloatArray:
-        """Give every student's probability to answer every question rightly, in their shape."""
+        """Return every student's probability to answer every question correctly, in their shape."""
         return self.model.guessing + (1 - self.model.guessing) * self._knows()
 
     def _knows(self) -> FloatArray:
@@ -288,17 +272,21 @@ class Examination:
     def predict(self) -> IntArray:
         """Predict 1 (right) or 0 (wrong), what has been seen as it was."""
         prediction = (self.probability() > 0.5).astype(np.int64)
-        for student, question, is_right in self._answers:
+        for student, question, is_right in self._observed:
             prediction[student, question] = is_right
         return prediction
 
-    def choose(self, askable: BoolArray) -> IntArray:
-        """Choose for every student the question that promises most right predictions in the end.
+    def select(self, askable: BoolArray) -> IntArray:
+        """Select for every student the question that promises most right predictions in the end.
 
-        The promise of question j is the sum over targets q of the variance that its answer takes
-        from the logit of q, times the density of that logit where P(right) = ½: to know a logit
-        better helps where that may change the prediction. Where targets may be asked, the chance
-        that the prediction for j itself would have been wrong is added.
+        The promise of question j is the sum over targets q
+
+            promise(j) = Σ weight(q) · covariance(j, q)² / (variance(j) + noise(j)),
+
+        of the variance that the answer to j takes from the logit of q. The weight is the
+        probability that q is a target, times the density of its logit where P(right) = ½: to know a
+        logit better helps where that may change the prediction. Where targets may be asked, the
+        chance that the prediction for j itself would have been wrong is added.
 
         Parameters
         ----------
@@ -317,63 +305,24 @@ class Examination:
         noise = 1 / np.maximum(information, 0.005)
         rounds_left = np.clip(N_ROUNDS - self._n_answers, 1, N_ROUNDS)[:, None]
         spread = _RESOLUTION * rounds_left / N_ROUNDS * self._variance + 0.05
-        border = np.log((0.5 - guessing) / 0.5)
-        density = np.exp(-((self._mean - border) ** 2) / (2 * spread)) / np.sqrt(spread)
-        value = (self._target_weight * density).astype(np.float32)
-        gain = 1 / (self._variance + noise)
-        own = _OWN_UNCERTAINTY * np.minimum(right, 1 - right) * self._targets_may_be_asked
+        boundary = np.log((0.5 - guessing) / 0.5)
+        density = np.exp(-((self._mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
+        weight = (self._target_weight * density).astype(np.float32)
 
-        chosen = np.zeros(len(askable), np.int64)
-        # Made once: new memory for every block would cost more time than the arithmetic.
-        largest = max((b.candidates.size * b.targets.shape[1] for b in self._blocks), default=0)
-        memory = np.empty((2, largest), np.float32)
-        memory_of_places = np.empty(largest, np.int64)
-        for block in self._blocks:
-            rows = block.rows[:, None]
-            at = rows, block.candidates
-            shape = (*block.candidates.shape, block.targets.shape[1])
-            size = block.candidates.size * shape[2]
-            covariance, explained = (array[:size].reshape(shape) for array in memory)
-            # Places in the flat array: half the time of an index for each axis.
-            places = memory_of_places[:size].reshape(shape)
-            first = block.candidates * len(self._covariance)
-            np.add(first[:, :, None], block.targets[:, None, :], out=places)
-            self._covariance.take(places, out=covariance, mode="clip")
-            if self._factors.shape[1]:
-                factors = self._factors[block.rows]
-                of_candidates = np.take_along_axis(factors, block.candidates[:, None], 2)
-                of_targets = np.take_along_axis(factors, block.targets[:, None], 2)
-                np.matmul(of_candidates.transpose(0, 2, 1), of_targets, out=explained)
-                covariance -= explained
-            np.square(covariance, out=covariance)
-            values = value[rows, block.targets] * block.is_target
-            promise = (covariance @ values[:, :, None])[:, :, 0] * gain[at] + own[at]
-            best = np.where(askable[at], promise, -np.inf).argmax(axis=1)
-            chosen[block.rows] = block.candidates[range(len(best)), best]
-        return chosen
-
-    def _make_blocks(self, pattern: BoolArray) -> list[_Block]:
-        order = np.argsort(pattern.sum(axis=1), kind="stable")
-        blocks = []
-        for first in range(0, len(order), _BLOCK):
-            rows = order[first : first + _BLOCK]
-            is_target = self._target_weight[rows] > 0
-            targets = _first_places(is_target)
-            blocks.append(
-                _Block(
-                    rows,
-                    _first_places(pattern[rows]),
-                    targets,
-                    np.take_along_axis(is_target, targets, axis=1),
-                )
-            )
-        return blocks
-
-
-def _first_places(mask: BoolArray) -> IntArray:
-    """Give the columns that are True in each row, filled up with others to the longest row."""
-    n = max(1, int(mask.sum(axis=1).max()))
-    return np.argsort(~mask, axis=1, kind="stable")[:, :n]
+        selected = np.zeros(len(askable), np.int64)
+        for row in np.flatnonzero(askable.any(axis=1)):
+            question = np.flatnonzero(askable[row])
+            target = np.flatnonzero(weight[row])
+            factors = self._factors[row]
+            covariance = self._covariance[np.ix_(question, target)]
+            covariance -= factors[:, question].T @ factors[:, target]
+            promise = covariance**2 @ weight[row, target]
+            promise /= self._variance[row, question] + noise[row, question]
+            if self._targets_may_be_asked:
+                p = right[row, question]
+                promise += _OWN_UNCERTAINTY * np.minimum(p, 1 - p)
+            selected[row] = question[promise.argmax()]
+        return selected
 
 
 def _match_moments(
@@ -402,3 +351,17 @@ def _match_moments(
 
 def _sigmoid(x: FloatArray) -> FloatArray:
     return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))
+
+
+def find_revealed(
+    masked_data: IntArray, masked_binary_data: IntArray, asked: BoolArray | bool
+) -> BoolArray:
+    """Find the answers that have been revealed, whether -1 or 0 stands for the others.
+
+    Where 0 does, a wrong answer looks like one that is not revealed: then the option tells, or, if
+    options are unknown, that the question has been asked.
+    """
+    revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1) | asked
+    if (masked_binary_data == -1).any():
+        revealed = masked_binary_data >= 0
+    return revealed

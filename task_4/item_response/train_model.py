@@ -9,14 +9,12 @@ Scores:  0.7029 (0.7308 where targets may be asked) with the right and wrong ans
          training students, from two files (--more_train_data), mean of the ten public masks
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from common import cli, item_response
-from common.adaptive import answered_mask
-from common.adaptive.game import read_training, save_students
+from common.adaptive import answered_mask, training
 from common.answers import Answers, find_ids
 
 from model import Model
@@ -33,22 +31,15 @@ QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
 
 def main() -> None:
     """Load, train, write."""
-    parser = cli.training_parser(__doc__)
-    cli.add_more_train_data_flag(parser)
-    parser.add_argument(
-        "--without_pattern",
-        action="store_true",
-        help="make no use of which questions a student has answered",
-    )
+    parser = training.training_parser(__doc__)
+    training.add_more_train_data_flag(parser)
     options = parser.parse_args()
-    answers, n_questions = read_training(cli.training_paths(options))
+    answers, n_questions = training.read_training(training.training_paths(options))
 
     model = fit(answers, n_questions)
-    if options.without_pattern:
-        model = forget_pattern(model)
     model.save(PACKAGE)
 
-    save_students(PACKAGE, answers.student)
+    training.save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 
@@ -78,31 +69,22 @@ def fit(answers: Answers, n_questions: int) -> Model:
     questions = fitted.items.mean[find_ids(fitted.question_ids, np.arange(n_questions))]
     slopes, intercept = questions[:, :-1], questions[:, -1]
 
-    pattern = np.zeros((len(ability), n_questions), np.float32)
-    pattern[find_ids(fitted.student_ids, answers.student), answers.question] = 1
-    together, similarity = answered_mask.count_together(pattern)
-    pattern_mean, pattern_weights = answered_mask.regress(pattern, ability)
+    answered = np.zeros((len(ability), n_questions), np.float32)
+    answered[find_ids(fitted.student_ids, answers.student), answers.question] = 1
+    together, similarity = answered_mask.count_together(answered)
+    mask_mean, mask_weights = answered_mask.regress(answered, ability)
     return Model(
         intercept=(intercept + slopes @ ability.mean(axis=0)).astype(np.float32),
         slopes=slopes.astype(np.float32),
         quiz_covariance=np.float32(QUIZ_VARIANCE) * similarity**QUIZ_POWER,
         guessing=np.array(GUESSING, np.float32),
-        pattern_mean=pattern_mean,
-        pattern_weights=pattern_weights,
+        mask_mean=mask_mean,
+        mask_weights=mask_weights,
         completion=answered_mask.complete(together),
     )
 
 
 # ---- End of the model. -------------------------------------------------------------------------
-
-
-def forget_pattern(model: Model) -> Model:
-    """Give a model that makes no use of which questions a student has answered."""
-    return replace(
-        model,
-        pattern_weights=np.zeros_like(model.pattern_weights),
-        completion=np.zeros_like(model.completion),
-    )
 
 
 if __name__ == "__main__":

@@ -68,18 +68,18 @@ class Model:
         -------
         array of int64, shape (students,)
         """
-        num_answers = fit_width(self.num_answers, can_query.shape[1], 0)
+        num_answers = pad_questions(self.num_answers, can_query.shape[1], 0)
         chosen: IntArray = np.where(can_query == 1, num_answers, -1).argmax(axis=1)
         return chosen
 
     def predict(self, shape: tuple[int, int]) -> IntArray:
         """Predict the usual outcome of every question, in the shape (students, questions)."""
         mostly_right = int(2 * self.most_popular.sum() > len(self.most_popular))
-        return np.tile(fit_width(self.most_popular, shape[1], mostly_right), (shape[0], 1))
+        return np.tile(pad_questions(self.most_popular, shape[1], mostly_right), (shape[0], 1))
 
 
-def fit_width(values: IntArray, n_questions: int, fill: int) -> IntArray:
-    """Cut or fill up an array of questions: without metadata, new students may answer new ones."""
+def pad_questions(values: IntArray, n_questions: int, fill: int) -> IntArray:
+    """Cut or pad an array of questions: without metadata, new students may answer new ones."""
     return np.pad(
         values[:n_questions], (0, max(0, n_questions - len(values))), constant_values=fill
     )

@@ -11,7 +11,7 @@ Scores:  0.6365 with the official training file, mean of the ten public masks
 from pathlib import Path
 
 from common import cli
-from common.adaptive.game import read_training, save_students
+from common.adaptive import training
 
 from model import Model
 
@@ -20,10 +20,10 @@ PACKAGE = Path(__file__).parent
 
 def main() -> None:
     """Load, train, write."""
-    parser = cli.training_parser(__doc__)
-    cli.add_more_train_data_flag(parser)
+    parser = training.training_parser(__doc__)
+    training.add_more_train_data_flag(parser)
     options = parser.parse_args()
-    answers, n_questions = read_training(cli.training_paths(options))
+    answers, n_questions = training.read_training(training.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------
     model = Model()
@@ -31,7 +31,7 @@ def main() -> None:
     model.save(PACKAGE)
     # ---- End of the model. --------------------------------------------------------------------
 
-    save_students(PACKAGE, answers.student)
+    training.save_students(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

@@ -1,37 +1,40 @@
-"""Partial VAE: ask what tells most about the likely targets, then predict them.
+"""Partial VAE: ask what tells most about the answers that are probably hidden, then predict them.
 
 What is known of a student is a Gaussian over the latent vector z, with independent dimensions. The
-encoder is additive: before any answer, z has a precision and a mean that depend on which questions
-the student has answered; every answer revealed adds its row of a table of precisions and scores
-(mean = variance · sum of scores). So the posterior after any hypothetical answer is a sum of two
-small arrays, and the information reward of EDDI (Ma et al. 2019, "EDDI: Efficient dynamic discovery
-of high-value information with partial VAE") is a few tensor operations for all
-students and questions.
+encoder is additive: before any answer, z has a precision and a mean that depends on which questions
+the student has answered; every answer adds a score and a precision (mean = sum of scores / sum of
+precisions). So the posterior after any hypothetical answer is known at once, and with it the
+information reward of EDDI (Ma et al. 2019, "Efficient dynamic discovery of high-value information
+with partial VAE", arXiv 1809.11142).
 
 Needs only NumPy and PyTorch, no other file of the kit: it goes into the zip.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn.functional import pad
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.integer[Any]]
 
 WEIGHTS = "model_task_4_partial_vae.pt"
 
 # The settings were chosen by cross-validation over training students.
-# A gap counts as a hidden answer from this probability on.
-_LEAST_PROBABILITY = 0.3
-# Targets may be asked if the gaps are fewer than this share of the questions to ask from.
-_SHARE_OF_GAPS = 0.05
+# A question that may not be asked counts as a hidden answer from this probability on.
+_MIN_PROBABILITY = 0.3
+# Targets may be asked if the likely hidden answers are fewer than this share of the askable ones.
+_MAX_SHARE_HIDDEN = 0.05
 # Share of a logit's variance that is still to be resolved, for what lies near P(right) = 1/2.
 _RESOLUTION = 0.5
 # Weight of a question's own uncertainty, beside the reward, where it may be a target.
 _OWN_UNCERTAINTY = 20.0
-# Students whose rewards are computed at once.
-_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -44,19 +47,18 @@ class Model:
         The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept), shapes
         (Q,) and (Q, k).
     guessing
-        Least probability of a right answer, shape ().
+        Probability that a student who does not know an answer guesses it, shape ().
     score, precision
-        The encoder: what an answer to a question adds, wrong at place 0 and right at place 1,
-        shape (Q, 2, k).
+        The encoder: what an answer adds, wrong at place 0 and right at place 1, shape (Q, 2, k).
     prior_precision
         Precision of z before any answer, shape (k,).
-    pattern_mean, pattern_weights
-        The mean of z before any answer is (p − pattern_mean) @ pattern_weights for a student with
-        the answered pattern p (1 answered, 0 not, divided by the root of their number), shapes (Q,)
-        and (Q, k).
+    mask_mean, mask_weights
+        The mean of z before any answer is (m − mask_mean) @ mask_weights for a student with the
+        answered mask m (1 answered, 0 not, divided by the root of their number), shapes (Q,) and
+        (Q, k).
     completion
-        A pattern with a fifth of the answers hidden, times this, gives the probability that each
-        question is answered, shape (Q, Q).
+        An answered mask with a fifth of the answers hidden, times this, gives the probability that
+        each question is answered, shape (Q, Q).
     """
 
     intercept: Tensor
@@ -65,8 +67,8 @@ class Model:
     score: Tensor
     precision: Tensor
     prior_precision: Tensor
-    pattern_mean: Tensor
-    pattern_weights: Tensor
+    mask_mean: Tensor
+    mask_weights: Tensor
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -78,188 +80,149 @@ class Model:
         """Read the weights from a folder."""
         return Model(**torch.load(folder / WEIGHTS, map_location="cpu", weights_only=True))
 
-    def fit_width(self, n_questions: int) -> "Model":
-        """Cut or fill up for another number of questions: new students may answer new ones.
+    def pad_questions(self, n_questions: int) -> "Model":
+        """Cut or pad to another number of questions: new students may answer new ones.
 
         A new question is like a mean one, and tells nothing.
         """
-        new = max(0, n_questions - len(self.intercept))
-
-        def fit(tensor: Tensor, n_axes: int = 1) -> Tensor:
-            kept = tensor[(slice(n_questions),) * n_axes]
-            behind = (0, 0) * (tensor.ndim - n_axes)
-            return functional.pad(kept, (*behind, *((0, new) * n_axes)))
-
-        intercept = fit(self.intercept)
-        intercept[len(self.intercept) :] = self.intercept.mean()
-        return Model(
-            intercept,
-            fit(self.loading),
-            self.guessing,
-            fit(self.score),
-            fit(self.precision),
-            self.prior_precision,
-            fit(self.pattern_mean),
-            fit(self.pattern_weights),
-            fit(self.completion, 2),
+        new = n_questions - len(self.intercept)  # A negative padding cuts.
+        return replace(
+            self,
+            intercept=pad(self.intercept, (0, new), value=float(self.intercept.mean())),
+            loading=pad(self.loading, (0, 0, 0, new)),
+            score=pad(self.score, (0, 0, 0, 0, 0, new)),
+            precision=pad(self.precision, (0, 0, 0, 0, 0, new)),
+            mask_mean=pad(self.mask_mean, (0, new)),
+            mask_weights=pad(self.mask_weights, (0, 0, 0, new)),
+            completion=pad(self.completion, (0, new, 0, new)),
         )
 
 
-class Examination:
+class StudentPosterior:
     """What is known of the students who are being asked.
 
     Parameters
     ----------
     model
         With as many questions as the arrays have columns.
-    pattern
-        Which answers may be asked or have been, bool, shape (students, questions). All False if
-        that is not known.
+    answered_mask
+        Which answers may be asked or have been, bool, (students, questions); all False if unknown.
     """
 
-    def __init__(self, model: Model, pattern: Tensor) -> None:
+    def __init__(self, model: Model, answered_mask: Tensor) -> None:
         self.model = model
-        gaps = torch.where(pattern, 0.0, pattern.float() @ model.completion)
-        gaps = torch.where(gaps > _LEAST_PROBABILITY, gaps.clamp(max=1), 0.0)
+        probability = torch.where(answered_mask, 0.0, answered_mask.float() @ model.completion)
+        likely_hidden = probability.clamp(max=1) * (probability > _MIN_PROBABILITY)
         self._targets_may_be_asked = bool(
-            model.completion.any() and gaps.sum() < _SHARE_OF_GAPS * pattern.sum()
+            model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
         if self._targets_may_be_asked:
-            gaps[:] = 0
-        has_gaps = gaps.any(dim=1, keepdim=True)
-        self._target_weight = torch.where(has_gaps, gaps, pattern.float())
+            likely_hidden[:] = 0
+        is_known = likely_hidden.any(dim=1, keepdim=True)
+        self._target_weight = torch.where(is_known, likely_hidden, answered_mask.float())
 
-        answered = (pattern | (gaps > 0.5)).float()
+        answered = (answered_mask | (likely_hidden > 0.5)).float()
         count = answered.sum(dim=1, keepdim=True)
-        relative = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), model.pattern_mean)
-        mean = (relative - model.pattern_mean) @ model.pattern_weights
-        self._precision = model.prior_precision.repeat(len(pattern), 1)
-        self._score = mean * self._precision
-        self._answers: list[tuple[Tensor, Tensor, Tensor]] = []
+        relative = torch.where(count > 0, answered / count.clamp(min=1).sqrt(), model.mask_mean)
+        self._precision = model.prior_precision.repeat(len(answered_mask), 1)
+        self._score = (relative - model.mask_mean) @ model.mask_weights * self._precision
+        self._observed: list[tuple[Tensor, Tensor, Tensor]] = []
 
-    def answer(self, student: Tensor, question: Tensor, is_right: Tensor) -> None:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        student, question
-            Rows and columns, shape (answers,).
-        is_right
-            1 right, 0 wrong, shape (answers,).
-        """
-        self._answers.append((student, question, is_right))
+    def observe(self, student: Tensor, question: Tensor, is_right: Tensor) -> None:
+        """Learn from answers: rows, columns, 1 right or 0 wrong, each of shape (answers,)."""
+        self._observed.append((student, question, is_right))
         self._target_weight[student, question] = 0
         self._precision.index_add_(0, student, self.model.precision[question, is_right])
         self._score.index_add_(0, student, self.model.score[question, is_right])
 
-    def probability(self) -> Tensor:
-        """Give every student's probability to answer every question rightly, in their shape."""
-        return decode(*self._logits(), self.model.guessing)
-
-    def _logits(self) -> tuple[Tensor, Tensor]:
-        """Give mean and variance of every student's logit of every question."""
+    def logits(self) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of every student's logit of every question, in their shape."""
         variance = 1 / self._precision
         mean = (self._score * variance) @ self.model.loading.T + self.model.intercept
         return mean, variance @ self.model.loading.square().T
 
     def predict(self) -> Tensor:
         """Predict 1 (right) or 0 (wrong), what has been seen as it was."""
-        prediction = (self.probability() > 0.5).long()
-        for student, question, is_right in self._answers:
+        prediction = (decode(*self.logits(), self.model.guessing) > 0.5).long()
+        for student, question, is_right in self._observed:
             prediction[student, question] = is_right
         return prediction
 
-    def choose(self, askable: Tensor) -> Tensor:
-        """Choose for every student the question with the largest information reward.
+    def select(self, askable: Tensor) -> Tensor:
+        """Return for every student the question with the largest information reward, int64.
 
-        The targets of the reward, φ, are what the gaps in the pattern tell: each question counts
-        with its probability of being a target, times the density of its logit where P(right) = ½,
-        since a prediction that is certain needs no more information. Where targets may be asked,
-        the chance that the prediction for the question itself would have been wrong is added.
+        A question counts as a target with the probability that its answer is hidden, times the
+        density of its logit where P(right) = ½, since a prediction that is certain needs no more
+        information. Where targets may be asked, the chance that the prediction for the question
+        itself would have been wrong is added.
 
         Parameters
         ----------
         askable
             Bool, shape (students, questions).
-
-        Returns
-        -------
-        Tensor of int64, shape (students,)
         """
         model = self.model
-        mean, variance = self._logits()
+        mean, variance = self.logits()
         right = decode(mean, variance, model.guessing)
-        border = torch.log((0.5 - model.guessing) / 0.5)
+        boundary = torch.log((0.5 - model.guessing) / 0.5)
         spread = _RESOLUTION * variance + 0.05
-        density = torch.exp(-((mean - border) ** 2) / (2 * spread)) / spread.sqrt()
+        density = torch.exp(-((mean - boundary) ** 2) / (2 * spread)) / spread.sqrt()
         weight = self._target_weight * density
 
-        chosen = torch.zeros(len(askable), dtype=torch.int64)
-        # Students with about as many questions to ask are worked on together.
-        order = askable.sum(dim=1).argsort(stable=True)
-        for first in range(0, len(order), _BLOCK):
-            rows = order[first : first + _BLOCK]
-            n_most = max(1, int(askable[rows].sum(dim=1).max()))
-            allowed, question = askable[rows].byte().topk(n_most, dim=1)
-            p = right[rows].gather(1, question)
-            value = information_reward(
-                self._score[rows],
-                self._precision[rows],
-                model.score[question],
-                model.precision[question],
-                p,
-                (model.loading.T * weight[rows][:, None]) @ model.loading,
-            )
-            value += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p) * self._targets_may_be_asked
-            value[allowed == 0] = -math.inf
-            chosen[rows] = question.gather(1, value.argmax(dim=1, keepdim=True))[:, 0]
-        return chosen
+        selected = torch.zeros(len(askable), dtype=torch.int64)
+        for row in askable.any(dim=1).nonzero()[:, 0]:
+            question, target = askable[row].nonzero()[:, 0], weight[row].nonzero()[:, 0]
+            # How each question's answer, wrong or right, would move the mean of z.
+            score = self._score[row] + model.score[question]
+            precision = self._precision[row] + model.precision[question]
+            move = score / precision - self._score[row] / self._precision[row]
+            p = right[row, question]
+            value = information_reward(move, p, model.loading[target], weight[row, target])
+            if self._targets_may_be_asked:
+                value += _OWN_UNCERTAINTY * torch.minimum(p, 1 - p)
+            selected[row] = question[value.argmax()]
+        return selected
 
 
 def decode(mean: Tensor, variance: Tensor, guessing: Tensor) -> Tensor:
-    """Give P(right) for Gaussian logits: E[sigmoid(x)] by MacKay's approximation (1992)."""
+    """Return P(right) for Gaussian logits: E[sigmoid(x)] by MacKay's approximation (1992)."""
     knows = torch.sigmoid(mean / torch.sqrt(1 + (math.pi / 8) * variance))
     return guessing + (1 - guessing) * knows
 
 
-def information_reward(
-    score: Tensor,
-    precision: Tensor,
-    more_score: Tensor,
-    more_precision: Tensor,
-    right: Tensor,
-    of_targets: Tensor,
-) -> Tensor:
-    """Give how much the answers to questions tell about z that the targets' answers would tell too.
+def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Tensor) -> Tensor:
+    """Return how much the answers to questions tell about z that the targets would tell too.
 
     The reward of EDDI, with x_o what is known, x_i the answer and x_φ the answers of targets, is
 
         E KL(p(z | x_i, x_o) ‖ p(z | x_o)) − E KL(p(z | x_φ, x_i, x_o) ‖ p(z | x_φ, x_o)).
 
-    Here x_φ adds a precision matrix A, whose dimensions are not independent, and moves the mean of
-    z by as much as A takes from the covariance. This is the reward's first order in A, that is the
-    sum over targets taken one at a time. In closed form it is ½ E moveᵀ A (2 ratio − 1) move, all
-    else cancels: move is the change of the mean of z by x_i, ratio the variance after it over that
-    before. The ratio, near 1 for one answer, is taken as 1, which scored higher.
+    With targets taken one at a time, that is to first order in their weights, it is ½ E Σ weight
+    (loading · move)² (2 ratio − 1): how far the logits of targets move, squared. The ratio of the
+    variances of z, near 1 for one answer, is taken as 1, which scored higher.
 
     Parameters
     ----------
-    score, precision
-        Sums that stand for the students' posteriors, shape (students, k).
-    more_score, more_precision
-        What a wrong and a right answer to each question would add, shape (students, n, 2, k).
+    move
+        By which a wrong and a right answer move the mean of z, shape (questions, 2, k).
     right
-        P(right), shape (students, n).
-    of_targets
-        A, shape (students, k, k).
-
-    Returns
-    -------
-    Tensor, shape (students, n)
-        In nats, if A is the precision in full; proportional to it.
+        P(right), shape (questions,).
+    loading, weight
+        Of the targets, shapes (targets, k) and (targets,). In nats, if weights are informations.
     """
-    after = precision[:, None, None] + more_precision
-    move = (score[:, None, None] + more_score) / after - (score / precision)[:, None, None]
-    seen_by_targets = (move.flatten(1, 2) @ of_targets).view_as(move)
-    gain = 0.5 * (seen_by_targets * move).sum(dim=-1)
-    return gain[:, :, 0] * (1 - right) + gain[:, :, 1] * right
+    gain = 0.5 * (move @ loading.T).square() @ weight
+    return gain[:, 0] * (1 - right) + gain[:, 1] * right
+
+
+def find_revealed(
+    masked_data: IntArray, masked_binary_data: IntArray, asked: BoolArray | bool
+) -> BoolArray:
+    """Find the answers that have been revealed, whether -1 or 0 stands for the others.
+
+    Where 0 does, a wrong answer looks like one that is not revealed: then the option tells, or, if
+    options are unknown, that the question has been asked.
+    """
+    revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1) | asked
+    if (masked_binary_data == -1).any():
+        revealed = masked_binary_data >= 0
+    return revealed

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from model import Examination, Model
+from model import Model, StudentPosterior, find_revealed
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -24,17 +24,17 @@ class Submission:
 
     def __init__(self, model: Model | None = None) -> None:
         self.model = model or Model.load(Path(__file__).parent)
-        self.examination: Examination | None = None
+        self.posterior: StudentPosterior | None = None
         # Which answers could be asked at first; not known before the first call that tells.
         self.askable: BoolArray | None = None
-        self.learned: BoolArray = np.zeros((0, 0), bool)
+        self.observed: BoolArray = np.zeros((0, 0), bool)
 
     def select_questions(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> IntArray:
         """Choose the next question for every student."""
-        examination = self._learn(masked_data, masked_binary_data, can_query)
-        return examination.choose(torch.from_numpy(can_query == 1)).numpy()
+        posterior = self._observe(masked_data, masked_binary_data, can_query)
+        return posterior.select(torch.from_numpy(can_query == 1)).numpy()
 
     # Its name in the published evaluators.
     select_feature = select_questions
@@ -43,35 +43,31 @@ class Submission:
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray
     ) -> None:
         """Learn from the answers revealed since the last call."""
-        self._learn(masked_data, masked_binary_data, can_query)
+        self._observe(masked_data, masked_binary_data, can_query)
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
         """Predict right (1) or wrong (0) for every student and question."""
-        return self._learn(masked_data, masked_binary_data, None).predict().numpy()
+        return self._observe(masked_data, masked_binary_data, None).predict().numpy()
 
-    def _learn(
+    def _observe(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
-    ) -> Examination:
-        # An answer shows, whether -1 or 0 stands for the others; only where 0 does and the option
-        # is not told, a wrong one does not: but then it can no longer be asked.
-        revealed = (masked_data > 0) | (masked_binary_data == 1)
-        if (masked_binary_data == -1).any():
-            revealed = masked_binary_data >= 0
-        elif can_query is not None and self.askable is not None:
-            revealed |= self.askable & (can_query != 1)
+    ) -> StudentPosterior:
+        asked: BoolArray | bool = False
+        if can_query is not None and self.askable is not None:
+            asked = self.askable & (can_query != 1)
+        revealed = find_revealed(masked_data, masked_binary_data, asked)
 
-        if self.examination is None or (self.askable is None and can_query is not None):
-            pattern = revealed & (can_query is not None)
+        if self.posterior is None or (self.askable is None and can_query is not None):
+            answered_mask = np.zeros(revealed.shape, bool)
             if can_query is not None:
-                self.askable = pattern = revealed | (can_query == 1)
-            self.learned = np.zeros(revealed.shape, bool)
-            self.examination = Examination(
-                self.model.fit_width(revealed.shape[1]), torch.from_numpy(pattern)
-            )
+                self.askable = answered_mask = revealed | (can_query == 1)
+            self.observed = np.zeros(revealed.shape, bool)
+            model = self.model.pad_questions(revealed.shape[1])
+            self.posterior = StudentPosterior(model, torch.from_numpy(answered_mask))
 
-        new = revealed & ~self.learned
-        self.learned |= new
+        new = revealed & ~self.observed
+        self.observed |= new
         student, question = (torch.from_numpy(index) for index in np.nonzero(new))
         is_right = torch.from_numpy(masked_binary_data[new].astype(np.int64))
-        self.examination.answer(student, question, is_right)
-        return self.examination
+        self.posterior.observe(student, question, is_right)
+        return self.posterior

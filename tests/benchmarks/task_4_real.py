@@ -13,6 +13,7 @@ only students with few answers are scored, with all of them.
 """
 
 import time
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -39,7 +40,7 @@ N_QUESTIONS = 948
 N_FOLDS = 5
 N_MASKS = 4
 # Students of the public file have this many answers on average, and at least 50.
-MEAN_ANSWERS, FEWEST_ANSWERS = 122, 50
+MEAN_ANSWERS, MIN_ANSWERS = 122, 50
 # With so many answers at most a student of the training files has few.
 FEW_ANSWERS = 250
 
@@ -72,19 +73,24 @@ def main() -> None:
     began = time.perf_counter()
     fits = [train.fit(learned, N_QUESTIONS) for learned, _ in games]
     print(f"{len(fits)} fits in {time.perf_counter() - began:.1f} s")
-    print("| rule | choice | answered pattern | accuracy | deviation | seconds per mask |")
+    print("| rule | choice | answered mask | accuracy | deviation | seconds per mask |")
     print("|---|---|---|---|---|---|")
     for rules in (Rules(), Rules(targets_queryable=True)):
         for choice in ("adaptive", "random"):
-            for pattern in ("used", "not used"):
-                models = fits if pattern == "used" else [train.forget_pattern(m) for m in fits]
+            for mask in ("used", "not used"):
+                models = fits if mask == "used" else [forget_answered_mask(m) for m in fits]
                 scores, seconds = score(models, games, rules, choice, submission)
                 rule = "targets may be asked" if rules.targets_queryable else "strict"
                 print(
-                    f"| {rule} | {choice} | {pattern} | {scores.mean():.4f} "
+                    f"| {rule} | {choice} | {mask} | {scores.mean():.4f} "
                     f"| {scores.std(ddof=1):.4f} | {seconds:.2f} |",
                     flush=True,
                 )
+
+
+def forget_answered_mask(model: Any) -> Any:
+    """Return a model that makes no use of which questions a student has answered."""
+    return replace(model, mask_weights=0 * model.mask_weights, completion=0 * model.completion)
 
 
 def folds(answers: Answers, few_answers: bool) -> list[tuple[Answers, Reference]]:
@@ -116,15 +122,15 @@ def thin_out(answers: Answers, rng: np.random.Generator) -> Answers:
     chosen at random.
     """
     students, row = np.unique(answers.student, return_inverse=True)
-    pattern = np.zeros((len(students), N_QUESTIONS), np.float32)
-    pattern[row, answers.question] = 1
-    _, similarity = answered_mask.count_together(pattern)
-    n_kept = FEWEST_ANSWERS + rng.exponential(MEAN_ANSWERS - FEWEST_ANSWERS, len(students))
+    answered = np.zeros((len(students), N_QUESTIONS), np.float32)
+    answered[row, answers.question] = 1
+    _, similarity = answered_mask.count_together(answered)
+    n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
         own = np.flatnonzero(row == student)
         nearness = similarity[answers.question[rng.choice(own)], answers.question[own]]
-        keep[own[np.argsort(-nearness)[: int(n_kept[student])]]] = True
+        keep[own[np.argsort(-nearness, kind="stable")[: int(n_kept[student])]]] = True
     return answers.take(keep)
 
 

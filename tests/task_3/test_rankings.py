@@ -29,7 +29,7 @@ def rank(kit: Path, run: Run, output_dir: Path, script: str, *flags: object) -> 
 def submissions(
     simulated_kit: Path, run: Run, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """Give the folder of a sample model's submission; the model runs once for all tests."""
+    """Return the folder of a sample model's submission; the model runs once for all tests."""
     folder = tmp_path_factory.mktemp("submissions")
 
     def submission(model: str) -> Path:
@@ -87,7 +87,7 @@ def test_rank_average_is_the_mean_of_ranks(
 
 
 def test_partial_vae_finds_the_questions_that_tell_something(run: Run, tmp_path: Path) -> None:
-    # Ten questions go with ability, ten are answered at random; both half rightly.
+    # Ten questions go with ability, ten are answered at random; both half correctly.
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(400 * 20), 20)
     logit = 2 * (question < 10) * rng.standard_normal(400)[student]

@@ -145,20 +145,6 @@ def test_files_without_options_and_more_files(
     assert f"UserId {first.UserId.iloc[0]} stands in another training file" in message
 
 
-def test_without_pattern(kit: Path, trained: Path) -> None:
-    """The flag leaves out what the pattern tells, and changes nothing else."""
-    with np.load(trained / WEIGHTS) as arrays:
-        weights = dict(arrays)
-    run_all(kit, [trained / "train_model.py", "--local", "--without_pattern"])
-    with np.load(trained / WEIGHTS) as arrays:
-        for name, array in arrays.items():
-            if name in ("pattern_weights", "completion"):
-                assert weights[name].any()
-                assert not array.any()
-            else:
-                assert np.array_equal(array, weights[name])
-
-
 def test_package_runs_in_an_empty_folder(kit: Path, trained: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     run_all(kit, ["task_4/package.py", trained, "--output_dir", output])
@@ -189,8 +175,8 @@ def simulate(model: ModuleType, n_students: int, seed: int) -> tuple[Any, Answer
         .clip(-2.5, 2.5),
         quiz_covariance=np.zeros((n_questions, n_questions), np.float32),
         guessing=np.array(0.2, np.float32),
-        pattern_mean=np.zeros(n_questions, np.float32),
-        pattern_weights=np.zeros((n_questions, 2), np.float32),
+        mask_mean=np.zeros(n_questions, np.float32),
+        mask_weights=np.zeros((n_questions, 2), np.float32),
         completion=np.zeros((n_questions, n_questions), np.float32),
     )
     logit = rng.normal(size=(n_students, 2)) @ weights.slopes.T + weights.intercept
@@ -240,7 +226,7 @@ def test_training_finds_the_questions(model: ModuleType, train: ModuleType) -> N
     weights, answers = simulate(model, 1000, seed=6)
     fitted = train.fit(answers, len(weights.intercept))
     nobody = np.zeros((1, len(weights.intercept)), bool)
-    found, truth = (model.Examination(m, nobody).probability()[0] for m in (fitted, weights))
+    found, truth = (model.StudentPosterior(m, nobody).probability()[0] for m in (fitted, weights))
     assert np.abs(found - truth).max() < 0.06
     # The covariance of two logits that the dimensions of ability give, up to sampling error.
     found, truth = (m.slopes @ m.slopes.T for m in (fitted, weights))
@@ -288,14 +274,14 @@ def test_posterior_against_brute_force(model: ModuleType) -> None:
         slopes=slopes,
         quiz_covariance=0.6 * np.outer(in_quiz, in_quiz).astype(np.float32),
         guessing=np.array(0.2, np.float32),
-        pattern_mean=np.zeros(4, np.float32),
-        pattern_weights=np.zeros((4, 1), np.float32),
+        mask_mean=np.zeros(4, np.float32),
+        mask_weights=np.zeros((4, 1), np.float32),
         completion=np.zeros((4, 4), np.float32),
     )
-    examination = model.Examination(weights, np.ones((4, 4), bool))
+    posterior = model.StudentPosterior(weights, np.ones((4, 4), bool))
     outcomes = np.array([[1, 1], [1, 0], [0, 1], [0, 0]])
     for question, is_right in enumerate(outcomes.T):
-        examination.answer(np.arange(4), np.full(4, question), is_right)
+        posterior.observe(np.arange(4), np.full(4, question), is_right)
 
     grid = np.linspace(-6, 6, 401)
     ability, effect = np.meshgrid(grid, grid)
@@ -307,12 +293,12 @@ def test_posterior_against_brute_force(model: ModuleType) -> None:
     ]
     expected = np.empty((4, 4))
     for row, (first, second) in enumerate(outcomes):
-        posterior = prior * (probability[0] if first else 1 - probability[0])
-        posterior = posterior * (probability[1] if second else 1 - probability[1])
-        expected[row] = [(posterior * p).sum() / posterior.sum() for p in probability]
-    assert np.abs(examination.probability() - expected).max() < 0.01
-    assert np.array_equal(examination.predict()[:, :2], outcomes)
-    assert np.array_equal(examination.predict()[:, 2:], expected[:, 2:] > 0.5)
+        density = prior * (probability[0] if first else 1 - probability[0])
+        density = density * (probability[1] if second else 1 - probability[1])
+        expected[row] = [(density * p).sum() / density.sum() for p in probability]
+    assert np.abs(posterior.probability() - expected).max() < 0.01
+    assert np.array_equal(posterior.predict()[:, :2], outcomes)
+    assert np.array_equal(posterior.predict()[:, 2:], expected[:, 2:] > 0.5)
 
 
 def test_weights_are_saved_and_loaded(model: ModuleType, tmp_path: Path) -> None:
@@ -330,10 +316,10 @@ def test_other_widths(model: ModuleType) -> None:
     n_questions = len(weights.intercept)
     probabilities = []
     for width in (n_questions, n_questions - 5, n_questions + 5):
-        examination = model.Examination(weights.fit_width(width), np.ones((1, width), bool))
-        new = examination.probability()[0, n_questions:]
-        examination.answer(np.array([0]), np.array([3]), np.array([1]))
-        probabilities.append(examination.probability()[0])
+        posterior = model.StudentPosterior(weights.pad_questions(width), np.ones((1, width), bool))
+        new = posterior.probability()[0, n_questions:]
+        posterior.observe(np.array([0]), np.array([3]), np.array([1]))
+        probabilities.append(posterior.probability()[0])
         assert len(probabilities[-1]) == width
         assert probabilities[-1][n_questions:] == pytest.approx(new, abs=1e-5)
     middle = 0.2 + 0.8 / (1 + np.exp(-weights.intercept.mean()))
@@ -341,3 +327,102 @@ def test_other_widths(model: ModuleType) -> None:
     for other in probabilities[1:]:
         n = min(n_questions, len(other))
         assert other[:n] == pytest.approx(probabilities[0][:n], abs=1e-5)
+
+
+def some_model(model: ModuleType, n_questions: int, seed: int) -> Any:
+    """A model whose every part says something: quizzes, and what the answered mask tells."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n_questions, 3)) * (rng.random((n_questions, 3)) < 0.4)
+    weights = model.Model(
+        intercept=rng.normal(0.3, 0.8, n_questions),
+        slopes=rng.normal(0.8, 0.5, (n_questions, 2)),
+        quiz_covariance=0.5 * factors @ factors.T,
+        guessing=np.array(0.2),
+        mask_mean=rng.random(n_questions) / n_questions**0.5,
+        mask_weights=rng.normal(0, 0.5, (n_questions, 2)),
+        completion=rng.uniform(0, 1.4 / n_questions, (n_questions, n_questions)),
+    )
+    return replace(
+        weights, **{name: array.astype(np.float32) for name, array in asdict(weights).items()}
+    )
+
+
+def promise_by_hand(
+    posterior: Any, student: int, question: int, answers: Any, rounds_left: int
+) -> float:
+    """The promise of a question, from whole covariance matrices and sums over one target at a time.
+
+    `answers` are those observed so far, in order: pairs of a question and right or wrong. At most
+    two of them: later ones change the estimate of the population.
+    """
+    weights, guessing = posterior.model, 0.2
+    mean = posterior._expected[student].astype(float)
+    covariance = weights.slopes.astype(float) @ weights.slopes.T + weights.quiz_covariance
+    grid = np.linspace(-12, 12, 4001)
+    p = guessing + (1 - guessing) / (1 + np.exp(-grid))
+    for asked, is_right in answers:
+        # The mean and variance of this logit given the answer, by integration; the others follow.
+        variance = covariance[asked, asked]
+        density = np.exp(-((grid - mean[asked]) ** 2) / (2 * variance)) * (p if is_right else 1 - p)
+        density /= density.sum()
+        new_mean = (density * grid).sum()
+        new_variance = min((density * (grid - new_mean) ** 2).sum(), variance)
+        row = covariance[asked] / variance
+        mean = mean + row * (new_mean - mean[asked])
+        covariance = covariance - np.outer(row, row) * (variance - new_variance)
+
+    variance = np.diagonal(covariance)
+    knows = 1 / (1 + np.exp(-mean / np.sqrt(1 + np.pi / 8 * variance)))
+    right = guessing + (1 - guessing) * knows
+    noise = right * (1 - right) / ((1 - guessing) * knows * (1 - knows)) ** 2
+    total = 0.0
+    for target, weight in enumerate(posterior._target_weight[student]):
+        spread = 0.7 * rounds_left / 10 * variance[target] + 0.05
+        distance = mean[target] - np.log((0.5 - guessing) / 0.5)
+        importance = weight * np.exp(-(distance**2) / (2 * spread)) / np.sqrt(spread)
+        taken = covariance[question, target] ** 2 / (variance[question] + noise[question])
+        total += importance * taken
+    if posterior._targets_may_be_asked:
+        total += 20 * min(right[question], 1 - right[question])
+    return float(total)
+
+
+@pytest.mark.parametrize("targets_may_be_asked", [False, True])
+def test_selection_against_the_equation(model: ModuleType, targets_may_be_asked: bool) -> None:
+    """Of all questions, the selected one has the largest promise; no other student plays a part."""
+    rng = np.random.default_rng(11)
+    weights = some_model(model, 30, seed=12)
+    answered_mask = rng.random((6, 30)) < (0.97 if targets_may_be_asked else 0.5)
+    answered_mask[3] = True
+    posterior = model.StudentPosterior(weights, answered_mask)
+    assert posterior._targets_may_be_asked == targets_may_be_asked
+    askable, answers = answered_mask.copy(), [[] for _ in range(6)]  # type: ignore[var-annotated]
+    rows = np.arange(6)
+    seen = set()
+    for rounds_left in (10, 9, 1):
+        # As if the others had been answered: late in the game only what is left to learn counts.
+        posterior._n_answers[:] = 10 - rounds_left
+        selected = posterior.select(askable)
+        for student in rows:
+            promise = {
+                question: promise_by_hand(
+                    posterior, student, question, answers[student], rounds_left
+                )
+                for question in np.flatnonzero(askable[student])
+            }
+            best = max(promise.values())
+            assert promise[selected[student]] == pytest.approx(best, rel=0.02)
+            # So that a wrong choice would show.
+            assert np.median(list(promise.values())) < 0.8 * best
+        seen |= set(selected)
+        is_right = rng.integers(2, size=6)
+        if len(answers[0]) < 2:
+            posterior.observe(rows, selected, is_right)
+            askable[rows, selected] = False
+            for student in rows:
+                answers[student].append((selected[student], is_right[student]))
+    assert len(seen) > 3
+    # A student with nothing to be asked gets some column, and disturbs nobody.
+    askable[2] = False
+    again = posterior.select(askable)
+    assert np.array_equal(np.delete(again, 2), np.delete(selected, 2))

@@ -1,5 +1,6 @@
 """Task 4, run as a user runs it: split, train, evaluate, package."""
 
+import ast
 import json
 import re
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, run_python
+from conftest import ROOT, Run, run_python
 
 from common.adaptive import isolation
 
@@ -314,3 +315,24 @@ def test_numpy_is_not_shadowed(run: Run, kit: Path, tmp_path: Path, folder: str)
     script.write_text(code)
     assert run([script], kit=kit).stdout.strip() == "3"
     assert run(["-c", code], kit=kit, cwd=kit / folder).stdout.strip() == "3"
+
+
+def test_the_packages_find_revealed_answers_alike() -> None:
+    """They import nothing from each other or from common/, so the function stands in both."""
+    texts = []
+    for package in ("item_response", "pytorch"):
+        source = (ROOT / "task_4" / package / "model.py").read_text(encoding="utf-8")
+        functions = {
+            node.name: ast.get_source_segment(source, node)
+            for node in ast.parse(source).body
+            if isinstance(node, ast.FunctionDef)
+        }
+        texts.append(functions["find_revealed"])
+    assert texts[0] == texts[1]
+
+
+def test_what_goes_into_the_zip_imports_nothing_of_the_kit() -> None:
+    for package in ("item_response", "numpy", "pytorch"):
+        for name in ("model.py", "submission_model_task_4.py"):
+            source = (ROOT / "task_4" / package / name).read_text(encoding="utf-8")
+            assert not re.search(r"^\s*(from|import) common\b", source, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Patterns of answered questions: closed forms against what they stand for."""
+"""Answered masks: closed forms against what they stand for."""
 
 import numpy as np
 import pytest

@@ -10,20 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common import io
 from common.adaptive.game import (
     N_ROUNDS,
-    Board,
     EntryError,
+    GameState,
     LocalEntry,
     Reference,
     Rules,
     choose_at_random,
-    count_questions,
     make_reference,
     play,
     read_reference,
     replay,
 )
+from common.adaptive.training import count_questions
 from common.answers import Answers
 from common.errors import InputError
 
@@ -85,7 +86,7 @@ def test_constant_prediction_scores_its_share(seed: int, value: int) -> None:
 
 
 def test_the_example_of_the_readme() -> None:
-    """A answered question 5 rightly and 8 wrongly, B question 5 wrongly; 1 for 5, 0 for 8."""
+    """A answered question 5 correctly and 8 wrongly, B question 5 wrongly; 1 for 5, 0 for 8."""
     asked = np.arange(20, 30)
     answers = Answers(
         student=np.repeat(np.int32([1, 2]), [12, 11]),
@@ -317,9 +318,9 @@ def test_random_choice_keeps_the_rules() -> None:
     chosen = choose_at_random(students, MASK, seed=3)
     assert np.array_equal(chosen, choose_at_random(students, MASK, seed=3))
     assert not np.array_equal(chosen, choose_at_random(students, MASK, seed=4))
-    board = Board(students, MASK, Rules())
+    state = GameState(students, MASK, Rules())
     for number in range(N_ROUNDS):
-        board.reveal(board.check_selection(chosen[:, number]))
+        state.reveal(state.check_selection(chosen[:, number]))
     # Every question that all may ask is chosen about equally often.
     counts = np.bincount(chosen.ravel(), minlength=40)[:N_ROUNDS]
     assert counts.min() > 0.6 * counts.mean()
@@ -336,18 +337,26 @@ def test_too_few_answers_to_ask(write: Write) -> None:
     path = write("valid.csv", CSV + rows_of(8, 12) + rows_of(5, 9))
     students = read_reference(path)
     with pytest.raises(InputError) as caught:
-        Board(students, MASK, Rules())
+        GameState(students, MASK, Rules())
     assert str(caught.value) == (
         f"{path}: UserId 5 has 9 answers that may be asked with mask 'IsTarget', "
         "expected at least 10"
     )
-    Board(students, MASK, Rules(targets_queryable=True))
+    GameState(students, MASK, Rules(targets_queryable=True))
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("QuestionId,UserId,IsCorrect\n1,2,1\n", "column 'IsTarget' is missing"),
+        (
+            "QuestionId,UserId,IsCorrect,IsTarget_a\n1,2,1,1\n",
+            r"column 'IsTarget' is missing \(or several, numbered: 'IsTarget_0' and so on\), "
+            "found: QuestionId, UserId, IsCorrect, IsTarget_a",
+        ),
+        (
+            CSV + "1,2,3,0\n",
+            "column 'IsCorrect': row 2 is '3', expected a whole number from 0 to 1",
+        ),
         (CSV + "1,2,1,0\n", "column 'IsTarget': is 0 in every row"),
         (CSV + "1,2,1,5\n", "column 'IsTarget': row 2 is '5', expected a whole number from 0 to 1"),
         (CSV + "1,2,1,1\n1,2,0,0\n", "row 3 repeats row 2"),
@@ -377,12 +386,19 @@ def test_reading_students_and_masks(write: Write) -> None:
     assert read_reference(path).is_correct.shape == (2, 5)
 
 
-def test_number_of_columns(write: Write, tmp_path: Path) -> None:
-    train = write("train.csv", "QuestionId,UserId,IsCorrect\n7,1,1\n3,1,0\n")
-    assert count_questions(None, tmp_path) == 0
-    assert count_questions(train, tmp_path) == 8
-    write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
-    assert count_questions(train, tmp_path) == 12
+def test_students_are_parsed_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers and masks come out of one pass over the file."""
+    parsed = []
+    read_table = io.read_table
+
+    def count(source: io.Source, columns: Any, **options: Any) -> Any:
+        parsed.append(source.name)
+        return read_table(source, columns, **options)
+
+    monkeypatch.setattr(io, "read_table", count)
+    path = write("valid.csv", CSV + rows_of(8, 12))
+    read_reference(path)
+    assert parsed == [str(path)]
 
 
 def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:

@@ -1,0 +1,126 @@
+"""What a `train_model.py` of task 4 reads and saves: its flags, the training answers, the students.
+
+Nothing here knows the rules of the game: a trainer needs answers only.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common import cli, io, layout, provenance, schema
+from common.answers import Answers, IntArray, read_students
+
+# The students that a package's weights are trained on: none of them may be examined with it.
+TRAINED_STUDENTS = "model_task_4_students.npy"
+
+
+@dataclass(frozen=True)
+class TrainingPaths:
+    """What a `train_model.py` reads; the metadata may be missing."""
+
+    train: Path
+    metadata_dir: Path
+    more_train: tuple[Path, ...] = ()
+
+
+def training_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a `train_model.py`; a model adds its own flags to it.
+
+    Parameters
+    ----------
+    doc
+        The script's docstring.
+    """
+    p = cli.parser(doc)
+    p.add_argument("--input_dir", type=Path, help="default data/train_data")
+    p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
+    p.add_argument(
+        "--local",
+        action="store_true",
+        help=f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}",
+    )
+    return p
+
+
+def add_more_train_data_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that names further training files."""
+    p.add_argument(
+        "--more_train_data",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="further files in the same folder, with answers of other students",
+    )
+
+
+def training_paths(options: argparse.Namespace) -> TrainingPaths:
+    """Put together the paths from the flags of `training_parser` and of further training files."""
+    input_dir, train = (
+        (layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4)
+        if options.local
+        else (layout.TRAIN_DIR, layout.TRAIN_TASK_3_4)
+    )
+    input_dir = options.input_dir or input_dir
+    provenance.require_current([input_dir / (options.train_data or train)])
+    return TrainingPaths(
+        train=input_dir / (options.train_data or train),
+        metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
+        more_train=tuple(input_dir / name for name in getattr(options, "more_train_data", ())),
+    )
+
+
+def count_questions(train: Path | None, metadata_dir: Path) -> int:
+    """Count the columns of task 4's arrays: the largest QuestionId known, plus one.
+
+    Parameters
+    ----------
+    train
+        Training file, or None.
+    metadata_dir
+        Folder that may hold the question metadata.
+
+    Returns
+    -------
+    int
+        948 with the official files; 0 if there is neither file.
+    """
+    paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
+    known = [path for path in paths if path is not None and io.is_there(path)]
+    ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
+    return max((int(column.max()) + 1 for column in ids), default=0)
+
+
+def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
+    """Read what a `train_model.py` learns from.
+
+    Returns
+    -------
+    answers : Answers
+        Right and wrong answers of the students of all training files.
+    n_questions : int
+        Columns of task 4's arrays, as `count_questions` counts them.
+
+    Raises
+    ------
+    InputError
+        As for `read_students`.
+    """
+    answers = read_students([paths.train, *paths.more_train])
+    known = count_questions(None, paths.metadata_dir)
+    return answers, max(known, int(answers.question.max(initial=-1)) + 1)
+
+
+def save_students(folder: Path, student: IntArray) -> None:
+    """Write beside the weights which students a model is trained on, for the evaluation.
+
+    Parameters
+    ----------
+    folder
+        Folder of the package.
+    student
+        UserId of every training answer.
+    """
+    with io.atomic_write(folder / TRAINED_STUDENTS) as (file,):
+        np.save(file, np.unique(student))

@@ -1,1 +1,0 @@
-"""Models used by more than one task, one file each."""
