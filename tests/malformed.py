@@ -898,7 +898,7 @@ def rewrite(input: Input, content: bytes) -> dict[str, bytes]:
     rows = list(csv.reader(io.StringIO(text, newline="")))
     csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     ways["everything in quotes"] = buffer.getvalue().encode()
-    if not (input.columns and SUBJECTS_READ & set(input.columns)):
+    if "metadata" not in input.file:
         ways["no last line end"] = text.rstrip("\n").encode()
     names = [column.name for column in input.columns if column.is_boolean]
     if input.header and names:
