@@ -83,6 +83,10 @@ def main() -> int:
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough, such as `head`; the last flush must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("\nstopped; the next run resumes here", file=sys.stderr)
         return 130
