@@ -41,7 +41,10 @@ TEST_STEPS = (
 
 @dataclass(frozen=True)
 class Step:
-    """A local split, or a sample model from training to its score; `commands` are Python's."""
+    """A local split, or a sample model from training to its score.
+
+    Each of `commands` holds the arguments of one run of Python; the last writes to `output_dir`.
+    """
 
     task: int
     name: str
