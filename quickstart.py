@@ -41,7 +41,10 @@ TEST_STEPS = (
 
 @dataclass(frozen=True)
 class Step:
-    """A local split, or a sample model from training to its score; `commands` are Python's."""
+    """A local split, or a sample model from training to its score.
+
+    Each of `commands` holds the arguments of one run of Python; the last writes to `output_dir`.
+    """
 
     task: int
     name: str
@@ -81,6 +84,10 @@ def main() -> int:
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough, such as `head`; the last flush must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("\nstopped; the next run resumes here", file=sys.stderr)
         return 130

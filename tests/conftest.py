@@ -51,7 +51,7 @@ def run() -> Run:
 
 @pytest.fixture
 def fails() -> Callable[..., str]:
-    """Run a script that must fail with one line and exit code 2; give that line."""
+    """Run a script that must fail with one line and exit code 2; return that line."""
 
     def check(arguments: Sequence[object], **options: object) -> str:
         done = run_python(arguments, **options)  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def copy_kit(destination: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a copy of the kit with tiny simulated data, shared by all tests: only read from it."""
+    """Return a copy of the kit with tiny simulated data, shared by all tests: only read from it."""
     kit = copy_kit(tmp_path_factory.mktemp("simulated") / "kit")
     done = run_python(["data/generate_sample.py", "--size", "tiny"], kit=kit)
     assert done.returncode == 0, done.stderr
@@ -87,13 +87,13 @@ def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
-    """Give a copy of the kit with tiny simulated data that a test may change."""
+    """Return a copy of the kit with tiny simulated data that a test may change."""
     return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
 
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Give the folder of real answers, or skip the test."""
+    """Return the folder of real answers, or skip the test."""
     folder = os.environ.get("KIT_REAL_DATA")
     if not folder:
         pytest.skip("KIT_REAL_DATA is not set: no real answers to test on")
@@ -114,12 +114,12 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Give the code blocks of a language in a Markdown page."""
+    """Return the code blocks of a language in a Markdown page."""
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def commands(page: Path) -> list[list[str]]:
-    """Give the commands of a Markdown page: every line of its bash blocks, without comments."""
+    """Return the commands of a Markdown page: every line of its bash blocks, without comments."""
     lines = "".join(blocks(page, "bash")).splitlines()
     return [shlex.split(line, comments=True) for line in lines]

@@ -187,6 +187,24 @@ def test_control_c_stops_the_model_too_and_the_next_run_resumes(tiny_kit: Path, 
     assert steps(again.stdout)["2", "slow"] == "failed"
 
 
+def test_output_may_be_cut_off(tiny_kit: Path) -> None:
+    """As by `python3 quickstart.py | head -1`."""
+    keep_only(tiny_kit, "majority")
+    with subprocess.Popen(
+        [sys.executable, str(tiny_kit / "quickstart.py")],
+        env={**os.environ, "PYTHONPATH": str(tiny_kit)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "data: data/ (simulated, tiny)\n"
+        process.stdout.close()
+        stderr = process.stderr.read()
+    assert (process.returncode, stderr) == (0, "")
+
+
 def test_official_data_are_never_touched(tiny_kit: Path, run: Run) -> None:
     """Files that are not the simulated ones count as official, whatever --size says."""
     (tiny_kit / "data/SIMULATED.json").unlink()
