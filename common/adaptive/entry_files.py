@@ -148,10 +148,12 @@ def _require_inside(path: Path, package: Path) -> None:
         inside = path.resolve(strict=True).is_relative_to(package.resolve())
     except (OSError, RuntimeError):
         inside = False
-    if not inside or not path.is_file():
+    if not inside:
         raise InputError(
             f"{path}: is a link that leads out of the entry's folder, expected a file in it"
         )
+    if not path.is_file():
+        raise InputError(f"{path}: is no file, expected one")
 
 
 def find_imports(path: Path, package: Path) -> list[Path]:

@@ -95,7 +95,7 @@ def read_descriptor(descriptor):
 
 
 def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, timeout=60, **options)
+    done = subprocess.run(command, capture_output=True, timeout=15, **options)
     if done.returncode:
         raise OSError(done.stderr.decode(errors="replace")[-200:])
     return done.stdout
@@ -467,7 +467,7 @@ def by_multiprocessing(method):
         process.start()
         sending.close()
         try:
-            return receiving.recv() if receiving.poll(30) else None
+            return receiving.recv() if receiving.poll(15) else None
         finally:
             process.join()
 
@@ -720,7 +720,7 @@ def attempt(way, target):
     # A way that hangs shall not stop the others.
     thread = threading.Thread(target=run_it, daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(20)
     return result[0] if result else TimeoutError("hangs")
 
 
