@@ -32,7 +32,7 @@ from common.adaptive import entry_runner
 from common.adaptive.game import EntryError
 from common.answers import IntArray
 from common.errors import InputError, printable
-from common.io import require_file
+from common.io import is_there, require_file
 
 ENTRY_FILE = f"{entry_runner.MODULE}.py"
 
@@ -311,7 +311,10 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
     """Read a file of an entry's folder or zip; None if it is not there."""
     if submission.is_dir():
         path = submission / name
-        return path.read_bytes() if path.is_file() else None
+        if not is_there(path):
+            return None
+        require_file(path)
+        return path.read_bytes()
     with zips.open_zip(submission) as archive:
         if name not in archive.namelist():
             return None
