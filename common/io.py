@@ -80,10 +80,8 @@ class Source:
         index
             Place among the data rows, from 0.
         """
-        rows = _number_rows(self)
-        header = 0 if self.column_names else 1
-        number, _, _ = next(islice(rows, index + header, None))
-        return number
+        place = index if self.column_names else index + 1
+        return next((row[0] for row in islice(_number_rows(self), place, None)), place + 1)
 
 
 def is_there(path: Path) -> bool:

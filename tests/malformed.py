@@ -442,16 +442,13 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
         }
         found |= {name: writer(damaged) for name, damaged in others.items()}
         found["a folder"] = lambda path: path.mkdir()
-        if input.kind != "npy":
-            found["empty"] = writer(b"")
+        found["empty"] = writer(b"")
         if not input.optional:
             found["missing"] = lambda path: None
-        if hasattr(os, "mkfifo") and input.kind != "npy":
+        if hasattr(os, "mkfifo"):
             found["a pipe"] = lambda path: os.mkfifo(path)
             found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
             found["links in a circle"] = lambda path: path.symlink_to(path.name)
-    if input.kind == "npy":
-        del found["a folder"]
     return found
 
 

@@ -32,6 +32,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import EntryError
 from common.answers import IntArray
 from common.errors import InputError, printable
+from common.io import is_there, require_file
 
 # An entry that writes more than this to stdout and stderr during one mask is stopped.
 MAX_OUTPUT = 5_000_000
@@ -415,7 +416,10 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
     """Read a file of an entry's folder or zip; None if it is not there."""
     if submission.is_dir():
         path = submission / name
-        return path.read_bytes() if path.is_file() else None
+        if not is_there(path):
+            return None
+        require_file(path)
+        return path.read_bytes()
     with zips.open_zip(submission) as archive:
         if name not in archive.namelist():
             return None
