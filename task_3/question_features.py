@@ -28,7 +28,7 @@ Values = tuple[FloatArray, IntArray]
 # (Haladyna & Downing 1993, "How many options is enough for a multiple-choice test item?").
 WORKING_SHARE = 0.05
 # Steps of the fit of the two-parameter model; the slopes hardly change after the first few.
-N_SLOPE_STEPS = 10
+N_SLOPE_STEPS = 20
 
 
 @dataclass(frozen=True)

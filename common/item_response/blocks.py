@@ -30,13 +30,12 @@ from common.item_response.model import (
     moments,
     standardise,
     sum_for_items,
-    triangle_weights,
     update_items,
     update_students,
 )
 
 # Answers in a chunk, at most and at least, and how many chunks there are in between.
-_MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 19, 1 << 14, 8
+_MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
 # Answers in a block.
 _BLOCK = 1 << 13
 
@@ -120,14 +119,8 @@ def sort_by_student(
 ) -> Observations:
     """Sort answers by student, those of one student in the order given.
 
-    Parameters
-    ----------
-    student, item
-        Shape (answers,), integers from 0.
-    is_right, is_used
-        As in `Observations`.
-    shape
-        Numbers of students and of items.
+    All arrays have shape (answers,), see `Observations`; students and items are numbered from 0,
+    and `shape` says how many there are of each.
     """
     n = len(student)
     # A sparse matrix with one answer in each column: its conversion is a stable counting sort,
@@ -152,16 +145,7 @@ def run_step(
 ) -> State:
     """Make one step of the fit: students, then items, then the prior, then the scale.
 
-    Parameters
-    ----------
-    observations
-        The answers.
-    state
-        After the step before.
-    group
-        Shape (items,): items of one group share a prior.
-    guessing
-        Shape (items,), float32.
+    `group` and `guessing` have shape (items,); items of one group share a prior.
     """
     students, sums = pass_over_answers(observations, state.students, state.items, guessing)
     items = update_items(sums, state.prior, group)
@@ -174,12 +158,12 @@ def pass_over_answers(
     observations: Observations, students: Gaussians, items: Gaussians, guessing: FloatArray
 ) -> tuple[Gaussians, FloatArray]:
     """Update all students, and sum up what the items need (see `sum_for_items`)."""
-    of_items, item_rows = moments(items), _item_rows(items)
+    of_items, item_rows = moments(items), _rows(items)
     mean, covariance = np.empty_like(students.mean), np.empty_like(students.covariance)
 
     def work(rows: slice) -> FloatArray:
         part = observations.of_students(rows.start, rows.stop)
-        old = _student_rows(Gaussians(students.mean[rows], students.covariance[rows]))
+        old = _rows(append_one(Gaussians(students.mean[rows], students.covariance[rows])))
         kappa, weight = np.empty((2, len(part.item)), np.float32)
         for block, m, v in _logit_blocks(old, item_rows, part.student(), part.item):
             slope, curvature = expected_slope_and_curvature(
@@ -204,33 +188,18 @@ def logit_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of the logit slopes · ability + intercept for pairs.
 
-    Parameters
-    ----------
-    students, items
-        Posteriors, taken as independent.
-    student, item
-        Shape (pairs,): places in `students` and `items`.
-
-    Returns
-    -------
-    mean, variance : array of float32, shape (pairs,)
+    Posteriors are taken as independent; `student` and `item` are places in them, shape (pairs,).
     """
     mean, variance = np.empty((2, len(student)), np.float32)
-    rows = _student_rows(students), _item_rows(items)
-    for block, m, v in _logit_blocks(*rows, student, item):
+    sides = _rows(append_one(students)), _rows(items)
+    for block, m, v in _logit_blocks(*sides, student, item):
         mean[block], variance[block] = m, v
     return mean, variance
 
 
-def _item_rows(items: Gaussians) -> FloatArray:
-    """Put the moments of z side by side."""
-    return np.concatenate(moments(items), axis=1)
-
-
-def _student_rows(students: Gaussians) -> FloatArray:
-    """Put the moments of t side by side, so that products with those of z are those of logits."""
-    mean, second = moments(append_one(students))
-    return np.concatenate([mean, second * triangle_weights(mean.shape[1])], axis=1)
+def _rows(g: Gaussians) -> FloatArray:
+    """Put first and second moments side by side."""
+    return np.concatenate(moments(g), axis=1)
 
 
 def _logit_blocks(

@@ -13,12 +13,7 @@ from tqdm import tqdm
 
 from common.answers import find_ids, number_ids
 from common.errors import InputError
-from common.item_response.blocks import (
-    logit_moments,
-    pass_over_answers,
-    run_step,
-    sort_by_student,
-)
+from common.item_response.blocks import logit_moments, pass_over_answers, run_step, sort_by_student
 from common.item_response.model import (
     BoolArray,
     FloatArray,
@@ -120,21 +115,14 @@ def fit_stages(
 ) -> ItemResponseModel:
     """Fit questions that are passed in stages; `fit` is this with one stage.
 
-    Parameters
-    ----------
-    outcome
-        Shape (answers,): number of stages not passed, 0 to `n_stages`.
-    guessing
-        At the first stage; the others cannot be guessed.
-    student, question, n_dimensions, seed, n_steps
-        As in `fit`.
+    `outcome`, shape (answers,), is the number of stages not passed, 0 to `n_stages`. Only the first
+    stage can be guessed. Everything else as in `fit`.
     """
     if n_dimensions < 1:
         raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
     if not 0 <= guessing <= 0.9:
         raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
-    if len(student) == 0:
-        raise InputError("there are no answers to learn from")
+    require_answers(student)
     student_ids, student = number_ids(np.asarray(student))
     question_ids, question = number_ids(np.asarray(question))
     n_students, n_questions = len(student_ids), len(question_ids) + 1
@@ -161,7 +149,7 @@ def fit_stages(
     group = np.repeat(np.arange(n_stages), n_questions)
     guess = np.where(group == 0, guessing, 0).astype(np.float32)
 
-    state = find_start(observations, n_dimensions, group, guess, seed)
+    state = find_start(observations, n_dimensions, group, seed)
     history: list[tuple[float, float]] = []
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
@@ -248,18 +236,16 @@ def predict_stages(
     return _passing(model.students, model.items, model.guessing, place, number, n_questions)
 
 
+def require_answers(answers: IntArray) -> None:
+    """Raise `InputError` if there are none."""
+    if len(answers) == 0:
+        raise InputError("there are no answers to learn from")
+
+
 def break_stick(passing: list[FloatArray]) -> FloatArray:
-    """Return the probability of every outcome: passing the first stage, the second, …, none.
+    """Return the probability of every outcome, shape (pairs, stages + 1); rows sum to 1.
 
-    Parameters
-    ----------
-    passing
-        Probability of passing each stage, once it is reached; each of shape (pairs,).
-
-    Returns
-    -------
-    array of float32, shape (pairs, stages + 1)
-        Rows sum to 1.
+    `passing` holds the probability of passing each stage, once it is reached.
     """
     outcome: FloatArray = np.ones((len(passing[0]), len(passing) + 1), np.float32)
     for stage, probability in enumerate(passing):

@@ -94,16 +94,7 @@ def expected_slope_and_curvature(
 
     Expectations are means over the two points one deviation away from the mean: Gauss-Hermite
     quadrature, exact for polynomials up to the third degree. The curvature is that of an answer not
-    seen yet, Fisher's information, which is never negative.
-
-    Parameters
-    ----------
-    mean, variance
-        Of the logits, shape (answers,), float32.
-    is_right
-        Shape (answers,).
-    guessing
-        Probability of a right answer without knowing it, shape (answers,), float32.
+    seen yet, Fisher's information, which is never negative. All arrays have shape (answers,).
     """
     deviation = np.sqrt(variance)
     half = np.float32(0.5)
@@ -121,32 +112,28 @@ def expected_slope_and_curvature(
 
 
 def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return E[sigmoid(x)] for Gaussian x, by MacKay's approximation.
+    """Return E[sigmoid(x)] for Gaussian x, by an approximation.
 
     Source: MacKay (1992), "The evidence framework applied to classification networks".
-
-    Parameters
-    ----------
-    mean, variance
-        Of the logits x, equal shapes.
     """
     scaled = mean / np.sqrt(1 + np.float32(math.pi / 8) * variance)
     # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * scaled), np.float32)
 
 
-# ---- Moments, which are all that the least squares need of the other side ------------------------
+# ---- Moments, which are all that the least squares need of the other side ----------------------
 
 
 class Moments(NamedTuple):
-    """First and second moments, E[z] and E[zzᵀ], of random vectors z.
+    """First and second moments of random vectors z, float32.
 
     Attributes
     ----------
     mean
-        Shape (n, d), float32.
+        E[z], shape (n, d).
     second
-        One triangle of each symmetric matrix, shape (n, d(d + 1)/2), float32.
+        E[zzᵀ], of each matrix one triangle, shape (n, d(d + 1)/2). What lies off the diagonal is
+        multiplied by √2, so that the scalar product of two matrices is that of their triangles.
     """
 
     mean: FloatArray
@@ -156,38 +143,30 @@ class Moments(NamedTuple):
 def moments(g: Gaussians) -> Moments:
     """Return the moments of Gaussian vectors."""
     n, d = g.mean.shape
-    i, j = _triangle(d)
+    i, j, scale = _triangle(d)
     second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1)
     second += np.take(g.mean, i, axis=1) * np.take(g.mean, j, axis=1)
-    return Moments(g.mean, second)
+    return Moments(g.mean, second * scale)
 
 
 def append_one(students: Gaussians) -> Gaussians:
     """Return the distributions of t = (ability, 1)."""
     one = np.ones((len(students), 1), np.float32)
-    return Gaussians(
-        np.concatenate([students.mean, one], axis=1),
-        np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)]),
-    )
+    covariance = np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)])
+    return Gaussians(np.concatenate([students.mean, one], axis=1), covariance)
 
 
-def triangle_weights(d: int) -> FloatArray:
-    """Return how often each element of a triangle stands in the whole matrix: once or twice."""
-    i, j = _triangle(d)
-    return np.where(i == j, 1, 2).astype(np.float32)
+def _triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return rows, columns and factors of a triangle; the last is that of (d − 1, d − 1)."""
+    i, j = np.tril_indices(d)
+    return i, j, np.where(i == j, 1, math.sqrt(2)).astype(np.float32)
 
 
-def _triangle(d: int) -> tuple[IntArray, IntArray]:
-    """Return the places of a triangle of a d × d matrix; the last one is (d − 1, d − 1)."""
-    return np.tril_indices(d)
-
-
-def _unpack(triangle: FloatArray, d: int) -> FloatArray:
+def _unpack(triangles: FloatArray, d: int) -> FloatArray:
     """Return symmetric matrices, shape (n, d, d), from their triangles."""
-    i, j = _triangle(d)
-    matrices = np.empty((len(triangle), d, d), triangle.dtype)
-    matrices[:, i, j] = triangle
-    matrices[:, j, i] = triangle
+    i, j, scale = _triangle(d)
+    matrices = np.empty((len(triangles), d, d), triangles.dtype)
+    matrices[:, i, j] = matrices[:, j, i] = triangles / scale
     return matrices
 
 
@@ -198,14 +177,8 @@ def update_students(weights: Any, kappas: Any, items: Moments) -> Gaussians:
     """Return the posterior of the students' abilities.
 
     precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − w E[ab], with the slopes a and the
-    intercept b of the items that the student answered.
-
-    Parameters
-    ----------
-    weights, kappas
-        w and κ, sparse matrices of students × items, float32.
-    items
-        Moments of (a, b).
+    intercept b of the items that the student answered. `weights` and `kappas`, w and κ, are sparse
+    matrices of students × items.
     """
     d = items.mean.shape[1]
     k = d - 1
@@ -228,16 +201,8 @@ def sum_for_items(weights: Any, kappas: Any, students: Moments) -> FloatArray:
 def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
     """Return the posterior of the items' slopes and intercepts, float64.
 
-    precision = Σ⁻¹ + Σ w E[ttᵀ] and precision @ mean = Σ⁻¹μ + Σ κ E[t], with the prior N(μ, Σ).
-
-    Parameters
-    ----------
-    sums
-        From `sum_for_items`, shape (items, d + d(d + 1)/2).
-    prior
-        Of each group.
-    group
-        Shape (items,), the group of each item.
+    precision = V⁻¹ + Σ w E[ttᵀ] and precision @ mean = V⁻¹m + Σ κ E[t], with the prior N(m, V) of
+    the item's group and the sums of `sum_for_items`.
     """
     d = prior.mean.shape[1]
     prior_precision = np.linalg.inv(prior.covariance)

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from common import schema
-from common.answers import find_ids
+from common.answers import find_ids, number_ids
 from common.item_response.fitting import (
     DEFAULT_DIMENSIONS,
     ItemResponseModel,
     break_stick,
     fit_stages,
     predict_stages,
+    require_answers,
 )
 from common.item_response.model import FloatArray, IntArray
 
@@ -66,8 +67,8 @@ def fit_options(
     n_dimensions, guessing, seed
         As in `fit`, which tells the errors too.
     """
-    question_ids = np.unique(question)
-    number = find_ids(question_ids, question)
+    require_answers(question)
+    question_ids, number = number_ids(question)
     outcome_of_option = _order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
     stages = fit_stages(student, question, outcome, N_OPTIONS - 1, n_dimensions, guessing, seed)
@@ -114,4 +115,4 @@ def _order_options(
     right = count(correct_option).argmax(axis=1)
     popularity[np.arange(n_questions), right] = len(option) + 1
     order = np.argsort(-popularity, axis=1, kind="stable")
-    return np.argsort(order, axis=1)
+    return np.argsort(order, axis=1).astype(np.int8)

@@ -5,16 +5,9 @@ most. All this with the first students only; it begins without guessing, or the 
 other dimensions away before they have turned.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from common.item_response.blocks import (
-    Observations,
-    in_threads,
-    logit_moments,
-    run_step,
-)
+from common.item_response.blocks import Observations, in_threads, logit_moments, run_step
 from common.item_response.model import (
     FloatArray,
     Gaussians,
@@ -29,29 +22,14 @@ _MAX_ANSWERS = 4_000_000
 # Steps of the fit in one dimension; rounds of the search for further dimensions, and with how many
 # directions more than are asked for.
 _N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 10, 10
-_N_MORE = 4
 # Residuals of a student or item with few answers count less: as if there were so many more.
 _SHRINKAGE = 10
 # Root mean square of the slopes in each dimension beyond the first, and their prior variance.
 _SLOPE, _VARIANCE = 0.4, 0.1
 
 
-def find_start(
-    observations: Observations, k: int, group: IntArray, guessing: FloatArray, seed: int
-) -> State:
-    """Return the state that a fit in k dimensions begins with.
-
-    Parameters
-    ----------
-    observations
-        All answers, the students in random order.
-    k
-        Number of dimensions, at least 1.
-    group
-        Shape (items,), integers from 0: items of one group share a prior.
-    seed
-        Of the search for further dimensions.
-    """
+def find_start(observations: Observations, k: int, group: IntArray, seed: int) -> State:
+    """Return the state that a fit in k dimensions begins with; students must be in random order."""
     n_first = int(np.searchsorted(observations.start, _MAX_ANSWERS))
     first = observations.of_students(0, min(n_first, observations.n_students))
     n_groups, n_items = int(group.max()) + 1, observations.n_items
@@ -72,19 +50,13 @@ def find_start(
     covariance = np.zeros((len(mean), k + 1, k + 1), np.float32)
     prior_covariance = np.tile(_VARIANCE * np.eye(k + 1), (n_groups, 1, 1))
     prior_covariance[np.ix_(range(n_groups), ends, ends)] = general.prior.covariance
-    state = State(
-        standard_normal(first.n_students, k),
+    students = standard_normal(observations.n_students, k)
+    students.mean[: first.n_students, 0] = general.students.mean[:, 0]
+    return State(
+        students,
         Gaussians(mean.astype(np.float32), covariance),
         Gaussians(prior_mean, prior_covariance),
     )
-    state.students.mean[:, 0] = general.students.mean[:, 0]
-    for _ in range(_N_MORE):
-        state = run_step(first, state, group, guessing)
-    # Students beyond the first ones begin as if they had no answers.
-    students = standard_normal(observations.n_students, k)
-    students.mean[: first.n_students] = state.students.mean
-    students.covariance[: first.n_students] = state.students.covariance
-    return replace(state, students=students)
 
 
 def _find_residual_directions(

@@ -138,7 +138,7 @@ def test_guessing_given_recovers_the_easiness_behind_it() -> None:
 @pytest.mark.parametrize("k", [1, 3])
 def test_further_dimensions_are_found_where_they_are_and_shrink_where_not(k: int) -> None:
     *columns, _, z = plant(k, 2_000, 150)
-    slopes = item_response.fit(*columns, n_dimensions=3).items.mean[:-1, :3]
+    slopes = item_response.fit(*columns, n_dimensions=3, n_steps=15).items.mean[:-1, :3]
     size = np.linalg.norm(slopes, axis=0) / math.sqrt(150)
     assert (size[1:] > 0.3).all() if k == 3 else (size[1:] < 0.15).all()
     # Slopes are identified up to a rotation: compare what they explain.

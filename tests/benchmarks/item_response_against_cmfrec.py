@@ -1,0 +1,133 @@
+"""Item response theory beside cmfrec at full size: accuracy, time and memory from arrays in memory.
+
+    python data/generate_sample.py --size full --output_dir FOLDER
+    python tests/benchmarks/item_response_against_cmfrec.py PEER/bin/python --data_dir FOLDER/data
+
+PEER is an environment with cmfrec, a fast matrix factorisation (see peer_cmfrec.py). Every run is a
+process of its own that is given arrays, and fits and predicts on two threads. Runs alternate, so
+that a busy machine slows all, and medians are printed. Processor seconds suffer less from it.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common import cli, io, item_response, layout, schema
+from common.answers import read_answers
+
+# The best of cmfrec for this simulation: k and lambda_ were searched on the scored answers, which
+# favours it.
+PEER_SETTINGS = {"k": 5, "lambda_": 10}
+COLUMNS = ("student", "question", "is_correct", "option", "correct_option")
+# As the sample model of task 1 has it.
+GUESSING = 0.2
+
+
+def save_arrays(data_dir: Path, path: Path) -> None:
+    """Put training answers and public test answers of tasks 1 and 2 into one file of arrays."""
+    train = read_answers(data_dir / "train_data" / layout.TRAIN_TASK_1_2, options=True)
+    arrays = {name: getattr(train, name) for name in COLUMNS}
+    for task, column in schema.PREDICTED_COLUMN.items():
+        file = data_dir / "test_data" / layout.test_answers_name(task, "public")
+        test = io.read_columns(file, [schema.USER_ID, schema.QUESTION_ID, column])
+        arrays["test_student"], arrays["test_question"] = test["UserId"], test["QuestionId"]
+        arrays["test_is_correct" if task == 1 else "test_option"] = test[column.name]
+    np.savez(path, **arrays)
+
+
+def measure(path: Path, task: int) -> dict[str, float]:
+    """Fit and predict in this process, with the defaults of the sample model."""
+    import resource
+
+    a = dict(np.load(path))
+    asked = a["test_student"], a["test_question"]
+    wall, processor = time.perf_counter(), time.process_time()
+    if task == 1:
+        model = item_response.fit(a["student"], a["question"], a["is_correct"], guessing=GUESSING)
+        is_hit = (item_response.predict(model, *asked) > 0.5) == a["test_is_correct"]
+    else:
+        options = item_response.fit_options(
+            a["student"], a["question"], a["option"], a["correct_option"]
+        )
+        p_option = item_response.predict_options(options, *asked)
+        is_hit = p_option.argmax(axis=1) + 1 == a["test_option"]
+    return {
+        "seconds": time.perf_counter() - wall,
+        "processor_seconds": time.process_time() - processor,
+        "accuracy": float(np.mean(is_hit)),
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }
+
+
+def run(*command: object) -> dict[str, float]:
+    """Run a process that prints JSON."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    print(result, file=sys.stderr, flush=True)
+    return result
+
+
+def compare(path: Path, peer_python: Path, repeats: int, tasks: list[int]) -> None:
+    """Let all run in turn, and print a table of medians with ratios to cmfrec."""
+    peer = Path(__file__).with_name("peer_cmfrec.py")
+    commands: dict[str, list[Any]] = {
+        "cmfrec, task 1": [peer_python, peer, path, json.dumps(PEER_SETTINGS)]
+    }
+    for task in tasks:
+        flags = ["--arrays", path, "--measure", task]
+        commands[f"item response, task {task}"] = [sys.executable, __file__, peer_python, *flags]
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
+    for _ in range(repeats):
+        for name, command in commands.items():
+            runs[name].append(run(*command))
+    print("| what | accuracy | wall | ratio | processor | ratio | peak memory |")
+    print("|---|---|---|---|---|---|---|")
+    first: dict[str, float] = {}
+    for name, rows in runs.items():
+        row = {key: float(np.median([one[key] for one in rows])) for key in rows[0]}
+        first = first or row
+        wall, processor = row["seconds"], row["processor_seconds"]
+        print(
+            f"| {name} | {row['accuracy']:.4f} | {wall:.1f} s | {wall / first['seconds']:.2f} "
+            f"| {processor:.1f} s | {processor / first['processor_seconds']:.2f} "
+            f"| {row['peak_gb']:.1f} GB |"
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = cli.parser(__doc__)
+    parser.add_argument("peer_python", type=Path, metavar="PEER/bin/python")
+    parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N")
+    parser.add_argument("--tasks", type=int, nargs="+", choices=(1, 2), default=[1, 2])
+    parser.add_argument("--arrays", type=Path, metavar="FILE", help="keep the arrays in FILE")
+    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.arrays, options.measure)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.arrays or Path(folder) / "arrays.npz"
+        if not path.exists():
+            save_arrays(options.data_dir, path)
+        compare(path, options.peer_python, options.repeats, options.tasks)
+
+
+if __name__ == "__main__":
+    cli.run(main)
