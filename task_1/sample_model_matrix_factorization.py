@@ -1,4 +1,4 @@
-"""Task 1: logistic matrix factorisation with biases, by alternating Newton steps.
+"""Task 1: logistic matrix factorisation with biases, by alternating ridge regressions.
 
 Run:     python task_1/sample_model_matrix_factorization.py --local     predict the local split
          python task_1/local_evaluation.py                              score that
@@ -9,12 +9,13 @@ Scores:  SCORES
 
 The model: student s answers question q correctly with probability
     sigmoid(easiness[q] + ability[s] · loading[q])
-where ability and loading are short vectors. Quadratic penalties, which are Gaussian priors, keep
-abilities near 0, first loadings near 1 and all others near 0, as long as the answers allow it. So
-the first ability is a bias of the student, as the easiness is one of the question.
+where ability and loading are short vectors. Quadratic penalties (Gaussian priors) keep abilities
+near 0, first loadings near 1 and all others near 0, as long as the answers allow it. So the first
+ability is a bias of the student, as the easiness is one of the question.
 
-The fit: while the questions stay fixed, every student is a small logistic regression, and the other
-way round. All students take one Newton step, then all questions, and so on in turns.
+The fit: while the questions stay fixed, every student is a logistic regression, and the other way
+round. All students take a step, then all questions, and so on in turns. How uncertain one side is
+counts in the step of the other, so that too many dimensions do no harm (variational Bayes).
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
@@ -23,7 +24,6 @@ import sys
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from scipy.special import expit
 from tqdm import trange
 
 from common import cli, layout, schema, submission
@@ -31,53 +31,54 @@ from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 
 TASK = 1
-# Chosen on answers held out of training data. The penalty of abilities, 1, only sets their scale.
-EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 100.0
+# Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
+EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 30.0
 
-FloatArray = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.int32]
 
 
 def compute_logits(
-    abilities: FloatArray, questions: FloatArray, student: IntArray, question: IntArray
+    students: FloatArray, questions: FloatArray, student: IntArray, question: IntArray
 ) -> FloatArray:
-    """Return log-odds, shape (pairs,). Each row of `questions` is an easiness, then loadings."""
-    logits: FloatArray = questions[question, 0]
-    for k in range(abilities.shape[1]):  # one factor at a time, which saves memory
-        logits += abilities[student, k] * questions[question, 1 + k]
+    """Return the logit of each pair, the product of its two vectors, shape (pairs,)."""
+    logits = np.zeros(len(student), np.float32)
+    for k in range(students.shape[1]):  # one dimension at a time, which saves memory
+        logits += students[student, k] * questions[question, k]
     return logits
 
 
-def newton_step(
-    rows: FloatArray,
-    prior: npt.NDArray[np.float64] | float,
-    penalty: npt.NDArray[np.float64] | float,
+def ridge_step(
+    prior: tuple[FloatArray, FloatArray],
     features: FloatArray,
+    covariances: FloatArray,
     answers: csr_matrix,
     logits: FloatArray,
-) -> FloatArray:
-    """Return the coefficients of many logistic regressions after one Newton step of each.
+) -> tuple[FloatArray, FloatArray]:
+    """Return coefficients, shape (n, k), of many logistic regressions, and their covariances.
 
-    Row i of `rows`, shape (n, k), regresses row i of the sparse `answers`, shape (n, m), on the
-    `features`, shape (m, k), with penalty / 2 · (rows[i] - prior)² on top of the log loss.
+    Each regresses a row of the sparse `answers`, shape (n, m), on `features`, shape (m, k), which
+    are uncertain by `covariances`, shape (m, k, k). Its loss is replaced by a parabola that touches
+    it at the present `logits` and lies above it elsewhere (Jaakkola and Jordan 2000).
     """
-    residuals, curvatures = answers.copy(), answers.copy()
-    residuals.data -= expit(logits)
-    # A bound on p (1 - p), so that no step goes too far (Jaakkola and Jordan 2000).
+    mean, penalty = prior
     half = np.maximum(np.abs(logits) / 2, 1e-4)
-    curvatures.data = np.tanh(half) / (4 * half)
-    k = rows.shape[1]
-    gradient = residuals @ features - penalty * (rows - prior)
-    products = (features[:, :, None] * features[:, None, :]).reshape(-1, k * k)
-    hessian = (curvatures @ products).reshape(-1, k, k) + penalty * np.eye(k)
-    return (rows + np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]).astype(np.float32)
+    weights, targets = answers.copy(), answers.copy()
+    weights.data = np.tanh(half) / (4 * half)
+    targets.data -= 0.5
+    m, k = features.shape
+    squares = features[:, :, None] * features[:, None, :] + covariances
+    precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(penalty)
+    covariances = np.linalg.inv(precisions)
+    coefficients = covariances @ (targets @ features + penalty * mean)[:, :, None]
+    return coefficients[:, :, 0].astype(np.float32), covariances.astype(np.float32)
 
 
 def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
     flag = parser.add_argument
-    flag("--dimensions", type=int, default=6, metavar="K", help="length of the vectors (default 6)")
+    flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
     flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
     options = parser.parse_args()
@@ -97,31 +98,31 @@ def main() -> None:
 
     k = options.dimensions
     n_wrong, n_correct = 1 + np.bincount(answers.is_correct, minlength=2)
-    prior = np.array([np.log(n_correct / n_wrong), 1] + [0] * (k - 1))
-    penalty = np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
-
+    mean = np.array([np.log(n_correct / n_wrong), 1] + [0] * (k - 1))
+    prior = mean, np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
     rng = np.random.default_rng(options.seed)
-    questions = rng.normal(prior, 0.1, (shape[1], 1 + k)).astype(np.float32)
-    abilities = np.zeros((shape[0], k), np.float32)
+    questions = rng.normal(mean, 0.1, (shape[1], 1 + k)).astype(np.float32)
+    spread = np.zeros((shape[1], 1 + k, 1 + k), np.float32)
+    # A student is a 1, which a huge penalty pins down, and then the ability.
+    student_prior = np.eye(1, 1 + k)[0], np.array([1e8] + [1] * k)
+    students = np.tile(student_prior[0], (shape[0], 1)).astype(np.float32)
     # From here on in the order of the matrix, which is sorted by student.
     student, question = matrix.tocoo().coords
     bar = trange(options.iterations, desc="fitting", disable=None)
     try:
         for _ in bar:
-            logits = compute_logits(abilities, questions, student, question)
-            abilities = newton_step(abilities, 0, 1, questions[:, 1:], matrix, logits)
-            logits = compute_logits(abilities, questions, student, question)
-            features = np.insert(abilities, 0, 1, axis=1)  # the 1 goes with the easiness
-            questions = newton_step(questions, prior, penalty, features, matrix.T, logits)
-            loss = np.mean(np.logaddexp(0, logits) - matrix.data * logits)
-            bar.set_postfix(loss=f"{loss:.4f}")
+            logits = compute_logits(students, questions, student, question)
+            students, spread = ridge_step(student_prior, questions, spread, matrix, logits)
+            logits = compute_logits(students, questions, student, question)
+            questions, spread = ridge_step(prior, students, spread, matrix.T, logits)
+            bar.set_postfix(loss=np.mean(np.logaddexp(0, logits) - matrix.data * logits))
     except KeyboardInterrupt:
         bar.close()
         print("interrupted: going on with what it has learned so far", file=sys.stderr)
 
     student = find_ids(student_ids, template.student)
     question = find_ids(question_ids, template.question)
-    prediction = (compute_logits(abilities, questions, student, question) > 0).astype(np.int8)
+    prediction = (compute_logits(students, questions, student, question) > 0).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(

@@ -1,20 +1,21 @@
-"""Task 2: logistic matrix factorisation with biases, by alternating Newton steps.
+"""Task 2: logistic matrix factorisation with biases, by alternating ridge regressions.
 
 Run:     python task_2/sample_model_matrix_factorization.py --local     predict the local split
          python task_2/local_evaluation.py                              score that
          python task_2/sample_model_matrix_factorization.py             predict the template
+         python task_2/sample_model_matrix_factorization.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  SCORES
 
 The model: a student goes through the options of a question, first the correct one, then the others
-by popularity, and decides on each, until one is taken; decision d of student s is a yes with
+by popularity, until one is taken. Decision d for or against one is a yes of student s with
     sigmoid(easiness[d] + ability[s] · loading[d])
-where ability and loading are short vectors. Quadratic penalties, which are Gaussian priors, keep
-abilities near 0, first loadings near 1 (0.3 for wrong options) and all others near 0, as long as
-the answers allow it. So the first ability is a bias of the student, as easiness is one of d.
+where ability and loading are short vectors. Quadratic penalties (Gaussian priors) keep abilities
+near 0, first loadings near 1 (wrong options: 0.3) and all others near 0, if the answers allow it.
 
-The fit: while the decisions stay fixed, every student is a small logistic regression, and the other
-way round. All students take one Newton step, then all decisions, and so on in turns.
+The fit: while the decisions stay fixed, every student is a logistic regression, and the other way
+round. All students take a step, then all decisions, and so on in turns. How uncertain one side is
+counts in the step of the other, so that too many dimensions do no harm (variational Bayes).
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
@@ -31,53 +32,54 @@ from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 
 TASK = 2
-# Chosen on answers held out of training data. The penalty of abilities, 1, only sets their scale.
-EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 100.0
+# Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
+EASINESS_PENALTY, FIRST_LOADING_PENALTY, LOADING_PENALTY = 1.0, 10.0, 30.0
 
-FloatArray = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.int32]
 
 
 def compute_logits(
-    abilities: FloatArray, decisions: FloatArray, student: IntArray, decision: IntArray
+    students: FloatArray, decisions: FloatArray, student: IntArray, decision: IntArray
 ) -> FloatArray:
-    """Return log-odds, shape (pairs,). Each row of `decisions` is an easiness, then loadings."""
-    logits: FloatArray = decisions[decision, 0]
-    for k in range(abilities.shape[1]):  # one factor at a time, which saves memory
-        logits += abilities[student, k] * decisions[decision, 1 + k]
+    """Return the logit of each pair, the product of its two vectors, shape (pairs,)."""
+    logits = np.zeros(len(student), np.float32)
+    for k in range(students.shape[1]):  # one dimension at a time, which saves memory
+        logits += students[student, k] * decisions[decision, k]
     return logits
 
 
-def newton_step(
-    rows: FloatArray,
-    prior: npt.NDArray[np.float64] | float,
-    penalty: npt.NDArray[np.float64] | float,
+def ridge_step(
+    prior: tuple[FloatArray, FloatArray],
     features: FloatArray,
+    covariances: FloatArray,
     choices: csr_matrix,
     logits: FloatArray,
-) -> FloatArray:
-    """Return the coefficients of many logistic regressions after one Newton step of each.
+) -> tuple[FloatArray, FloatArray]:
+    """Return coefficients, shape (n, k), of many logistic regressions, and their covariances.
 
-    Row i of `rows`, shape (n, k), regresses row i of the sparse `choices`, shape (n, m), on the
-    `features`, shape (m, k), with penalty / 2 · (rows[i] - prior[i])² on top of the log loss.
+    Each regresses a row of the sparse `choices`, shape (n, m), on `features`, shape (m, k), which
+    are uncertain by `covariances`, shape (m, k, k). Its loss is replaced by a parabola that touches
+    it at the present `logits` and lies above it elsewhere (Jaakkola and Jordan 2000).
     """
-    residuals, curvatures = choices.copy(), choices.copy()
-    residuals.data -= expit(logits)
-    # A bound on p (1 - p), so that no step goes too far (Jaakkola and Jordan 2000).
+    mean, penalty = prior
     half = np.maximum(np.abs(logits) / 2, 1e-4)
-    curvatures.data = np.tanh(half) / (4 * half)
-    k = rows.shape[1]
-    gradient = residuals @ features - penalty * (rows - prior)
-    products = (features[:, :, None] * features[:, None, :]).reshape(-1, k * k)
-    hessian = (curvatures @ products).reshape(-1, k, k) + penalty * np.eye(k)
-    return (rows + np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]).astype(np.float32)
+    weights, targets = choices.copy(), choices.copy()
+    weights.data = np.tanh(half) / (4 * half)
+    targets.data -= 0.5
+    m, k = features.shape
+    squares = features[:, :, None] * features[:, None, :] + covariances
+    precisions = (weights @ squares.reshape(m, k * k)).reshape(-1, k, k) + np.diag(penalty)
+    covariances = np.linalg.inv(precisions)
+    coefficients = covariances @ (targets @ features + penalty * mean)[:, :, None]
+    return coefficients[:, :, 0].astype(np.float32), covariances.astype(np.float32)
 
 
 def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
     flag = parser.add_argument
-    flag("--dimensions", type=int, default=6, metavar="K", help="length of the vectors (default 6)")
+    flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
     flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
     options = parser.parse_args()
@@ -106,38 +108,36 @@ def main() -> None:
 
     k = options.dimensions
     counts = 1 + np.bincount(place, minlength=4)
-    prior = np.zeros((n_questions, 3, 1 + k))
-    prior[:, :, 0] = [np.log(counts[i] / counts[i + 1 :].sum()) for i in range(3)]
-    prior[:, :, 1] = 1, 0.3, 0.3
-    prior = prior.reshape(-1, 1 + k)
-    penalty = np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
-
-    decisions = np.random.default_rng(options.seed).normal(prior, 0.1).astype(np.float32)
-    abilities = np.zeros((n_students, k), np.float32)
+    mean = np.zeros((n_questions, 3, 1 + k))
+    mean[:, :, 0] = [np.log(counts[i] / counts[i + 1 :].sum()) for i in range(3)]
+    mean[:, :, 1] = 1, 0.3, 0.3
+    mean = mean.reshape(-1, 1 + k)
+    prior = mean, np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
+    decisions = np.random.default_rng(options.seed).normal(mean, 0.1).astype(np.float32)
+    spread = np.zeros((3 * n_questions, 1 + k, 1 + k), np.float32)
+    # A student is a 1, which a huge penalty pins down, and then the ability.
+    student_prior = np.eye(1, 1 + k)[0], np.array([1e8] + [1] * k)
+    students = np.tile(student_prior[0], (n_students, 1)).astype(np.float32)
     # From here on in the order of `choices`, which are sorted by student.
     student, decision = choices.tocoo().coords
     bar = trange(options.iterations, desc="fitting", disable=None)
     try:
         for _ in bar:
-            logits = compute_logits(abilities, decisions, student, decision)
-            abilities = newton_step(abilities, 0, 1, decisions[:, 1:], choices, logits)
-            logits = compute_logits(abilities, decisions, student, decision)
-            features = np.insert(abilities, 0, 1, axis=1)  # the 1 goes with the easiness
-            decisions = newton_step(decisions, prior, penalty, features, choices.T, logits)
-            loss = np.mean(np.logaddexp(0, logits) - choices.data * logits)
-            bar.set_postfix(loss=f"{loss:.4f}")
+            logits = compute_logits(students, decisions, student, decision)
+            students, spread = ridge_step(student_prior, decisions, spread, choices, logits)
+            logits = compute_logits(students, decisions, student, decision)
+            decisions, spread = ridge_step(prior, students, spread, choices.T, logits)
+            bar.set_postfix(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
     except KeyboardInterrupt:
         bar.close()
         print("interrupted: going on with what it has learned so far", file=sys.stderr)
 
     student = find_ids(student_ids, template.student)
     question = find_ids(question_ids, template.question)
-    probabilities, remaining = [], np.float32(1)
-    for i in range(3):
-        p_yes = expit(compute_logits(abilities, decisions, student, 3 * question + i))
-        probabilities.append(remaining * p_yes)
-        remaining = remaining * (1 - p_yes)
-    prediction = 1 + options_in_order[question, np.argmax([*probabilities, remaining], axis=0)]
+    p = [expit(compute_logits(students, decisions, student, 3 * question + i)) for i in range(3)]
+    none = np.cumprod([1 - p_yes for p_yes in p], axis=0)
+    place = np.argmax([p[0], none[0] * p[1], none[1] * p[2], none[2]], axis=0)
+    prediction = 1 + options_in_order[question, place]
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(
