@@ -5,6 +5,7 @@ the same; the revision of the repository does not tell, for an entry may not be 
 """
 
 import ast
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -70,9 +71,14 @@ def _files_of_module(folder: Path, name: str) -> list[Path]:
 
 def fingerprint(*scripts: Path) -> str:
     """Return 12 hexadecimal digits that change with the code of scripts and of their imports."""
+    return fingerprint_contents((path.name, path.read_bytes()) for path in files_of(*scripts))
+
+
+def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return 12 hexadecimal digits that change with the names and contents of files."""
     digest = sha256()
-    for path in files_of(*scripts):
-        # Line ends may differ between systems, and a folder may be moved.
-        content = path.read_bytes().replace(b"\r\n", b"\n")
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    for name, content in files:
+        # Line ends may differ between systems.
+        content = content.replace(b"\r\n", b"\n")
+        digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]

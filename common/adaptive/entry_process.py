@@ -26,7 +26,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from common import layout, zips
+from common import layout, source_code, zips
 from common.adaptive import entry_files, entry_runner, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import EntryError
@@ -424,6 +424,26 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
         if name not in archive.namelist():
             return None
         return zips.read_member(archive, archive.getinfo(name), _MAX_FILE)
+
+
+def fingerprint_code(submission: Path, training_code: str = "") -> str:
+    """Return a fingerprint of an entry's Python files, the same for a folder and for its zip.
+
+    Parameters
+    ----------
+    submission
+        Folder or zip.
+    training_code
+        Fingerprint of the code that made its weights, which need not be part of the entry.
+    """
+    if submission.is_dir():
+        names = list(entry_files.collect(submission))
+    else:
+        with zips.open_zip(submission) as archive:
+            names = archive.namelist()
+    code = sorted(name for name in names if name.endswith(".py"))
+    contents = [(name, read_entry_file(submission, name) or b"") for name in code]
+    return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
 
 
 def _environment(hidden: Path, temporary: Path) -> dict[str, str]:

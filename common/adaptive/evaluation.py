@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from common import cli, io, layout, provenance, schema
 from common.adaptive import options as adaptive_options
-from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
+from common.adaptive.entry_process import EntryProcess, Limits, fingerprint_code, read_entry_file
 from common.adaptive.game import (
     N_ROUNDS,
     EntryError,
@@ -27,11 +27,11 @@ from common.adaptive.game import (
     replay,
 )
 from common.adaptive.report import Curves, describe_games
-from common.adaptive.training import TRAINED_STUDENTS, TrainingPaths, count_questions
+from common.adaptive.training import TRAINED_STUDENTS, TRAINING, TrainingPaths, count_questions
 from common.answers import read_answers
 from common.errors import InputError
 from common.scores import score_files
-from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result
+from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result, parse_origin
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
@@ -127,6 +127,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         for method, names in result.changed.items()
     ]
     facts = _facts(setting, reference, result, seconds)
+    training = parse_origin(read_entry_file(setting.submission, TRAINING) or b"")
     evaluation = Evaluation(
         title=TASK_TITLES[4],
         metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
@@ -138,6 +139,8 @@ def evaluate(doc: str | None, package: Path) -> None:
         parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
         seconds=seconds,
         facts=[*facts, *(("Note", note) for note in notes)],
+        training=training,
+        code=fingerprint_code(setting.submission, training.code if training else ""),
     )
     body = describe_games(reference, result.games, curves, setting.metadata_dir)
     paths = score_files.write_scores(options.output_dir, "task_4", evaluation, body=body)

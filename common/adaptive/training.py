@@ -11,9 +11,12 @@ import numpy as np
 
 from common import cli, io, layout, provenance, schema
 from common.answers import Answers, IntArray, read_students
+from common.scores import results
 
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = "model_task_4_students.npy"
+# The command that trained them, with a fingerprint of its code.
+TRAINING = "model_task_4_training.json"
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,11 @@ def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
     return answers, max(known, int(answers.question.max(initial=-1)) + 1)
 
 
-def save_students(folder: Path, student: IntArray) -> None:
-    """Write beside the weights which students a model is trained on, for the evaluation.
+def record_training(folder: Path, student: IntArray) -> None:
+    """Write beside the weights how they were made: the students, and the command with its code.
+
+    The evaluation refuses to score a model on a student that it was trained on, and the record of
+    all scores holds the command. Where the weights replace those of other students, it says so.
 
     Parameters
     ----------
@@ -122,5 +128,17 @@ def save_students(folder: Path, student: IntArray) -> None:
     student
         UserId of every training answer.
     """
-    with io.atomic_write(folder / TRAINED_STUDENTS) as (file,):
-        np.save(file, np.unique(student))
+    students = np.unique(student)
+    before = _read_students(folder / TRAINED_STUDENTS)
+    with io.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
+        np.save(file, students)
+        origin_file.write(results.origin_of_weights())
+    if before is not None and not np.array_equal(before, students):
+        print(f"replaced weights that were trained on {len(before):,} other students")
+
+
+def _read_students(path: Path) -> IntArray | None:
+    try:
+        return np.asarray(np.load(path))
+    except (OSError, ValueError, EOFError):
+        return None

@@ -19,7 +19,7 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from common import io, layout, provenance, run_log
+from common import io, layout, provenance, run_log, source_code
 
 # Scripts import this module as they start.
 _STARTED = time.perf_counter()
@@ -57,6 +57,10 @@ class Evaluation:
         What else the page tells, as (name, value) pairs.
     rests_on
         Files that the true answers were made from, where these do not tell themselves.
+    training
+        How the weights of an entry of task 4 were made; other submissions carry their origin.
+    code
+        Fingerprint of the code of an entry of task 4.
     """
 
     title: str
@@ -70,6 +74,8 @@ class Evaluation:
     seconds: float | None = None
     facts: Sequence[tuple[str, str]] = ()
     rests_on: Sequence[Path] = ()
+    training: "Origin | None" = None
+    code: str = ""
 
     @property
     def simulated(self) -> bool:
@@ -115,11 +121,16 @@ class Result:
     submission
         The file or folder scored.
     revision
-        Git revision of the kit, with ``-dirty`` where files are changed; None without git.
+        Git revision of the kit, with ``-dirty`` where files are changed; None without git, or where
+        the script that made the submission is not part of the repository.
     data
         Fingerprint of the true answers: scores can be compared only where it is the same.
     simulated
         Whether the answers are simulated.
+    code
+        Fingerprint of the script and of all that it imports from the kit (for task 4, of the
+        entry's files): scores with different seeds are averaged only where it is the same. Nothing
+        where it is not known, as in lines of earlier versions.
     """
 
     time: str
@@ -137,14 +148,16 @@ class Result:
     revision: str | None
     data: str
     simulated: bool
+    code: str = ""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """How a submission was made: the command, and the seconds until it was written."""
+    """How a submission was made: the command, the seconds it took, a fingerprint of its code."""
 
     command: tuple[str, ...]
     seconds: float
+    code: str = ""
 
     @property
     def model(self) -> str:
@@ -175,14 +188,16 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         The score and what it was made from.
     """
     submission = evaluation.submission
-    origin = read_origin(submission)
+    origin = evaluation.training or read_origin(submission)
+    # A script names its model; the folder or zip of an entry of task 4 does so itself.
+    model = origin.model if origin and not evaluation.training else _name(submission)
     seconds = evaluation.seconds
     result = Result(
         time=run_log.now(),
         task=task,
         phase=evaluation.phase,
         rules=evaluation.rules,
-        model=origin.model if origin else _name(submission),
+        model=model,
         score=evaluation.score,
         parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,
@@ -190,9 +205,10 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         made_by=_join(origin.command) if origin else "",
         command=_join(_this_command()),
         submission=_show(submission),
-        revision=_revision(),
+        revision=_revision(origin),
         data=_fingerprint(evaluation.reference),
         simulated=evaluation.simulated,
+        code=evaluation.code or (origin.code if origin else ""),
     )
     run_log.append_line(results_path(output_dir), asdict(result))
 
@@ -219,6 +235,8 @@ def read_results(path: Path) -> tuple[list[Result], int]:
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
             record = io.parse_json(line)
+            # Lines of earlier versions do not have the code.
+            record = {"code": "", **record}
             result = Result(**{name: record[name] for name in names})
             _require_types(result)
         except (ValueError, KeyError, TypeError):
@@ -246,6 +264,8 @@ def _require_types(result: Result) -> None:
         and result.phase in (LOCAL, *layout.PHASES)
         and isinstance(result.simulated, bool)
         and re.fullmatch(r"[0-9a-f]*", result.data) is not None
+        and isinstance(result.code, str)
+        and re.fullmatch(r"[0-9a-f]*", result.code) is not None
     )
     if not valid:
         raise ValueError("not a line of the record")
@@ -257,24 +277,46 @@ def _require_types(result: Result) -> None:
 def origin_of(csv: Path) -> bytes:
     """Return the origin of a submission that this process has just written, as a file's content."""
     size, checksum = _size_and_checksum(csv)
-    origin = {
-        "command": _this_command(),
-        "seconds": round(time.perf_counter() - _STARTED, 2),
-        "bytes": size,
-        "crc32": checksum,
-    }
+    return _as_file({**asdict(this_process()), "bytes": size, "crc32": checksum})
+
+
+def origin_of_weights() -> bytes:
+    """Return the origin of weights that this process has just written, as a file's content."""
+    return _as_file(asdict(this_process()))
+
+
+def this_process() -> Origin:
+    """Return the origin of what this process makes."""
+    script = Path(sys.argv[0])
+    code = source_code.fingerprint(script) if script.is_file() else ""
+    return Origin(tuple(_this_command()), round(time.perf_counter() - _STARTED, 2), code)
+
+
+def _as_file(origin: Mapping[str, object]) -> bytes:
     return (json.dumps(origin, indent=1) + "\n").encode()
 
 
 def read_origin(submission: Path) -> Origin | None:
     """Read how a submission was made; None if it is not known, or the file is another by now."""
     try:
-        origin = io.parse_json(submission.with_suffix(".json").read_text(encoding="utf-8"))
+        content = submission.with_suffix(".json").read_bytes()
+        origin = io.parse_json(content.decode())
         if _size_and_checksum(submission) != (origin["bytes"], origin["crc32"]):
             return None
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return None
+    return parse_origin(content)
+
+
+def parse_origin(content: bytes) -> Origin | None:
+    """Return the origin that a file holds; None if it is damaged."""
+    try:
+        origin = io.parse_json(content.decode())
         command = tuple(str(word) for word in origin["command"])
-        return Origin(command, float(origin["seconds"])) if command else None
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, zipfile.BadZipFile):
+        code = origin.get("code", "")
+        is_valid = command and isinstance(code, str) and re.fullmatch(r"[0-9a-f]*", code)
+        return Origin(command, float(origin["seconds"]), code) if is_valid else None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 
 
@@ -317,12 +359,20 @@ def _show(path: Path) -> str:
     return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
 
 
-def _revision() -> str | None:
+def _revision(origin: Origin | None) -> str | None:
     if not (layout.ROOT / ".git").exists():
         return None
-    command = ["git", "-C", str(layout.ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    if origin and not _git("ls-files", "--", origin.command[0]):
+        return None
+    return _git("describe", "--always", "--dirty", "--abbrev=12")
+
+
+def _git(*words: str) -> str | None:
+    """Return what git prints; None if it fails or prints nothing."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(
+            ["git", "-C", str(layout.ROOT), *words], capture_output=True, text=True, timeout=10
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None

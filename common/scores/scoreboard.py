@@ -90,6 +90,8 @@ class Row:
         When it was scored last, such as 2020-10-31; nothing for a published score.
     is_published
         Whether it is a published score.
+    is_former
+        Whether the model has been scored again since its code was changed.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Row:
     seconds: float | None = None
     day: str = ""
     is_published: bool = False
+    is_former: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ class Table:
         As in `Result`.
     rows
         The models, the best first.
+    former
+        Scores of the same models before their code was changed.
     random_range
         What random rankings reach (task 3): mean and 95th percentile of the best expert's
         agreement; None elsewhere.
@@ -124,6 +129,7 @@ class Table:
     simulated: bool
     data: str
     rows: tuple[Row, ...]
+    former: tuple[Row, ...]
     random_range: tuple[float, float] | None
     is_current: bool
 
@@ -183,9 +189,11 @@ def make_tables(results: Sequence[Result]) -> list[Table]:
             for score in PUBLISHED
             if (score.task, score.phase) == (task, phase) and score.rules in rules and not simulated
         ]
-        rows = sorted([*model_rows(group), *published], key=lambda row: -row.score)
+        found = sorted([*model_rows(group), *published], key=lambda row: -row.score)
+        rows = tuple(row for row in found if not row.is_former)
+        former = tuple(row for row in found if row.is_former)
         is_current = latest_data[key[:4]] == data
-        tables.append(Table(*key, tuple(rows), random_range(group[-1]), is_current))
+        tables.append(Table(*key, rows, former, random_range(group[-1]), is_current))
     places = {phase: place for place, phase in enumerate((LOCAL, *layout.PHASES))}
     return sorted(
         tables,
@@ -194,13 +202,19 @@ def make_tables(results: Sequence[Result]) -> list[Table]:
 
 
 def model_rows(results: Iterable[Result]) -> list[Row]:
-    """Return a row for each model and its options; of the same seed only the last score counts."""
-    models: dict[str, dict[int, Result]] = {}
+    """Return a row for each model, its options and its code, given results in the order of time.
+
+    Of the same seed only the last score counts. Scores of different code are never averaged.
+    """
+    models: dict[tuple[str, str], dict[int, Result]] = {}
+    latest_code: dict[str, str] = {}
     for result in results:
+        name = name_of(result)
         # The seed is 0 where the command names none.
-        models.setdefault(name_of(result), {})[result.seed or 0] = result
+        models.setdefault((name, result.code), {})[result.seed or 0] = result
+        latest_code[name] = result.code
     rows = []
-    for name, by_seed in models.items():
+    for (name, code), by_seed in models.items():
         scores = [result.score for result in by_seed.values()]
         seconds = [result.seconds for result in by_seed.values() if result.seconds is not None]
         rows.append(
@@ -211,6 +225,7 @@ def model_rows(results: Iterable[Result]) -> list[Row]:
                 n_seeds=len(scores),
                 seconds=statistics.median(seconds) if seconds else None,
                 day=max(result.time for result in by_seed.values())[:10],
+                is_former=code != latest_code[name],
             )
         )
     return rows
@@ -274,9 +289,11 @@ def as_text(tables: Sequence[Table]) -> str:
             text = f"  ({describe_random(table.random_range)})"
             lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
         lines.append("")
-    n_earlier = sum(len(table.rows) for table in tables if not table.is_current)
+    n_earlier = sum(
+        len(table.former) + (0 if table.is_current else len(table.rows)) for table in tables
+    )
     if n_earlier:
-        lines.append(f"{n_earlier} scores on earlier answers are shown on the page only.")
+        lines.append(f"{n_earlier} scores of earlier code or on earlier answers: see the page.")
     return "\n".join(lines)
 
 
@@ -335,28 +352,32 @@ def as_page(tables: Sequence[Table]) -> str:
 
 
 def table_section(table: Table, others: Sequence[Table]) -> str:
-    """Return a table with its chart, and those on earlier answers folded up, as HTML."""
+    """Return a table with its chart, and earlier scores folded up, as HTML."""
     note = ""
     if table.random_range:
         note = f'<p class="kind">Grey: {describe_random(table.random_range)}.</p>'
     key = (table.task, table.phase, table.rules)
-    earlier = "".join(
-        html_table(other)
+    earlier = [
+        html_table((*other.rows, *other.former))
         for other in others
         if (other.task, other.phase, other.rules) == key and not other.is_current
-    )
-    if earlier:
-        summary = "Scores on earlier answers, not comparable with those above"
-        earlier = f"<details><summary>{summary}</summary>{earlier}</details>"
+    ]
+    folded = ""
+    for summary, html in (
+        ("Scores of earlier code of these models", [html_table(table.former)] * bool(table.former)),
+        ("Scores on earlier answers, not comparable with those above", earlier),
+    ):
+        if html:
+            folded += f"<details><summary>{summary}</summary>{''.join(html)}</details>"
     return (
         f'<section><h3>{escape(table.title)}</h3><p class="kind">{escape(table.kind)}</p>'
-        f"{draw(table)}{html_table(table)}{note}{earlier}</section>"
+        f"{draw(table)}{html_table(table.rows)}{note}{folded}</section>"
     )
 
 
-def html_table(table: Table) -> str:
-    """Return the rows of a table as HTML."""
-    return score_files.table(HEADER, [cells(row) for row in table.rows], css_class="scores")
+def html_table(rows: Iterable[Row]) -> str:
+    """Return rows of a table as HTML."""
+    return score_files.table(HEADER, [cells(row) for row in rows], css_class="scores")
 
 
 def draw(table: Table) -> str:

@@ -39,7 +39,7 @@ def main() -> None:
     model = fit(answers, n_questions)
     model.save(PACKAGE)
 
-    training.save_students(PACKAGE, answers.student)
+    training.record_training(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

@@ -31,7 +31,7 @@ def main() -> None:
     model.save(PACKAGE)
     # ---- End of the model. --------------------------------------------------------------------
 
-    training.save_students(PACKAGE, answers.student)
+    training.record_training(PACKAGE, answers.student)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

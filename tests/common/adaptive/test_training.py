@@ -15,7 +15,7 @@ from common.adaptive.training import (
     add_more_train_data_flag,
     count_questions,
     read_training,
-    save_students,
+    record_training,
     training_parser,
     training_paths,
 )
@@ -67,8 +67,18 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
 
 
 def test_students_are_saved_once_each(tmp_path: Path) -> None:
-    save_students(tmp_path, np.array([5, 2, 5, 9], np.int32))
+    record_training(tmp_path, np.array([5, 2, 5, 9], np.int32))
     assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == [2, 5, 9]
+
+
+def test_weights_of_other_students_are_not_replaced_silently(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for students, said in (([1, 2], ""), ([2, 1, 1], ""), ([1, 2, 3], "trained on 2 other")):
+        record_training(tmp_path, np.array(students, np.int32))
+        printed = capsys.readouterr().out
+        assert said in printed
+        assert bool(said) == bool(printed)
 
 
 def test_training_does_not_import_the_game() -> None:

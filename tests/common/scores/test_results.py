@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,73 @@ def score(folder: Path, submission: Path, value: float = 0.5) -> dict[str, Any]:
     )  # fmt: skip
     results.append_result(folder, 1, evaluation)
     return lines(folder / "results.jsonl")[-1]
+
+
+def test_the_code_of_a_score_is_that_of_its_script_and_imports(tiny_kit: Path, run: Run) -> None:
+    path = tiny_kit / "data/test_output/results.jsonl"
+    script = tiny_kit / "task_1/sample_model_majority.py"
+    assert run(["task_1/local_data_split.py"], kit=tiny_kit).returncode == 0
+    edits = (script, tiny_kit / "common/folds.py", tiny_kit / "common/submission.py")
+    for edited in (None, *edits):
+        if edited:
+            edited.write_text(edited.read_text() + "# Edited.\n")
+        for command in ([script, "--local"], ["task_1/local_evaluation.py"]):
+            done = run(command, kit=tiny_kit)
+            assert done.returncode == 0, done.stderr
+    first, own, unrelated, imported = [line["code"] for line in lines(path)]
+    assert re.fullmatch("[0-9a-f]{12}", first)
+    assert own != first
+    assert unrelated == own
+    assert imported not in (first, own)
+
+
+def test_an_entry_of_task_4_tells_how_it_was_trained(tiny_kit: Path, run: Run) -> None:
+    """Command, seed and code; the same for a folder and its zip, and not after an edit."""
+    folder = tiny_kit / "task_4/numpy"
+    trainer = folder / "train_model.py"
+    parse = "    options = parser.parse_args()"
+    with_seed = f"    parser.add_argument('--seed')\n{parse}"
+    trainer.write_text(trainer.read_text().replace(parse, with_seed))
+    score_it = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
+    zipped = tiny_kit / "submissions/submission_task_4.zip"
+    for command in (
+        ["task_4/local_data_split.py"],
+        ["task_4/numpy/train_model.py", "--local", "--seed", "5"],
+        score_it,
+        ["task_4/package.py", folder],
+        [*score_it, "--submission", zipped],
+    ):
+        done = run(command, kit=tiny_kit)
+        assert done.returncode == 0, done.stderr
+    (folder / "model.py").write_text((folder / "model.py").read_text() + "# Edited.\n")
+    assert run(score_it, kit=tiny_kit).returncode == 0
+    as_folder, as_zip, edited = lines(tiny_kit / "data/test_output/results.jsonl")
+    assert as_folder["model"] == "numpy"
+    assert as_folder["seed"] == 5
+    assert as_folder["made_by"] == "python task_4/numpy/train_model.py --local --seed 5"
+    assert as_zip["code"] == as_folder["code"] != edited["code"]
+    assert as_zip["made_by"] == as_folder["made_by"]
+
+
+def test_the_revision_is_told_for_files_of_the_repository_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "ROOT", tmp_path)
+    git = ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    (tmp_path / "tracked.py").write_text("x = 1\n")
+    for words in (["init", "-q"], ["add", "tracked.py"], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "own.py").write_text("y = 1\n")
+    found = {}
+    for name in ("tracked.py", "own.py"):
+        submission = tmp_path / f"{name}.csv"
+        submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
+        monkeypatch.setattr("sys.argv", [str(tmp_path / name)])
+        submission.with_suffix(".json").write_bytes(results.origin_of(submission))
+        found[name] = score(tmp_path, submission)
+    assert re.fullmatch("[0-9a-f]{7,}(-dirty)?", found["tracked.py"]["revision"])
+    assert found["own.py"]["revision"] is None
+    assert found["own.py"]["code"] != found["tracked.py"]["code"]
 
 
 def test_a_submission_of_unknown_origin_is_known_by_its_file(tmp_path: Path) -> None:
@@ -140,8 +208,9 @@ def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
     submission.write_text("UserId\n1\n")
     path = tmp_path / "results.jsonl"
     path.write_text(OLD_LINE + "\n")
-    assert list(score(tmp_path, submission)) == list(json.loads(OLD_LINE))
+    assert list(score(tmp_path, submission)) == [*json.loads(OLD_LINE), "code"]
     (old, _), unreadable = results.read_results(path)
+    assert old.code == ""
     assert (old.model, old.rules, old.parts, unreadable) == (
         "numpy",
         "strict",

@@ -65,6 +65,24 @@ def test_the_last_score_of_a_seed_counts() -> None:
     assert [(row.score, row.n_seeds, row.day) for row in table.rows] == [(0.7, 1, "2026-01-02")]
 
 
+def test_scores_of_different_code_are_never_averaged() -> None:
+    """Three runs of an entry that was edited in between are three entries, not three seeds."""
+    results = [
+        replace(seeded("idea", seed, score, f"2026-01-0{seed + 1}T10:00:00+00:00"), code=code)
+        for seed, score, code in ((0, 0.9, "aa"), (1, 0.7, "bb"), (2, 0.6, "bb"))
+    ]
+    (table,) = scoreboard.make_tables(results)
+    assert [(row.score, row.n_seeds) for row in table.rows] == [(pytest.approx(0.65), 2)]
+    assert [(row.score, row.n_seeds) for row in table.former] == [(0.9, 1)]
+    text = scoreboard.as_text([table])
+    assert "0.9000" not in text
+    assert "1 scores of earlier code or on earlier answers: see the page." in text
+    page = scoreboard.as_page([table])
+    folded = page[page.index("<details>") : page.index("</details>")]
+    assert "Scores of earlier code of these models" in folded
+    assert "0.9000" in folded and "0.6500" not in folded
+
+
 def test_no_seed_is_seed_0() -> None:
     unnamed = replace(
         seeded("idea", 0, 0.8), seed=None, made_by="python task_1/idea.py --n_dimensions 8"
