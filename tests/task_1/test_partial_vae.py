@@ -199,7 +199,8 @@ def test_the_seed_decides_the_prediction(predict: Predict, task: int) -> None:
     torch.set_num_threads(2)
     try:
         first, again, other = (
-            predict(task, "--seed", seed, template=every_pair()) for seed in (0, 0, 1)
+            predict(task, "--steps", 60, "--seed", seed, template=every_pair())
+            for seed in (0, 0, 1)
         )
     finally:
         torch.set_num_threads(threads)
@@ -219,13 +220,12 @@ def test_two_abilities_need_two_dimensions(predict: Predict, task: int) -> None:
 
 @TASKS
 def test_training_goes_as_far_as_its_flags_say(predict: Predict, task: int) -> None:
-    """More steps learn more, and so do larger ones; tiny ones predict the majority."""
+    """More steps learn more, and so do larger ones; tiny ones learn nothing of the students."""
 
     def reached(steps: int, rate: float) -> float:
         return accuracy(predict(task, "--steps", steps, "--learning_rate", rate), task)
 
-    tiny = predict(task, "--steps", 20, "--learning_rate", 1e-9)
-    assert np.mean(tiny == TEST.QuestionId.map(majority(task))) > 0.95
+    assert reached(200, 1e-9) < majority_accuracy(task) + 0.02
     few, many, larger = reached(5, 0.01), reached(200, 0.01), reached(5, 0.1)
     assert few + 0.03 < many
     assert few + 0.01 < larger
