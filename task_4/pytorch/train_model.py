@@ -68,6 +68,7 @@ def main() -> None:
 
 def fit(answers: Answers, n_questions: int, seed: int = 0) -> Model:
     """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
+    torch.set_num_threads(1)  # The steps are so short that several would wait for each other.
     torch.manual_seed(seed)
     student_ids, student = np.unique(answers.student, return_inverse=True)
     right, answered = np.zeros((2, len(student_ids), n_questions), np.float32)
@@ -80,8 +81,7 @@ def fit(answers: Answers, n_questions: int, seed: int = 0) -> Model:
     train(network, torch.tensor(right), torch.tensor(answered))
     with torch.no_grad():
         latent, _ = network.encode(torch.tensor(right), torch.tensor(answered - right))
-        # Which quizzes a student took says nothing of how they went.
-        latent[:, N_DIMENSIONS:] = 0
+        latent[:, N_DIMENSIONS:] = 0  # Which quizzes were taken says nothing of how they went.
         mask_mean, mask_weights = answered_mask.regress(answered, latent.numpy())
         score, precision = network.evidence()
         return Model(
@@ -166,7 +166,7 @@ class PartialVAE(nn.Module):
 
 
 def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
-    """Learn to predict students' answers from a few of them; the arguments are 0.0 or 1.0."""
+    """Learn to predict students' answers from a few of them; arguments of 0.0 and 1.0."""
     optimiser = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.05)
     for _ in trange(N_STEPS, desc="training", disable=None):
