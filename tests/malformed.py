@@ -409,6 +409,9 @@ def prepare(folder: Path) -> None:
             flags += f" --submission_template_dir {{w}}/{name}/test_input"
             flags += " --local" if name == "cloze" else ""
         run(f"{scripts}/sample_model_{model}.py", flags)
+    # As the user's own files: beside a stamp, other contents are refused as those of other data.
+    for stamp in (*folder.rglob("split_*.json"), *folder.rglob("template_*.json")):
+        stamp.unlink()
 
 
 # ---- Damage -----------------------------------------------------------------------------------
