@@ -104,6 +104,8 @@ class Input:
         Of a CSV: those that the script reads, with the values that they may hold.
     free
         Columns of text in which any text is valid.
+    spare
+        Columns that the script reads, but does without.
     header
         Whether a CSV has one.
     distinct
@@ -120,6 +122,7 @@ class Input:
     kind: str = "csv"
     columns: tuple[Column, ...] = ()
     free: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
     header: bool = True
     distinct: bool = False
     optional: bool = False
@@ -161,6 +164,7 @@ def find_inputs() -> list[Input]:
                 f"--input_dir {{w}}/{train} --output_dir {{w}}/out",
                 answers,
                 columns=schema.ANSWER_COLUMNS,
+                spare=("AnswerId",),
                 distinct=True,
             )
         )
@@ -268,7 +272,7 @@ def inputs_of_task_4() -> list[Input]:
     split = ("task_4/local_data_split.py", "--input_dir {w}/data/train_data --output_dir {w}/out")
     masks = (*schema.ANSWER_COLUMNS[:2], *schema.ANSWER_COLUMNS[3:], schema.is_target())
     return [
-        Input(*split, answers, columns=schema.ANSWER_COLUMNS, distinct=True),
+        Input(*split, answers, columns=schema.ANSWER_COLUMNS, spare=("AnswerId",), distinct=True),
         Input(*train, answers, columns=(QUESTION, USER, RIGHT), distinct=True),
         Input(*train, subjects, columns=(QUESTION,), optional=True),
         Input(*evaluation, f"data/test_input/{layout.VALID_TASK_4}", columns=masks, distinct=True),
@@ -333,10 +337,11 @@ def related_inputs() -> list[Input]:
     asked = (CLICK[0], CLICK[2])
     answered = (Column("phase_id", high=9), *CLICK[:2], Column("item_degree"))
     add("debiasing", "local_data_split", at, "train_data/underexpose_train_click-0.csv",
-        columns=CLICK, header=False)  # fmt: skip
+        columns=CLICK, header=False, optional=True)  # fmt: skip
     for name, columns in (("train_click", CLICK), ("test_click", CLICK), ("test_qtime", asked)):
         add("debiasing", "sample_model_popularity", at, f"train_data/underexpose_{name}-0.csv",
-            columns=columns, header=False, distinct=name == "test_qtime")  # fmt: skip
+            columns=columns, header=False, distinct=name == "test_qtime",
+            optional=name == "train_click")  # fmt: skip
     add("debiasing", "local_evaluation", scored, "test_input/debias_track_answer.csv",
         columns=answered, header=False, distinct=True)  # fmt: skip
     add("debiasing", "local_evaluation", scored, "test_output/submission.csv",
@@ -404,6 +409,9 @@ def prepare(folder: Path) -> None:
             flags += f" --submission_template_dir {{w}}/{name}/test_input"
             flags += " --local" if name == "cloze" else ""
         run(f"{scripts}/sample_model_{model}.py", flags)
+    # As the user's own files: beside a stamp, other contents are refused as those of other data.
+    for stamp in (*folder.rglob("split_*.json"), *folder.rglob("template_*.json")):
+        stamp.unlink()
 
 
 # ---- Damage -----------------------------------------------------------------------------------
@@ -545,7 +553,7 @@ def damage_csv(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
             cells = [quoted(value) for value in rows[place]]
             cells[at] = cell
             yield f"{column.name}: {name}", with_line(b",".join(cells) + b"\n")
-        if input.header:
+        if input.header and column.name not in input.spare:
             renamed = [f"{value}?" if value == column.name else value for value in header]
             yield f"{column.name}: column renamed", write_row(renamed) + b"".join(lines)
             cut = [[value for i, value in enumerate(row) if i != at] for row in [header, *rows]]

@@ -106,7 +106,7 @@ def find_phases(folder: Path) -> list[int]:
     InputError
         If there are none.
     """
-    phases = [phase for phase in PHASES if (folder / train_clicks_name(phase)).exists()]
+    phases = [phase for phase in PHASES if io.is_there(folder / train_clicks_name(phase))]
     if not phases:
         io.require_file(folder / train_clicks_name(0))
     return phases
