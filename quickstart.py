@@ -41,10 +41,7 @@ TEST_STEPS = (
 
 @dataclass(frozen=True)
 class Step:
-    """A local split, or a sample model from training to its score.
-
-    Each of `commands` holds the arguments of one run of Python; the last writes to `output_dir`.
-    """
+    """A local split, or a sample model from training to its score; `commands` are Python's."""
 
     task: int
     name: str
@@ -168,10 +165,13 @@ def run_everything(python: str, size: str | None) -> int:
     models = [model for model in find_models() if train_file(model.task).exists()]
     for task in (1, 3):
         if not train_file(task).exists():
-            print(f"left out: tasks {task} and {task + 1}, for want of {show(train_file(task))}")
+            print(f"left out: tasks {task} and {task + 1}: {show(train_file(task))} is missing")
     # Tasks 1 and 2 share a split, task 3 needs none.
-    split_tasks = sorted({1 if model.task == 2 else model.task for model in models} - {3})
-    steps = [*map(split_step, split_tasks), *models]
+    splits = [
+        Step(task, "local split", ((f"task_{task}/local_data_split.py",),), layout.TEST_INPUT_DIR)
+        for task in sorted({1 if model.task == 2 else model.task for model in models} - {3})
+    ]
+    steps = [*splits, *models]
     failures = []
     for number, step in enumerate(steps, 1):
         print(f"[{number}/{len(steps)}] task {step.task}  {step.name}", end=": ", flush=True)
@@ -214,12 +214,6 @@ def simulated_size() -> str:
 def train_file(task: int) -> Path:
     """Return the training file of a task."""
     return layout.TRAIN_DIR / (layout.TRAIN_TASK_1_2 if task < 3 else layout.TRAIN_TASK_3_4)
-
-
-def split_step(task: int) -> Step:
-    """Return the step that makes the local split of a task."""
-    command = (f"task_{task}/local_data_split.py",)
-    return Step(task, "local split", (command,), layout.TEST_INPUT_DIR)
 
 
 def find_models() -> list[Step]:
@@ -289,8 +283,7 @@ def fingerprint(step: Step) -> bytes:
     scripts = [ROOT / command[0] for command in step.commands]
     if step.package:
         scripts = [*step.package.rglob("*.py"), scripts[-1]]
-    code = source_code.fingerprint(*scripts)
-    digest = hashlib.sha256(f"{step.commands} {code}".encode())
+    digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
     for folder in (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR):
         for path in sorted(folder.glob("*.csv")):
             status = path.stat()

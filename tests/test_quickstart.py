@@ -128,7 +128,7 @@ def test_tasks_without_data_are_named(tiny_kit: Path, run: Run) -> None:
     done = run(["quickstart.py"], kit=tiny_kit)
     assert done.returncode == 0, done.stderr
     missing = "data/train_data/train_task_3_4.csv"
-    assert f"left out: tasks 3 and 4, for want of {missing}" in done.stdout
+    assert f"left out: tasks 3 and 4: {missing} is missing" in done.stdout
 
 
 def test_a_model_that_fails_does_not_keep_the_others_from_running(tiny_kit: Path, run: Run) -> None:
