@@ -458,7 +458,7 @@ ENTRIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     ),
     "written for zeros": (
         {"submission_model_task_4.py": FOR_ZEROS},
-        ("IndexError: index -1 is out of bounds; an entry written for 0 as unobserved needs",),
+        ("; an entry written for 0 as unobserved needs --unobserved 0",),
     ),
 }
 

@@ -271,7 +271,8 @@ def test_entries_for_zeros_are_packaged_and_checked(
 ) -> None:
     """With the reading of the rules that they were written for."""
     entry = Path(shutil.copytree(PUBLISHED, tmp_path / "entry"))
-    np.save(entry / "model_task_4_difficulty.npy", np.full(2000, 0.5))
+    questions = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv").QuestionId
+    np.save(entry / "model_task_4_difficulty.npy", np.full(questions.max() + 1, 0.5))
     code = entry / "submission_model_task_4.py"
     strict = "ability = self.model.ability(masked_data, masked_binary_data)\n"
     assert strict in code.read_text()
