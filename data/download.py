@@ -274,7 +274,7 @@ def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
 
 
 def is_intact(path: Path, archive: Archive) -> bool:
-    """Tell whether a file is the archive, by size and checksum; `InputError` if there is none."""
+    """Return whether a file is the archive, by size and checksum; `InputError` if there is none."""
     if not path.is_file():
         raise InputError(f"{path}: file not found, expected the official archive")
     if path.stat().st_size != archive.size:
@@ -350,7 +350,7 @@ def refuse_to_overwrite(path: Path, files: Mapping[str, Path], data_dir: Path) -
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
-    """Tell whether a file on disk is what a zip holds, by size and CRC-32."""
+    """Return whether a file on disk is what a zip holds, by size and CRC-32."""
     if not file.is_file() or file.stat().st_size != member.file_size:
         return False
     checksum = 0
@@ -433,7 +433,7 @@ def require_space(folder: Path, n_bytes: int) -> None:
 
 
 def progress(n_bytes: int, what: str) -> "tqdm[Never]":
-    """Give a progress bar that counts bytes, shown on a terminal."""
+    """Return a progress bar that counts bytes, shown on a terminal."""
     return tqdm(total=n_bytes, desc=what, unit="B", unit_scale=True, disable=None)
 
 

@@ -265,7 +265,7 @@ def chunks(rows: Array, bar: "tqdm[Any]") -> Iterator[Array]:
 
 
 def answer_columns(school: School, rows: Array) -> dict[str, Array]:
-    """Give the six official columns of some answers."""
+    """Return the six official columns of some answers."""
     option, key = school.choices.option[rows], school.key[rows]
     return {
         "QuestionId": school.question_id[school.incidence.question[rows]],

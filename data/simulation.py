@@ -184,14 +184,14 @@ class Choices:
 
 
 def concatenated_ranges(lengths: Array) -> Array:
-    """Give 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, in one int64 array."""
+    """Return 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, in one int64 array."""
     ends = np.cumsum(lengths)
     n = int(ends[-1]) if len(ends) else 0
     return np.asarray(np.arange(n) - np.repeat(ends - lengths, lengths))
 
 
 def rank_among_equals(values: Array) -> Array:
-    """Tell for each value how many equal ones stand before it; int64 (n,)."""
+    """Return for each value how many equal ones stand before it; int64 (n,)."""
     order = np.argsort(values, kind="stable")
     rank = np.empty(len(values), np.int64)
     rank[order] = concatenated_ranges(np.unique(values, return_counts=True)[1])
@@ -443,7 +443,7 @@ def _go_on_alone(
     quizzes: Array,
     popularity: Array,
 ) -> Incidence:
-    """Give students who ran out of quizzes further ones, until each has their number of answers."""
+    """Return students who ran out of quizzes further ones, until each has their number of answers."""
     n_questions = setting.n_questions
     student, question, quiz = (np.zeros(0, np.int64) for _ in range(3))
     seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
@@ -483,14 +483,14 @@ def _go_on_alone(
 
 
 def _contains(ordered: Array, values: Array) -> Array:
-    """Tell for each value whether it stands in a sorted array that is not empty."""
+    """Return for each value whether it stands in a sorted array that is not empty."""
     # np.isin builds a hash table of everything, which takes ten times as long.
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return np.asarray(ordered[place] == values)
 
 
 def _quiz_of(quizzes: Array, n_questions: int) -> Array:
-    """Give for each question one quiz that holds it."""
+    """Return for each question one quiz that holds it."""
     quiz_of = np.zeros(n_questions, np.int64)
     quiz_of[quizzes.ravel()[::-1]] = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
     return quiz_of

@@ -77,7 +77,7 @@ class QuestionAnswers:
         return len(self.question_id)
 
     def take(self, rows: npt.NDArray[np.bool_]) -> "QuestionAnswers":
-        """Give some of the answers; the questions and students stay numbered as they are."""
+        """Return some of the answers; the questions and students stay numbered as they are."""
         columns = ("question", "student", "is_correct", "option", "confidence", "group", "quiz")
         taken = {
             name: getattr(self, name)[rows] for name in columns if getattr(self, name) is not None
@@ -534,7 +534,7 @@ def option_shares_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4)
 
 
 def _works(data: QuestionAnswers, counts: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell which options are wrong and draw enough answers, shape (questions, options)."""
+    """Return which options are wrong and draw enough answers, shape (questions, options)."""
     assert data.key is not None
     is_wrong = np.arange(data.n_options) != data.key[:, None]
     n = counts.sum(axis=1, keepdims=True)
@@ -542,7 +542,7 @@ def _works(data: QuestionAnswers, counts: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def _rest_score(data: QuestionAnswers) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-    """Give for each answer whether its student gave others, and the correct rate on those."""
+    """Return for each answer whether its student gave others, and the correct rate on those."""
     n_students = len(data.student_id)
     n = np.bincount(data.student, minlength=n_students)[data.student] - 1
     right = np.bincount(data.student, data.is_correct, minlength=n_students)[data.student]

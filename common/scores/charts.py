@@ -64,7 +64,7 @@ class Dot:
     label
         Name of the row.
     value
-        Where the dot lies; None for a row that has only a mark.
+        Position of the dot; None for a row that has only a mark.
     interval
         Ends of a line through the dot; None for none.
     mark
@@ -91,7 +91,7 @@ def dot_chart(
     limits: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draw values on one scale, a row for each, with its name on the left and the number right.
+    """Draw values on one scale, a row for each, with its name on the left and its number on the right.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def dot_chart(
     digits
         Decimal places of the numbers.
     limits
-        Ends of the scale; None: as the values need.
+        Ends of the scale; None: fitted to the values.
     chance
         What guessing reaches, drawn as a dashed line; None for none.
 

@@ -136,7 +136,7 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
 
 
 def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list[Query]]]:
-    """Give the queries to learn from and those to predict: one pair, or with --local one a fold."""
+    """Return the queries to learn from and those to predict: one pair, or with --local one a fold."""
     train = read_queries(options.input_dir / options.train_data, answers=True)
     if not options.local:
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
@@ -150,7 +150,7 @@ def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list
 
 
 def best_guesses(weights: Mapping[str, float]) -> list[str]:
-    """Give the five answers of largest weight, best first; of equal weights the earlier one."""
+    """Return the five answers of largest weight, best first; of equal weights the earlier one."""
     return sorted(weights, key=lambda answer: -weights[answer])[:N_GUESSES]
 
 

@@ -63,7 +63,7 @@ def weigh_by_context(
 
 
 def contexts(query: queries.Query) -> list[tuple[str, ...]]:
-    """Give the last zero to five words left of the gap."""
+    """Return the last zero to five words left of the gap."""
     words = re.findall(r"\w+", query.text.partition(queries.MASK)[0].lower())
     return [tuple(words[len(words) - n :]) for n in range(min(MAX_WORDS, len(words)) + 1)]
 

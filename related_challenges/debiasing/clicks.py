@@ -76,7 +76,7 @@ class Clicks:
         return len(self.user)
 
     def take(self, rows: npt.NDArray[Any]) -> "Clicks":
-        """Give some of the clicks, by row numbers or a boolean for each."""
+        """Return some of the clicks, by row numbers or a boolean for each."""
         return Clicks(self.user[rows], self.item[rows], self.time[rows])
 
 
@@ -219,7 +219,7 @@ def read_recommendations(path: Path) -> tuple[IntArray, IntArray]:
 
 
 def select_users(path: Path, user: IntArray, items: IntArray, wanted: IntArray) -> IntArray:
-    """Give the items recommended to the users wanted; further users are ignored.
+    """Return the items recommended to the users wanted; further users are ignored.
 
     Parameters
     ----------

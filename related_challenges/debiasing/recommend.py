@@ -86,7 +86,7 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
 
 
 def click_matrix(phase: Phase) -> csr_array:
-    """Give the clicks as a matrix with 1 where a user clicked an item, shape (users, items)."""
+    """Return the clicks as a matrix with 1 where a user clicked an item, shape (users, items)."""
     shape = (phase.n_users, len(phase.item_ids))
     matrix = csr_array((np.ones(len(phase.user)), (phase.user, phase.item)), shape=shape)
     matrix.data[:] = 1
@@ -94,7 +94,7 @@ def click_matrix(phase: Phase) -> csr_array:
 
 
 def test_rows(phase: Phase, matrix: csr_array) -> csr_array:
-    """Give the rows of a (users, items) matrix that belong to the test users, in their order."""
+    """Return the rows of a (users, items) matrix that belong to the test users, in their order."""
     known = np.flatnonzero(phase.test_user >= 0)
     pick = csr_array(
         (np.ones(len(known)), (known, phase.test_user[known])),
@@ -104,7 +104,7 @@ def test_rows(phase: Phase, matrix: csr_array) -> csr_array:
 
 
 def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
-    """Give every test user the fifty items with the highest scores that the user has not clicked.
+    """Return every test user the fifty items with the highest scores that the user has not clicked.
 
     Parameters
     ----------

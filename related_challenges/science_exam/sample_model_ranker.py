@@ -94,7 +94,7 @@ def describe(questions: exam.Questions) -> exam.FloatArray:
 
 
 def words(text: str) -> set[str]:
-    """Give the different words of a text."""
+    """Return the different words of a text."""
     return set(re.findall(r"\w+", text.lower()))
 
 

@@ -161,7 +161,7 @@ def _find_label_set(
 
 
 def coarsen(name: str, ways: int) -> str:
-    """Give the label of a coarser set that stands for a label of any set.
+    """Return the label of a coarser set that stands for a label of any set.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def evaluate(counts: IntArray) -> Evaluation:
 
 
 def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:
-    """Give precision, recall and F1 in a last axis of 3, from counts; 0/0 counts as 0."""
+    """Return precision, recall and F1 in a last axis of 3, from counts; 0/0 counts as 0."""
     agreed = np.asarray(agreed, float)
     ratios = (agreed, predicted), (agreed, gold), (2 * agreed, np.add(predicted, gold))
     return np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=-1)

@@ -20,7 +20,7 @@ HELD_OUT_SHARE = 0.2
 
 
 def real_data_dir() -> Path:
-    """Give the folder of the real data.
+    """Return the folder of the real data.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def split_pool(pool: Answers, seed: int) -> tuple[Answers, Answers]:
 
 
 def pool_splits(pool: Answers) -> Iterator[tuple[int, Answers, Answers]]:
-    """Give the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
+    """Return the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
     for seed in SEEDS:
         yield seed, *split_pool(pool, seed)
 

@@ -130,5 +130,5 @@ def test_students_of_several_files(tmp_path: Path) -> None:
     assert together.student.tolist() == [1, 1, 2, 2]
     assert together.question.tolist() == [5, 7, 5, 7]
     assert together.is_correct.tolist() == [1, 0, 1, 0]
-    with pytest.raises(InputError, match=r"third\.csv: UserId 1 stands in another training file"):
+    with pytest.raises(InputError, match=r"third\.csv: UserId 1 appears in another training file"):
         read_students(files)

@@ -90,7 +90,7 @@ CASES = {
     "empty": case(1, "", "is empty, expected a header with column names in row 1"),
     "blank": case(1, "\n\n", "is empty, expected a header"),
     "header only": case(1, "UserId,QuestionId,IsCorrect\n", "holds a header but no rows"),
-    "no header": case(1, GOOD[1].partition("\n")[2], "column '1' stands twice in row 1"),
+    "no header": case(1, GOOD[1].partition("\n")[2], "column '1' appears twice in row 1"),
     "not text": case(1, b"PK\xff\xfe\x00\x01", "row 1 is not UTF-8 text, expected CSV"),
     "a row is not text": case(
         1, good(1, ("2,10", "\udcff,10")).encode(errors="surrogateescape"),
@@ -117,7 +117,7 @@ CASES = {
         "column 'UserId' is missing", "column 'IsCorrect' is missing",
     ),
     "column twice": case(
-        1, good(1, ("UserId,QuestionId", "UserId,UserId")), "column 'UserId' stands twice in row 1"
+        1, good(1, ("UserId,QuestionId", "UserId,UserId")), "column 'UserId' appears twice in row 1"
     ),
     "ranking under another name": case(
         3, good(3, ("ranking", "rank")), "column 'ranking' is missing, found: QuestionId, rank"

@@ -23,7 +23,7 @@ HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def real_answers(n_students: int = 40, n_questions: int = 30) -> str:
-    """Give answers that nobody simulated, in the official columns."""
+    """Return answers that nobody simulated, in the official columns."""
     pairs = [(q, s) for s in range(n_students) for q in range(n_questions)]
     rows = [
         f"{q},{s},{row},{int((q + s) % 3 > 0)},1,{1 if (q + s) % 3 else 2}"
@@ -74,7 +74,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
     ):
         line = fails(command, kit=tiny_kit, cwd=tiny_kit)
         assert "submission_task_1_2.csv: was made from other data than now lie in" in line
-        assert "`python -m common.templates` makes it anew" in line
+        assert "`python -m common.templates` makes it again" in line
     assert run(["-m", "common.templates"], kit=tiny_kit, cwd=tiny_kit).returncode == 0
     assert run(["task_1/sample_model_majority.py"], kit=tiny_kit).returncode == 0
     # The ranking's template is of other files and was never in doubt.
@@ -109,7 +109,7 @@ def test_files_of_two_splits_are_never_used_together(
         script = ("task_1/sample_model_majority.py", "--local")
         line = fails(script if n_renamed == 1 else ["task_1/local_evaluation.py"], kit=tiny_kit)
         assert "is not the file that" in line and "of another split" in line
-        assert "`python task_1/local_data_split.py --seed 0` makes it anew" in line
+        assert "`python task_1/local_data_split.py --seed 0` makes it again" in line
 
 
 def test_a_split_of_former_data_is_refused(tiny_kit: Path, run: Run, fails: Fails) -> None:
@@ -117,7 +117,7 @@ def test_a_split_of_former_data_is_refused(tiny_kit: Path, run: Run, fails: Fail
     replace(tiny_kit / "data/train_data/train_task_3_4.csv", real_answers())
     line = fails(["task_4/numpy/train_model.py", "--local"], kit=tiny_kit)
     assert "train_task_4.csv: was made from other data than now lie in" in line
-    assert "`python task_4/local_data_split.py` makes it anew" in line
+    assert "`python task_4/local_data_split.py` makes it again" in line
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_modules_beside_a_script_and_inside_functions() -> None:
 
 @pytest.fixture
 def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a small kit with an entry that imports in all ways."""
+    """Return a small kit with an entry that imports in all ways."""
     monkeypatch.setattr(layout, "ROOT", tmp_path)
     files = {
         "common/__init__.py": "",

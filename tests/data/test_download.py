@@ -570,7 +570,7 @@ class Driver:
         return self._read()
 
     def wait(self) -> int:
-        """Give the exit code of the run."""
+        """Return the exit code of the run."""
         return self._read()
 
     def _read(self) -> int:

@@ -333,7 +333,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
     flags = ["--input_dir", partial, "--output_dir", templates]
     done = run(["-m", "common.templates", *flags])
     assert done.returncode == 0, done.stderr
-    assert "left out: submission_task_1_2.csv, for there is no" in done.stdout
+    assert "left out: submission_task_1_2.csv, because there is no" in done.stdout
     assert "test_private_answers_task_1.csv" in done.stdout
     names = {path.name for path in templates.iterdir()}
     assert names == {"submission_task_3.csv", "template_task_3.json"}

@@ -26,7 +26,7 @@ def sigmoid(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def planted(n_students: int, n_questions: int, seed: int) -> tuple[pd.DataFrame, dict[int, float]]:
-    """Give all answers of students who differ in two abilities, and the best possible accuracies.
+    """Return all answers of students who differ in two abilities, and the best possible accuracies.
 
     Every question asks for one of the abilities only. Who errs with little of it errs differently
     from who errs with much of it. The accuracies are those of who knows every probability.

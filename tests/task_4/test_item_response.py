@@ -142,7 +142,7 @@ def test_files_without_options_and_more_files(
     both.to_csv(tmp_path / "second.csv", index=False)
     message = fails([*command, "--more_train_data", "second.csv"], kit=kit)
     assert "second.csv: " in message
-    assert f"UserId {first.UserId.iloc[0]} stands in another training file" in message
+    assert f"UserId {first.UserId.iloc[0]} appears in another training file" in message
 
 
 def test_package_runs_in_an_empty_folder(kit: Path, trained: Path, tmp_path: Path) -> None:

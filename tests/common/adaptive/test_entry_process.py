@@ -252,7 +252,7 @@ def test_what_an_entry_finds_in_its_folder(
 
 
 def test_a_fresh_entry_for_every_mask(setting: Setting, students: Reference) -> None:
-    """A module that counts its calls starts anew."""
+    """A module that counts its calls starts again from 0."""
     lines = ["global calls", "calls = globals().get('calls', 0) + 1", "assert calls <= 10"]
     targets = students.targets["IsTarget"]
     two_masks = Reference(**{**vars(students), "targets": {"a": targets, "b": targets}})
@@ -277,7 +277,7 @@ def test_what_an_entry_prints_is_kept(setting: Setting, students: Reference) -> 
 
 def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Reference) -> None:
     output = setting.submission.parent / "output.txt"
-    with pytest.raises(InputError, match=r"; what it printed stands in .*output.txt$"):
+    with pytest.raises(InputError, match=r"; what it printed is in .*output.txt$"):
         play_all(with_method(setting, "predict", "print('so far')", "1 / 0"), students, output)
     text = output.read_text()
     assert "so far" in text
