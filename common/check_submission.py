@@ -5,9 +5,9 @@
 
     python -m common.check_submission submissions/submission_task_4.zip
 
-FILE is the CSV or zip of task 1, 2 or 3, or the zip or folder of task 4, whose ten rounds are played
-with training students. Every error is one line on stderr, with exit code 2; for a valid submission
-a summary is printed. No hidden answers are needed.
+FILE is the CSV or zip of task 1, 2 or 3, or the zip or folder of task 4, whose ten rounds are
+played with training students. Every error is one line on stderr, with exit code 2; for a valid
+submission a summary is printed. No hidden answers are needed.
 """
 
 import argparse

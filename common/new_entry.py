@@ -53,7 +53,7 @@ def entry_name(text: str) -> str:
     """Read the name of an entry from the command line: it becomes the name of a Python file."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is not valid, expected lower-case letters, digits and _, beginning with a letter"
+            f"'{text}' is not valid, expected lower-case letters, digits and _, a letter first"
         )
     # A script's own folder comes first where Python looks for modules.
     if text in sys.stdlib_module_names or importlib.util.find_spec(text) is not None:

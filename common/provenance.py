@@ -130,7 +130,8 @@ def place_simulated(
     Raises
     ------
     InputError
-        If the folders hold files that are not simulated, or another process is simulating into them.
+        If the folders hold files that are not simulated, or another process is simulating into
+        them.
     """
     # Imported here, since quickstart asks what is simulated before anything is installed.
     from common import io

@@ -46,9 +46,9 @@ def open_log(path: Path | None) -> LogEvent:
     Returns
     -------
     function
-        ``log_event(event, **values)`` appends a line with the event's name, the time (UTC), the seconds
-        since the start and the values: texts, numbers (NumPy's too), lists of them. NaN and
-        infinities, which JSON does not have, become null.
+        ``log_event(event, **values)`` appends a line with the event's name, the time (UTC), the
+        seconds since the start and the values: texts, numbers (NumPy's too), lists of them. NaN
+        and infinities, which JSON does not have, become null.
     """
     if path is None:
         return ignore_event

@@ -14,8 +14,8 @@ from common import layout
 def files_of(*scripts: Path) -> list[Path]:
     """Return scripts and all files of the kit that they import, directly or not, sorted.
 
-    Imports are read from the source code, inside functions too; no code runs. A file that is not Python is
-    returned and imports nothing.
+    Imports are read from the source code, inside functions too; no code runs. A file that is
+    not Python is returned and imports nothing.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ A small .json beside both says which command made them; it is not uploaded.
 
 Everything is checked on the user's machine as the challenge's scorer would check it, and messages
 name the first wrong rows; an incomplete submission never passes. The evaluations, which stop at the
-first fault, and `common.check_submission`, which collects all, use the same checks: each check takes
+first fault, and `common.check_submission`, which collects all, use the same checks: each takes
 `report`, a function that it calls with the message of a fault.
 """
 

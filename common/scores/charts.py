@@ -91,7 +91,7 @@ def dot_chart(
     limits: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draw values on one scale, a row for each, with its name on the left and its number on the right.
+    """Draw values on one scale, a row for each, its name on the left and its number on the right.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The real answers that the benchmarks measure on, and their ten fixed splits.
 
-The files are named after the environment variable KIT_REAL_DATA, a folder that holds
-eedi_tasks_3_4/ and csc311_subset/; they belong to their publishers and are not part of the kit.
+The environment variable KIT_REAL_DATA names a folder that holds them, in eedi_tasks_3_4/ and
+csc311_subset/; they belong to their publishers and are not part of the kit.
 """
 
 import os
@@ -69,7 +69,7 @@ def split_pool(pool: Answers, seed: int) -> tuple[Answers, Answers]:
 
 
 def pool_splits(pool: Answers) -> Iterator[tuple[int, Answers, Answers]]:
-    """Return the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
+    """Yield the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
     for seed in SEEDS:
         yield seed, *split_pool(pool, seed)
 

@@ -1,4 +1,4 @@
-"""Accuracy of the sample models of tasks 1 and 2 on real answers, as their READMEs tell it.
+"""Accuracy of the sample models of tasks 1 and 2 on real answers, as their READMEs report it.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/sample_models_on_real_answers.py
          … --scripts task_1/sample_model_partial_vae.py --splits 3

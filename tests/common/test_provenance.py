@@ -1,4 +1,4 @@
-"""Simulated files are told from real ones, and derived files from those of other data."""
+"""Simulated files are distinguished from real ones, and derived files from those of other data."""
 
 import json
 import multiprocessing
@@ -77,7 +77,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
         assert "`python -m common.templates` makes it again" in line
     assert run(["-m", "common.templates"], kit=tiny_kit, cwd=tiny_kit).returncode == 0
     assert run(["task_1/sample_model_majority.py"], kit=tiny_kit).returncode == 0
-    # The ranking's template is of other files and was never in doubt.
+    # The ranking's template is made from other files and stays current.
     assert run(["task_3/sample_model_random.py"], kit=tiny_kit).returncode == 0
 
 
@@ -152,7 +152,7 @@ def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, run: Run, mar
     assert outside.read_text() == "mine\n"
 
 
-def test_a_damaged_stamp_is_told(tmp_path: Path) -> None:
+def test_a_damaged_stamp_is_reported(tmp_path: Path) -> None:
     path = tmp_path / layout.TRAIN_TASK_4
     path.write_text(HEADER)
     for content in ("{half", "[]", "{}", '{"files": {}, "made_from": {}, "simulated": 1}'):

@@ -230,7 +230,7 @@ def test_goes_on_from_what_an_earlier_run_left(
 
 
 @pytest.mark.parametrize("left", ["rotten", "too long", "rotten and whole"])
-def test_starts_anew_if_what_was_left_is_wrong(
+def test_starts_again_if_what_was_left_is_wrong(
     server: Server, archive: Any, original: Original, tmp_path: Path, left: str
 ) -> None:
     content = {
@@ -381,7 +381,7 @@ def test_the_whole_way(
     events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
     assert events == ["start", "fetched", "unpacked"]
 
-    # Again: nothing is fetched, nothing is written anew.
+    # Again: nothing is fetched, nothing is written again.
     before = {file: file.stat().st_mtime_ns for file in (folder / "train_data").iterdir()}
     command("--url", server.url)
     assert len(server.behaviour.requests) == 1

@@ -68,7 +68,7 @@ def test_random_guesses_score_as_stated() -> None:
 
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
-    questions = exam.Questions(["7", "x"], ["", ""], [("",) * 5] * 2)
+    questions = exam.ExamQuestions(["7", "x"], ["", ""], [("",) * 5] * 2)
     path = tmp_path / "submission.csv"
     exam.write_predictions(path, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
     assert path.read_text() == "id,prediction\n7,E B D\nx,A B C\n"

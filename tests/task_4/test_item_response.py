@@ -204,7 +204,7 @@ def test_choices_beat_chance(model: ModuleType, submission: ModuleType) -> None:
 def test_both_readings_of_unobserved_are_learned_alike(
     model: ModuleType, submission: ModuleType, targets_queryable: bool
 ) -> None:
-    """Without options, where 0 stands for a wrong answer as well as for one not revealed."""
+    """Without options, where 0 means a wrong answer as well as one not revealed."""
     weights, answers = simulate(model, 40, seed=4)
     rng = np.random.default_rng(5)
     targets = {"mask": rng.random(len(answers)) < 0.3}

@@ -387,7 +387,7 @@ def test_reading_students_and_masks(write: Write) -> None:
 
 
 def test_students_are_parsed_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers and masks come out of one pass over the file."""
+    """Answers and masks are read in one pass over the file."""
     parsed = []
     read_table = io.read_table
 

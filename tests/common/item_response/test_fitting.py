@@ -364,13 +364,13 @@ def test_steps_are_as_many_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 @KINDS
-def test_a_wrong_setting_is_told(predicts: str, settings: dict[str, Any], message: str) -> None:
+def test_a_wrong_setting_is_reported(predicts: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fit(predicts, **settings)
 
 
 @KINDS
-def test_no_answers_are_told(predicts: str) -> None:
+def test_no_answers_are_reported(predicts: str) -> None:
     with pytest.raises(InputError, match="no answers"):
         fit(predicts, TRAIN.take(np.zeros(len(TRAIN), bool)))
 

@@ -192,7 +192,7 @@ def test_only_lines_with_the_right_types_are_results(
 
 
 def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
-    """Also those that end a line elsewhere, and bytes of a file's name that are no UTF-8."""
+    """Also those that end a line elsewhere, and bytes of a file's name that are not UTF-8."""
     submission = tmp_path / "a\u2028b\udcff.csv"
     submission.write_text("UserId\n1\n")
     for _ in range(2):

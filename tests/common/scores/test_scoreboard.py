@@ -201,7 +201,7 @@ def test_the_chart_shows_models_and_published_scores() -> None:
 
 
 def test_every_text_of_the_record_is_escaped(tmp_path: Path) -> None:
-    """Whatever a name holds, it stands on the page as text, in tables and in charts."""
+    """Whatever a name holds, it appears on the page as text, in tables and in charts."""
     hostile = "<i>\"'&x</i> $\\frac{$"
     changes = dict.fromkeys(("rules", "model", "command", "submission", "revision"), hostile)
     record = asdict(replace(RESULT, **changes, parts={hostile: 0.5}))  # type: ignore[arg-type]
