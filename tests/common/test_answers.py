@@ -1,4 +1,4 @@
-"""Answers: each pair once, right or wrong as the options say."""
+"""Answers: each pair once, right or wrong in agreement with the options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_contradiction(write: Write) -> None:
         raised.value
     )
     assert "(2 such rows)" in str(raised.value)
-    # Whoever predicts right or wrong does not even read the options.
+    # To predict right or wrong, the options are not even read.
     assert len(read_answers(path, options=False)) == 3
 
 

@@ -48,7 +48,7 @@ def good(task: int, *changes: tuple[str, str]) -> str:
 
 
 def zipped(**members: str | bytes) -> bytes:
-    """Make a zip; names stand with __ for / and _DOT_ for a dot."""
+    """Make a zip; in the names, __ is a / and _DOT_ a dot."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -277,7 +277,7 @@ CASES = {
 def submitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
-    """Run evaluation or checker on a submission; give exit code, stdout, lines of stderr."""
+    """Run evaluation or checker on a submission; return exit code, stdout, lines of stderr."""
 
     def run_main(
         program: str, task: int, name: str, content: str | bytes
@@ -348,7 +348,7 @@ def test_true_and_false_are_1_and_0(submitted: Run) -> None:
 
 
 def test_rows_that_were_not_asked_for_are_counted_and_named(submitted: Run, tmp_path: Path) -> None:
-    """As for the challenge's scorer they do not count; for an upload there must be none."""
+    """The challenge's scorer ignores them; an upload must have none."""
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submitted("evaluation", 1, "submission_task_1.csv", content)
     assert (code, lines) == (0, [])

@@ -115,7 +115,7 @@ def test_names_that_would_do_harm(name: str) -> None:
 
 
 def test_every_sample_model_of_the_kit_can_be_copied(tmp_path: Path) -> None:
-    """Each copy is valid Python and nowhere names what it was copied from, but once."""
+    """Each copy is valid Python and names what it was copied from exactly once."""
     for task in ("task_1", "task_2", "task_3"):
         for source in sorted((layout.ROOT / task).glob("sample_model_*.py")):
             folder = tmp_path / task

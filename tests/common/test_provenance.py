@@ -42,7 +42,7 @@ def page(kit: Path, task: int) -> str:
 
 
 def test_each_group_of_tasks_is_judged_by_its_own_files(tiny_kit: Path, run: Run) -> None:
-    """Real files of tasks 3/4 over simulated ones make no score of task 1 real, nor the reverse."""
+    """Real files of tasks 3/4 beside simulated ones make no score of task 1 real, or vice versa."""
     replace(tiny_kit / "data/train_data/train_task_3_4.csv", real_answers())
     for script, *flags in (
         ("task_1/local_data_split.py",),
@@ -93,7 +93,7 @@ def test_a_template_of_ones_own_needs_no_stamp(tiny_kit: Path, run: Run, fails: 
 def test_files_of_two_splits_are_never_used_together(
     tiny_kit: Path, run: Run, fails: Fails, tmp_path: Path
 ) -> None:
-    """A kill between two renames leaves the training answers of one split and another's rest."""
+    """A kill between two renames leaves the training answers of one split with files of another."""
     for seed in (0, 1):
         done = run(["task_1/local_data_split.py", "--seed", seed], kit=tiny_kit)
         assert done.returncode == 0, done.stderr
@@ -226,7 +226,7 @@ def _write(folder: Path, text: str) -> dict[str, Any]:
 
 
 def test_two_generators_never_mix(tmp_path: Path) -> None:
-    """Of two that start together at most one writes; what lies there in the end is of one seed."""
+    """Of two that start together at most one writes; the files left in the end are of one seed."""
     command = [
         *(sys.executable, ROOT / "data/generate_sample.py", "--size", "tiny"),
         *("--output_dir", tmp_path / "data", "--seed"),
@@ -253,7 +253,7 @@ def test_a_claim_holds_as_long_as_its_process(tmp_path: Path) -> None:
     (claim / ".process").write_text(str(os.getpid()))
     with pytest.raises(InputError, match=f"another process \\({os.getpid()}\\)"):
         provenance.place_simulated(tmp_path, ["train_data"], write_two_files)
-    # One that was killed: its folder is swept.
+    # The folder of a killed run is removed.
     gone = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     gone.start()
     assert gone.pid is not None

@@ -1,4 +1,4 @@
-"""The log of long work: every line whole, whoever else writes and whenever a writer dies."""
+"""The log of a long run: every line whole, whoever else writes and whenever a writer dies."""
 
 import json
 import subprocess

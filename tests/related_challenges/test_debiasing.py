@@ -252,7 +252,7 @@ def test_scripts(
     assert (ndcg["popularity"] < ndcg["item_cf"]).all()
     assert (ndcg["item_cf"] < ndcg["item_cf_time"]).all()
 
-    # The published test users, who are others than the local split's answers know.
+    # The published test users, who are not those of the local split's answers.
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"], kit=kit)
     user, _ = clicks.read_recommendations(data / "test_output/test.csv")
     expected = clicks.read_query_users(data / "train_data/underexpose_test_qtime-2.csv")

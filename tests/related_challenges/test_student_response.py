@@ -181,7 +181,7 @@ texts = st.lists(st.sampled_from("abcd"), max_size=8)
 def test_properties_of_similarity(left: list[str], right: list[str]) -> None:
     lengths = similarity.shared_phrases(left, right)
     assert max(lengths, default=0) == plain_phrases(left, right)
-    # As many words as stand in both; only phrases broken apart by an earlier one change the rest.
+    # As many words as appear in both; only phrases split by an earlier one change the rest.
     assert sum(lengths) == sum(min(left.count(word), right.count(word)) for word in set(left))
     overlap, f1, lesk, cosine = similarity.measure(left, right)
     assert overlap <= lesk <= overlap**2

@@ -113,7 +113,7 @@ SIGNS = {"T1_ALR": ">><>>", "T2_CL": ">><<>", "T3_GF": ">><<<"}
 
 @pytest.fixture
 def example(write: Write, tmp_path: Path) -> list[object]:
-    """Write the guide's example; give the arguments of its evaluation."""
+    """Write the guide's example; return the arguments of its evaluation."""
     lines = [",Unnamed: 0,left,right," + ",".join(EXPERTS)]
     for number, (left, right) in enumerate(PAIRS):
         votes = ["1" if SIGNS[name][number] == ">" else "2" for name in SIGNS]

@@ -1,4 +1,4 @@
-"""The record of all scores: what a line says, where it goes, and what it never does."""
+"""The record of all scores: what a line holds, where it goes, and how it stays readable."""
 
 import json
 import re
@@ -163,7 +163,7 @@ def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -
     (tmp_path / "data" / "SIMULATED.json").write_text(json.dumps(marker))
     assert evaluation.simulated
     assert replace(evaluation, reference=train).simulated
-    # What answers were made from counts where they do not tell themselves.
+    # What answers were made from counts if their own file does not show it.
     other = replace(evaluation, reference=tmp_path / "data" / "test_input" / "answers.csv")
     assert not other.simulated
     assert replace(other, rests_on=[train / "answers.csv"]).simulated

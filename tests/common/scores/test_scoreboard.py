@@ -158,7 +158,7 @@ def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
     assert all(part in shown for part in (name[:25], name[40:], "--n_dimensions8", "0.7667±0.0786"))
     assert len(shown) == len(row) + len("0.7667±0.0786212345.62026-01-01")
     assert "unobserved = -1, simulated answers" in text
-    # Columns of all tables stand below each other.
+    # Columns of all tables are aligned with each other.
     assert len({line.index("score") for line in lines if line.startswith("  model")}) == 1
 
 
