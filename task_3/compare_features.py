@@ -46,8 +46,8 @@ def main() -> None:
         "--correct_rates",
         type=Path,
         metavar="FILE",
-        help="QuestionId, NumAnswers and NumCorrect of more answers than are at hand, for the "
-        "features that need no more",
+        help="counts of more answers (QuestionId, NumAnswers, NumCorrect), for the features that "
+        "need nothing else",
     )
     p.add_argument(
         "--rankings", type=Path, nargs="+", metavar="FILE", default=[], help="rankings to add"

@@ -341,14 +341,14 @@ class Feature:
 
 
 FEATURES = {
-    "option_entropy": Feature(option_entropy, 1, "every option tells something", "option"),
+    "option_entropy": Feature(option_entropy, 1, "every option is informative", "option"),
     "correct_entropy": Feature(correct_entropy, 1, "neither trivial nor hopeless"),
     "correct_rate": Feature(correct_rate, 1, "clear, and quickly answered"),
     "mean_absolute_residual": Feature(
         mean_absolute_residual, 1, "misconceptions surprise: they catch good students too"
     ),
-    "point_biserial": Feature(point_biserial, 1, "tells able from weak students"),
-    "irt_slope": Feature(irt_slope, 1, "tells able from weak students", is_sampled=False),
+    "point_biserial": Feature(point_biserial, 1, "separates able from weak students"),
+    "irt_slope": Feature(irt_slope, 1, "separates able from weak students", is_sampled=False),
     "working_distractors": Feature(
         working_distractors, 1, "each wrong option has its misconception", "option"
     ),
@@ -360,10 +360,10 @@ FEATURES = {
         confidence_missing, -1, "students care to state it", "confidence"
     ),
     "entropy_within_quiz": Feature(
-        entropy_within_quiz, 1, "tells apart those who sit the same quiz", "quiz"
+        entropy_within_quiz, 1, "separates students who take the same quiz", "quiz"
     ),
     "entropy_within_group": Feature(
-        entropy_within_group, 1, "tells apart those who learn together", "group"
+        entropy_within_group, 1, "separates students who learn together", "group"
     ),
     "number_of_subjects": Feature(
         number_of_subjects, -1, "tests one skill", "n_subjects", is_sampled=False

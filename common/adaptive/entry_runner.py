@@ -1,7 +1,7 @@
 """Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
-This file stands alone: a copy of it runs beside the entry's folder, with NumPy and without the kit,
-once `isolation.py` has isolated the process.
+This file is self-contained: a copy of it runs beside the entry's folder, with NumPy and without the
+kit, once `isolation.py` has isolated the process.
 Requests come through stdin and replies go through stdout: one line of JSON, followed by arrays in
 the .npy format. Both streams are moved to private descriptors first, so that whatever the entry
 prints goes to stderr and cannot garble a reply. Nothing is pickled.

@@ -269,7 +269,7 @@ def line_chart(
         axes.locator_params(axis="y", nbins=6)
         axes.ticklabel_format(useOffset=False)
         axes.grid(axis="y", linewidth=0.6)
-        # The names stand at the ends of the lines, far enough apart to be read.
+        # The names are at the ends of the lines, far enough apart to be read.
         figure.draw_without_rendering()
         ends = [(len(values) - 1, others[-1]), (len(values) - 1, values[-1])]
         other_height, height = axes.transData.transform(ends)[:, 1]

@@ -330,7 +330,7 @@ def test_other_widths(model: ModuleType) -> None:
 
 
 def some_model(model: ModuleType, n_questions: int, seed: int) -> Any:
-    """A model whose every part says something: quizzes, and what the answered mask tells."""
+    """A model of which every part matters: quizzes, and what the answered mask reveals."""
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n_questions, 3)) * (rng.random((n_questions, 3)) < 0.4)
     weights = model.Model(

@@ -1,4 +1,4 @@
-"""Answered masks: closed forms against what they stand for."""
+"""Answered masks: closed forms against the computations that they replace."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The scoreboard: compares only what can be compared, and makes a page that stands alone."""
+"""The scoreboard: compares only what can be compared, and makes a self-contained page."""
 
 import json
 import re
@@ -123,7 +123,7 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
     assert "winner of 2020 (published)" not in scoreboard.as_text([table])
 
 
-def test_the_page_stands_alone_and_is_well_formed() -> None:
+def test_the_page_is_self_contained_and_well_formed() -> None:
     results = [
         RESULT,
         replace(RESULT, task=2, model="<script>alert(1)</script>", made_by=""),
