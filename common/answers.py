@@ -12,7 +12,7 @@ from common.errors import InputError, Report, printable, stop
 
 IntArray = io.IntArray
 
-# Ids up to here, or up to four times the number of answers, are numbered through a table.
+# Ids up to here, or up to four times the number of answers, are numbered by a lookup table.
 _SMALL_TABLE = 10_000_000
 
 
@@ -45,7 +45,7 @@ class Answers:
         return len(self.student)
 
     def take(self, rows: npt.NDArray[np.bool_] | IntArray) -> "Answers":
-        """Give some of the answers.
+        """Return some of the answers.
 
         Parameters
         ----------
@@ -69,21 +69,21 @@ def read_answer_table(
     Parameters
     ----------
     path
-        CSV with UserId, QuestionId, IsCorrect and, mostly, AnswerId, CorrectAnswer, AnswerValue.
+        CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
     options
-        Whether the file must tell the options: True, they must be there; False, they are not
-        even read; None, they are read if they are there.
+        Whether to read the options. True: they must be there; False: they are not read even if
+        present; None: they are read if present.
     ids
-        Whether to read AnswerId if it is there.
+        Whether to read AnswerId if present.
     masks
-        Whether to read the target masks of task 4, of which there must be one: IsTarget, or
-        IsTarget_0 and so on.
+        Whether to read the target masks of task 4, at least one of which must be there: IsTarget,
+        or IsTarget_0 and so on.
 
     Raises
     ------
     InputError
-        If a value is wrong, a (student, question) pair stands twice, or IsCorrect contradicts the
-        options.
+        If a value is wrong, a (student, question) pair appears twice, or IsCorrect contradicts
+        the options.
     """
     source = io.file_source(path)
     header = io.read_header(source)
@@ -133,7 +133,7 @@ def read_students(files: list[Path]) -> Answers:
     Raises
     ------
     InputError
-        If a student stands in two files, and as for `read_answers`.
+        If a student appears in two files, and as for `read_answers`.
     """
     parts = [read_answers(file, options=False) for file in files]
     seen = np.unique(parts[0].student)
@@ -142,8 +142,8 @@ def read_students(files: list[Path]) -> Answers:
         twice = np.intersect1d(seen, students)
         if len(twice):
             raise InputError(
-                f"{file}: UserId {twice[0]} stands in another training file as well, expected "
-                "other students"
+                f"{file}: UserId {twice[0]} appears in another training file as well, expected "
+                "different students"
             )
         seen = np.union1d(seen, students)
     student, question, is_correct = (
@@ -154,7 +154,7 @@ def read_students(files: list[Path]) -> Answers:
 
 
 def as_answers(table: pa.Table) -> Answers:
-    """Give a table with the official column names as `Answers`."""
+    """Convert a table with the official column names to `Answers`."""
 
     def column(name: str) -> IntArray | None:
         return io.to_array(table[name]) if name in table.column_names else None
@@ -179,7 +179,7 @@ def number_ids(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
         Place of each given id in `distinct`.
     """
     if ids.max() < 4 * len(ids) + _SMALL_TABLE:
-        # Much faster than sorting, where the ids are dense enough for a table.
+        # Much faster than sorting, if the ids are dense enough for a table.
         present = np.zeros(int(ids.max()) + 1, bool)
         present[ids] = True
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
@@ -196,12 +196,12 @@ def find_ids(distinct: IntArray, ids: IntArray) -> npt.NDArray[np.int32]:
 
 
 def pair_keys(student: IntArray, question: IntArray) -> npt.NDArray[np.int64]:
-    """Give every (student, question) pair as one number; equal pairs have equal numbers."""
+    """Encode every (student, question) pair as one number; equal pairs get equal numbers."""
     return (student.astype(np.int64) << 31) | question
 
 
 def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Find the rows whose key stands in an earlier row already, in order.
+    """Find the rows whose key appears in an earlier row, in order.
 
     Negative keys, which stand for rows that could not be read, never count as repeated.
     """
@@ -214,7 +214,7 @@ def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _any_pair_repeats(student: IntArray, question: IntArray) -> bool:
-    """Tell whether any pair stands twice, in little memory and without saying where."""
+    """Return whether any pair appears twice, in little memory and without finding out where."""
     width = int(question.max(initial=0)) + 1
     highest = int(student.max(initial=0)) * width + width
     dtype = np.uint32 if highest < 2**32 else np.uint64
@@ -228,7 +228,7 @@ def _any_pair_repeats(student: IntArray, question: IntArray) -> bool:
 def require_distinct_pairs(
     source: io.Source, student: IntArray, question: IntArray, report: Report = stop
 ) -> None:
-    """Report if a (student, question) pair stands twice in a file."""
+    """Report if a (student, question) pair appears twice in a file."""
     if not _any_pair_repeats(student, question):
         return
     keys = pair_keys(student, question)

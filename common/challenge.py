@@ -1,4 +1,4 @@
-"""What the related challenges share beyond the tasks: folders, flags, and samples marked simulated.
+"""What only the related challenges share: folders, flags, and samples marked as simulated.
 
 Every challenge keeps its files beside its scripts, laid out like the kit's own `data/`.
 """
@@ -92,7 +92,7 @@ def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, in
     doc, script
         The script's ``__doc__`` and ``__file__``.
     write_sample
-        Writes the files into a folder, given a seed; the same seed, the same bytes.
+        Writes the files into a folder, given a seed; the same seed gives the same bytes.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Check a submission as the challenge's scorer would, and say everything that is wrong with it.
+"""Check a submission as the challenge's scorer would, and report everything that is wrong.
 
     python -m common.check_submission submissions/submission_task_1.zip
     python -m common.check_submission my_answers.csv --task 2
 
     python -m common.check_submission submissions/submission_task_4.zip
 
-FILE is the CSV or zip of task 1, 2 or 3, or the zip or folder of task 4, whose ten rounds are tried
-on training students. Every fault is one line on stderr, and the exit code is 2; where all is well,
-a summary is printed. No hidden answers are needed.
+FILE is the CSV or zip of task 1, 2 or 3, or the zip or folder of task 4, whose ten rounds are
+played with training students. Every error is one line on stderr, with exit code 2; for a valid
+submission a summary is printed. No hidden answers are needed.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def _parse() -> argparse.Namespace:
     p = cli.parser(__doc__)
     p.prog = "python -m common.check_submission"
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    p.add_argument("--task", type=int, choices=TASKS, help="default: as the file's name says")
+    p.add_argument("--task", type=int, choices=TASKS, help="default: taken from the file's name")
     cli.add_template_flags(p, "that of the task")
     p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
     p.add_argument(
@@ -71,12 +71,12 @@ def _parse() -> argparse.Namespace:
 
 
 def guess_task(path: Path) -> int:
-    """Tell the task from the name of a submission.
+    """Infer the task from the name of a submission.
 
     Raises
     ------
     InputError
-        If the name does not say it.
+        If the name does not contain it.
     """
     if path.is_dir():
         return 4
@@ -90,7 +90,7 @@ def guess_task(path: Path) -> int:
 
 
 def is_local(path: Path) -> bool:
-    """Tell whether a submission is for the local split, by its name."""
+    """Return whether a submission is for the local split, judging by its name."""
     return path.stem in {Path(layout.local_submission_name(task)).stem for task in (1, 2)}
 
 
@@ -104,17 +104,17 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     task
         1 or 2.
     faults
-        What is wrong is appended to it.
+        Messages about what is wrong are appended to it.
 
     Returns
     -------
     list of str
-        Lines that sum up a valid submission.
+        Lines that summarise a valid submission.
 
     Raises
     ------
     InputError
-        For a fault after which nothing more can be checked.
+        For an error after which nothing more can be checked.
     """
     local = is_local(options.file)
     name = layout.LOCAL_TEMPLATE_TASK_1_2 if local else layout.TEMPLATE_TASK_1_2
@@ -187,8 +187,8 @@ def _list(values: Sequence[int] | io.IntArray) -> str:
 
 
 def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
-    """Check an entry of task 4, as `check_pairs`; where it reads well, it plays the ten rounds."""
-    # Takes a second to load, which the other tasks need not wait for.
+    """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
+    # Takes a second to load; the other tasks need not wait for it.
     from common.adaptive import evaluation
     from common.adaptive.training import TrainingPaths
 
@@ -237,9 +237,10 @@ def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.M
     folder
         The entry's files.
     name
-        How messages call the folder.
+        Name of the folder in messages.
     faults
-        Files that are no Python, and imports of the kit's own code, are appended to it.
+        Messages about files that are not Python, and about imports of the kit's own code, are
+        appended to it.
 
     Returns
     -------
@@ -285,12 +286,12 @@ def imports(tree: ast.Module) -> list[tuple[str, int]]:
 
 
 def check_class(tree: ast.Module | None, name: str, faults: list[str]) -> None:
-    """Append to the faults what the entry's class lacks, as far as its text tells."""
+    """Append to the faults what the entry's class lacks, as far as its source code shows."""
     if tree is None:
         return
     defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     if CLASS not in defined or defined[CLASS].bases:
-        # It may be imported or inherit what it needs: the game will tell.
+        # It may be imported or inherit what it needs: playing the rounds will show.
         return
     methods = {node.name for node in defined[CLASS].body if isinstance(node, ast.FunctionDef)}
     for names in METHODS.values():

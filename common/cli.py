@@ -19,18 +19,18 @@ def run(main: Callable[[], None]) -> NoReturn:
     Parameters
     ----------
     main
-        The script. It raises `InputError` for a fault in the input; an `OSError` (a full disk, a
-        folder that may not be written) is the user's to mend as well. Any other exception is a
-        fault of the script and shows its traceback.
+        The script. It raises `InputError` for invalid input; an `OSError` (a full disk, a folder
+        without write permission) is for the user to fix as well. Any other exception is a bug
+        and shows its traceback.
     """
-    # So that a polite kill removes half-written files too.
+    # So that half-written files are removed after SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         main()
     except InputError as error:
         _stop(str(error))
     except BrokenPipeError:
-        # Who reads what is printed has seen enough, such as `head`; the last flush must not fail.
+        # The reader, such as `head`, has closed the pipe; the last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -59,7 +59,7 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def show(path: Path) -> str:
-    """Show a path shortly, and printably: seen from the kit's folder if it lies in there."""
+    """Return a short, printable form of a path: relative to the kit's folder if it lies inside."""
     short = path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path
     return printable(str(short))
 
@@ -116,7 +116,7 @@ def split_options(doc: str | None, train_name: str) -> SplitOptions:
         help="default data/test_input",
     )
     p.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help="another seed, another split (default 0)"
+        "--seed", type=seed, metavar="N", default=0, help="seed of the split (default 0)"
     )
     options = p.parse_args()
     return SplitOptions(options.input_dir / options.train_data, options.output_dir, options.seed)
@@ -154,7 +154,7 @@ def sample_model_parser(
     add_template_flags(p, template)
     p.add_argument("--output_dir", type=Path, metavar="DIR", help="default submissions")
     p.add_argument(
-        "--output_file", metavar="FILE", help=f"default {output}; the zip lies beside it"
+        "--output_file", metavar="FILE", help=f"default {output}; the zip is written beside it"
     )
     if task in (1, 2):
         p.add_argument(
@@ -176,7 +176,7 @@ def add_template_flags(p: argparse.ArgumentParser, name: str) -> None:
 
 
 def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
-    """Put together the path of the template from its flags and the defaults."""
+    """Return the path of the template, from its flags or the defaults."""
     path: Path = (options.submission_template_dir or folder) / (
         options.submission_template_file or name
     )
@@ -184,12 +184,12 @@ def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
 
 
 def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPaths:
-    """Put together the paths from the flags of `sample_model_parser`.
+    """Return the paths that the flags of `sample_model_parser` name.
 
     Raises
     ------
     InputError
-        If a file to be read is missing: said at once, before any work starts.
+        If a file to be read is missing; this is reported before any work starts.
     """
     if getattr(options, "local", False):
         input_dir = template_dir = layout.TEST_INPUT_DIR

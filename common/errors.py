@@ -1,12 +1,12 @@
-"""Invalid input: the one exception that stands for it, what to do with it, how to show it."""
+"""Invalid input: the exception for it, how checks report it, and how messages show it."""
 
 from collections.abc import Callable
 
-# How much of a cell, or of another text that a file holds, a message shows.
+# How many characters of a cell, or of other text from a file, a message shows.
 MAX_SHOWN = 80
 
-# What a check does with a fault that it finds, given as the message of an `InputError`. A check
-# that is told to note faults instead of raising them goes on, so that it finds all.
+# What a check calls with the message of every fault that it finds: `stop` raises `InputError`; a
+# function that returns, such as the `append` of a list, lets the check go on and find them all.
 Report = Callable[[str], None]
 
 
@@ -24,23 +24,23 @@ def stop(fault: str) -> None:
 
 
 def quote(text: object) -> str:
-    """Return a text from a file in quotes, for a message: on one line, and cut where it is long.
+    """Return a text from a file in quotes, for a message: on one line, and cut if it is long.
 
-    Whatever a terminal would not print as it stands is escaped as Python would: line ends, control
-    characters, half a surrogate pair.
+    Unprintable characters are escaped as in Python: line ends, control characters, half a
+    surrogate pair.
     """
     return f"'{printable(str(text)[: MAX_SHOWN + 1], MAX_SHOWN)}'"
 
 
 def printable(text: str, max_length: int | None = None) -> str:
-    """Return a text with everything escaped that a terminal would not print as it stands.
+    """Return a text with all unprintable characters escaped.
 
     Parameters
     ----------
     text
         Any text.
     max_length
-        Where to cut it; None: nowhere.
+        Length to cut it to; None: do not cut.
     """
     if not text.isprintable():
         text = "".join(

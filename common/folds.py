@@ -1,4 +1,4 @@
-"""Cross-validation by a file: which fold every example belongs to, so that all models share one.
+"""Folds for cross-validation, kept in a file so that all models use the same ones.
 
 The file has two columns, `id` and `fold`. A model predicts every fold after learning from the
 others only; what it writes is scored as one submission.
@@ -28,12 +28,12 @@ def assign_folds(group: IntArray, n_folds: int, seed: int) -> npt.NDArray[np.int
     Parameters
     ----------
     group
-        Group of every example, shape (examples,), numbered from 0; a number of its own for each
-        where nothing belongs together.
+        Group of every example, shape (examples,), numbered from 0; if nothing belongs together,
+        each example is a group of its own.
     n_folds
         How many folds; they hold equally many groups, give or take one.
     seed
-        Same seed, same folds.
+        The same seed gives the same folds.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
 
 
 def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
-    """Give for every fold which examples to learn from and which to predict, as booleans."""
+    """Yield for every fold which examples to learn from and which to predict, as booleans."""
     for number in np.unique(fold):
         yield fold != number, fold == number
 
@@ -112,7 +112,7 @@ def match_ids(
     Raises
     ------
     InputError
-        If an id is missing, unknown, or stands twice.
+        If an id is missing, unknown, or appears twice.
     """
     row_of: dict[str, int] = {}
     known = set(expected)

@@ -1,6 +1,6 @@
 """Reading and writing: typed CSV through pyarrow, JSON, atomic files.
 
-Readers tell the user exactly which file, column, row and value is wrong. Rows are counted as a
+Errors name exactly the file, column, row and value that is wrong. Rows are counted as a
 spreadsheet shows them: the header is row 1, the first data row is row 2.
 """
 
@@ -44,10 +44,10 @@ _LINE_END = re.compile(rb"[\r\n]")
 _BLOCK_SIZE = 4 << 20
 # A row must fit into a block.
 _LONGEST_ROW = 1 << 20
-# So small that a block stays in the processor's cache.
+# Small enough for a block to stay in the processor's cache.
 _SURVEY_SIZE = 1 << 18
 
-# Stands in an array of whole numbers for a cell that was reported as faulty.
+# Replaces a cell that was reported as faulty in an array of whole numbers.
 UNREADABLE = -1
 
 
@@ -58,10 +58,10 @@ class Source:
     Attributes
     ----------
     name
-        How messages call it.
+        Its name in messages.
     open
         Opens it for reading bytes. Always one of pyarrow's own files: its threads read ahead, and
-        one that calls into Python while the interpreter ends would abort the process.
+        one that called into Python while the interpreter ends would abort the process.
     column_names
         Names of the columns, in order, of a file without a header; empty where row 1 is one.
     """
@@ -73,7 +73,7 @@ class Source:
     def row_number(self, index: int) -> int:
         """Return the number of a data row as a spreadsheet shows it, for messages.
 
-        This reads the file up to there: a blank line is no data row, but it has a number.
+        This reads the file up to that row: a blank line is not a data row, but has a number.
 
         Parameters
         ----------
@@ -85,12 +85,12 @@ class Source:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether a file that may be missing is there: also a broken link, to be refused later."""
+    """Return whether there is a file, or a broken link, which is refused when it is read."""
     return os.path.lexists(path)
 
 
 def require_file(path: Path) -> None:
-    """Raise `InputError` unless a file is there, saying what is there or which command makes it."""
+    """Raise `InputError` unless a file is there; say what is there, or which command makes it."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -109,7 +109,7 @@ def _why_missing(path: Path) -> str:
         return f"is a link to {path.readlink()}, which does not exist"
     how = where_to_get(path)
     if not path.parent.is_dir() and not path.is_relative_to(ROOT):
-        # A slip in a flag: no command fills a folder that the user has named but not made.
+        # Probably a mistyped flag: no command makes a folder outside the kit.
         how = f"the folder {path.parent} does not exist"
     elif not how and path.parent.is_dir():
         present = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == ".csv")
@@ -120,7 +120,7 @@ def _why_missing(path: Path) -> str:
 
 
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
-    """Give a CSV file on disk as a source.
+    """Return a CSV file on disk as a source.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def read_header(source: Source) -> list[str]:
         raise InputError(f"{source.name}: row 1 is blank, expected a header with column names")
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
-        raise InputError(f"{source.name}: column {quote(twice[0])} stands twice in row 1")
+        raise InputError(f"{source.name}: column {quote(twice[0])} appears twice in row 1")
     return names
 
 
@@ -210,7 +210,7 @@ def read_table(
     columns
         The columns that must be there, with the types and ranges that their values must have.
     keep_others
-        Whether to keep all further columns, as text exactly as it stands, in the file's order.
+        Whether to keep all further columns, as unchanged text, in the file's order.
     report
         What to do with a column that is missing, a row that is cut off, or wrong values; if it
         does not raise, the cells are null in the table.
@@ -251,8 +251,8 @@ def read_table(
         except pa.ArrowException:
             pass
     if table is None or not all(_is_valid(table[column.name], column) for column in columns):
-        # Slowly, and with the row numbers at hand: find what is wrong, or read what is right but
-        # unusually written.
+        # Slower, but with row numbers: find what is wrong, or read what is valid but unusually
+        # written.
         table = _read_with_care(source, header, wanted, columns, report)
     if table.num_rows == 0:
         raise InputError(f"{source.name}: holds a header but no rows")
@@ -309,13 +309,13 @@ def to_arrays(table: pa.Table, columns: Sequence[Column]) -> Columns:
 def to_array(values: pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return a column of a table as an array that may be written to.
 
-    Numbers in one piece, as `read_table` gives them, share the table's memory: who writes to the
+    Numbers in one piece, as `read_table` returns them, share the table's memory: writing to the
     array changes the table.
     """
     array: npt.NDArray[Any] = values.to_numpy()
     if array.flags.writeable:
         return array
-    # pyarrow hands out an array that only reads, even where nobody else uses the memory.
+    # pyarrow returns a read-only array, even where nobody else uses the memory.
     piece = values.chunk(0)
     memory = piece.buffers()[1]
     if not memory.is_mutable:
@@ -347,12 +347,12 @@ def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
 
 @dataclass(frozen=True)
 class _Survey:
-    """What the bytes of a file tell before it is parsed.
+    """What the bytes of a file show before it is parsed.
 
     Attributes
     ----------
     is_odd
-        Whether there is what pyarrow would accept without a word: a NUL byte, an "x" as in a
+        Whether there is something that pyarrow would silently accept: a NUL byte, an "x" as in a
         hexadecimal number, a quotation mark that is not closed.
     has_quotes
         Whether there are quotation marks.
@@ -376,12 +376,12 @@ def _survey(source: Source) -> _Survey:
 
 
 def _number_rows(source: Source) -> Iterator[tuple[int, str, bool]]:
-    """Number the rows of a CSV source as a spreadsheet shows them; the header is one too.
+    """Number the rows of a CSV source as a spreadsheet shows them, the header included.
 
     Yields
     ------
     number : int
-        From 1; a blank line has a number, but is no row.
+        From 1; a blank line has a number, but is not a row.
     text : str
         The row, each byte as the character of its number.
     is_closed : bool
@@ -401,10 +401,10 @@ def _number_rows(source: Source) -> Iterator[tuple[int, str, bool]]:
 
 
 def _ends_in_quotes(line: str, in_quotes: bool) -> bool:
-    """Tell whether the end of a line belongs to a quoted cell, given whether its start does."""
+    """Return whether the end of a line belongs to a quoted cell, given whether its start does."""
     if '"' not in line:
         return in_quotes
-    # What a quotation mark means depends on what stands before it: the start of a cell, a quoted
+    # What a quotation mark means depends on what comes before it: the start of a cell, a quoted
     # part of it, the end of one (a second mark stands for the character itself), other characters.
     before = "quoted" if in_quotes else "start"
     for character in line:
@@ -418,7 +418,7 @@ def _ends_in_quotes(line: str, in_quotes: bool) -> bool:
 
 
 def _is_text(source: Source) -> bool:
-    """Tell whether a source is UTF-8 text."""
+    """Return whether a source is UTF-8 text."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with source.open() as file:
@@ -431,7 +431,7 @@ def _is_text(source: Source) -> bool:
 
 
 def _find_damage(source: Source, header: Sequence[str]) -> str:
-    """Say which row of a source cannot be read as text, and why; nothing where all can."""
+    """Describe which row of a source cannot be read as text, and why; empty if all can."""
     for number, text, is_closed in _number_rows(source):
         if "\0" in text:
             return f"row {number} holds a NUL byte: {quote(text)}"
@@ -462,12 +462,12 @@ def _read_with_care(
         if damage:
             raise InputError(f"{source.name}: {damage}")
     n_headers = 0 if source.column_names else 1
-    crooked: list[tuple[int, int, str]] = []
+    ragged: list[tuple[int, int, str]] = []
 
-    def note_crooked(row: Any) -> str:
+    def collect_ragged(row: Any) -> str:
         # pyarrow numbers the rows from 1, the header too, and blank lines not.
-        text = row.text if not crooked else ""
-        crooked.append((row.number - 1 - n_headers, row.actual_columns, text))
+        text = row.text if not ragged else ""
+        ragged.append((row.number - 1 - n_headers, row.actual_columns, text))
         return "skip"
 
     try:
@@ -478,7 +478,7 @@ def _read_with_care(
                     block_size=_BLOCK_SIZE, column_names=source.column_names, use_threads=False
                 ),
                 pa_csv.ParseOptions(
-                    newlines_in_values=survey.has_quotes, invalid_row_handler=note_crooked
+                    newlines_in_values=survey.has_quotes, invalid_row_handler=collect_ragged
                 ),
                 pa_csv.ConvertOptions(
                     column_types={name: pa.string() for name in header}, strings_can_be_null=False
@@ -487,14 +487,14 @@ def _read_with_care(
     except pa.ArrowException as error:
         reason = _find_damage(source, header) or f"cannot be read as CSV: {error}"
         raise InputError(f"{source.name}: {printable(reason.splitlines()[0])}") from None
-    if crooked:
-        index, found, text = crooked[0]
-        count = f" ({len(crooked)} such rows)" if len(crooked) > 1 else ""
+    if ragged:
+        index, found, text = ragged[0]
+        count = f" ({len(ragged)} such rows)" if len(ragged) > 1 else ""
         report(
             f"{source.name}: row {source.row_number(index)} has {found} columns, expected "
             f"{len(header)}: {quote(text.strip())}{count}; is the file cut off?"
         )
-        table = _with_gaps(table, [index for index, _, _ in crooked])
+        table = _with_gaps(table, [index for index, _, _ in ragged])
     for column in columns:
         values = table[column.name]
         index = table.column_names.index(column.name)
@@ -536,7 +536,7 @@ def _convert(
         valid = pc.fill_null(valid, False)
         wrong = pc.invert(pc.or_(valid, empty) if column.may_be_empty else valid)
         converted = pc.cast(pc.if_else(wrong, None, numbers), _arrow_type(column))
-    # A null is the place of a row that was reported already.
+    # A null marks a row that was reported already.
     wrong = pc.and_(pc.fill_null(wrong, False), pc.is_valid(values))
     rows = np.flatnonzero(wrong.to_numpy())
     if len(rows):
@@ -592,7 +592,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
         for path, temporary in zip(paths, partial, strict=True):
             temporary.replace(path)
     except OSError as error:
-        # A full disk is told by a write, which knows no name.
+        # The error of a write to a full disk names no file.
         if error.errno is not None and error.filename is None:
             error.filename = str(paths[0])
         raise
@@ -625,7 +625,7 @@ def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table, *, header: bool
     columns
         For each column name an array; NaN in a float column becomes an empty cell. Or a table.
     header
-        Whether the column names stand in row 1.
+        Whether to write the column names in row 1.
     """
     with atomic_write(path) as (file,):
         write_csv_to(file, columns, header=header)

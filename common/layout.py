@@ -1,6 +1,6 @@
-"""Where everything lies: the folders and file names of the kit, each in one place.
+"""The folders and file names of the kit, each defined once.
 
-All paths derive from the place of this file, so that scripts run from any working directory.
+All paths derive from the location of this file, so that scripts run from any working directory.
 """
 
 from pathlib import Path
@@ -40,7 +40,8 @@ VALID_TASK_4 = "valid_task_4.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# Beside files that the kit makes of others lies what they were made from (`common.provenance`).
+# Files that the kit makes from others have a stamp beside them, which says from what
+# (`common.provenance`).
 STAMP_OF_FILE = {
     TRAIN_TASK_1_2: "split_task_1_2.json",
     VALID_TASK_1_2: "split_task_1_2.json",
@@ -102,7 +103,7 @@ def where_to_get(path: Path) -> str:
             model = "entropy" if task == 3 else "majority"
             return f"`python task_{task}/sample_model_{model}.py` makes one"
     if path.name == RESULTS_NAME:
-        return "`python task_1/local_evaluation.py` and its like for the other tasks append to it"
+        return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
     if path.name == TEMPLATE_TASK_1_2:
         return "`python -m common.templates` builds it from the files in data/"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR):

@@ -1,4 +1,4 @@
-"""Read what is known about answers and questions beside the answers themselves."""
+"""Read what is known about answers and questions besides the answers themselves."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Circumstances:
     Attributes
     ----------
     confidence
-        0 to 100, float32; NaN where the student did not tell.
+        0 to 100, float32; NaN where the student stated none.
     group, quiz
         GroupId and QuizId, int32; -1 where missing.
     """

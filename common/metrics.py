@@ -1,4 +1,4 @@
-"""The challenge's metrics, and what is needed to read them honestly."""
+"""The challenge's metrics, and the intervals and baselines needed to interpret them."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def confusion_matrix(
 
 
 def normalise_rows(counts: npt.NDArray[np.int64]) -> FloatArray:
-    """Divide every row by its own sum: of the answers that are truly this, which share became that.
+    """Divide every row by its own sum: the shares of each true category by predicted category.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def expert_agreement(
 def pair_agreement(
     rank_left: IntArray, rank_right: IntArray, judgements: npt.NDArray[np.floating[Any]]
 ) -> FloatArray:
-    """Tell for every judgement whether a ranking agrees with it.
+    """Return for every judgement whether a ranking agrees with it.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def pair_agreement(
 def expert_concordance(
     judgements: npt.NDArray[np.floating[Any]],
 ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Share of pairs on which every two experts say the same: what a ranking can hope for.
+    """Share of pairs on which every two experts agree: a ranking can hardly agree more.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def expert_concordance(
     Returns
     -------
     concordance : array of float64, shape (experts, experts)
-        From 0 to 1; NaN for an expert with himself, or without a pair that both judged.
+        From 0 to 1; NaN for an expert with themselves, or without a pair that both judged.
     n_judged : array of int64, shape (experts, experts)
         Number of pairs that both judged.
     """
@@ -174,7 +174,7 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
 def bootstrap_agreement(
     agrees: FloatArray, *, n_samples: int = 10_000, seed: int = 0
 ) -> FloatArray:
-    """Draw the pairs again and again, and give every expert's agreement in each draw.
+    """Resample the pairs, and return every expert's agreement in each draw.
 
     Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
     judgements of all experts along.

@@ -1,11 +1,11 @@
-"""Start an entry of your own from a sample model, and say which commands run it.
+"""Start an entry of your own from a sample model, and print the commands that run it.
 
     python -m common.new_entry task_1 my_idea
     python -m common.new_entry task_2 my_idea --from matrix_factorization
     python -m common.new_entry task_4 my_idea --from item_response
 
 Writes task_1/my_idea.py, or the folder task_4/my_idea. The block to replace is marked in it.
-WRITE_YOUR_OWN_ENTRY.md explains the same thing by hand.
+WRITE_YOUR_OWN_ENTRY.md explains how to do the same by hand.
 """
 
 import argparse
@@ -29,7 +29,9 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.prog = "python -m common.new_entry"
     p.add_argument("task", choices=TASKS, metavar="TASK", help=", ".join(TASKS))
-    p.add_argument("name", type=entry_name, metavar="NAME", help="of your entry, such as my_idea")
+    p.add_argument(
+        "name", type=entry_name, metavar="NAME", help="name of your entry, such as my_idea"
+    )
     p.add_argument(
         "--from",
         dest="model",
@@ -51,12 +53,12 @@ def entry_name(text: str) -> str:
     """Read the name of an entry from the command line: it becomes the name of a Python file."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", text):
         raise argparse.ArgumentTypeError(
-            f"'{text}' does not do, expected small letters, digits and _, a letter first"
+            f"'{text}' is not valid, expected lower-case letters, digits and _, a letter first"
         )
     # A script's own folder comes first where Python looks for modules.
     if text in sys.stdlib_module_names or importlib.util.find_spec(text) is not None:
         raise argparse.ArgumentTypeError(
-            f"'{text}' is the name of a package that Python would no longer find beside it"
+            f"'{text}' is the name of a Python module, which the entry would hide"
         )
     return text
 
@@ -69,7 +71,7 @@ def copy_script(folder: Path, model: str, name: str) -> Path:
     folder
         Folder of the task.
     model
-        Name of the sample model, without what all have in front.
+        Name of the sample model, without its prefix.
     name
         Name of the entry.
 
@@ -81,7 +83,7 @@ def copy_script(folder: Path, model: str, name: str) -> Path:
     Raises
     ------
     InputError
-        If there is no such model, or the entry is there already.
+        If there is no such model, or the entry exists already.
     """
     source = folder / f"{PREFIX}{model}.py"
     models = {path.stem.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*.py")}
@@ -117,20 +119,20 @@ def require_model(source: Path, models: set[str], model: str) -> None:
     """Raise `InputError` if a sample model is not among those of the task."""
     if model not in models:
         raise InputError(
-            f"--from {model}: {cli.show(source)} is not there, expected one of "
+            f"--from {model}: {cli.show(source)} does not exist, expected one of "
             f"{', '.join(sorted(models))}"
         )
 
 
 def require_free(target: Path) -> Path:
-    """Give a path back; raise `InputError` if something is there."""
+    """Return a path; raise `InputError` if something is there."""
     if target.exists():
-        raise InputError(f"{cli.show(target)}: is there already, expected another NAME")
+        raise InputError(f"{cli.show(target)}: exists already, expected another NAME")
     return target
 
 
 def rename(text: str, old: str, new: str) -> str:
-    """Replace a name; what stands in a column to the right of it stays in line."""
+    """Replace a name; text in a column to the right of it stays aligned."""
 
     def replace(match: re.Match[str]) -> str:
         rest, gap = match.groups()
@@ -141,25 +143,28 @@ def rename(text: str, old: str, new: str) -> str:
 
 
 def retitle(text: str, task: str, name: str, source: str) -> str:
-    """Begin a script's docstring with the entry's own title; say what it was copied from."""
+    """Begin a script's docstring with the entry's own title and what it was copied from."""
     title = f"Task {task[-1]}, {name}: say here in one line what it does."
     first, rest = text.split("\n", 1)
     old = first.removeprefix('"""').removesuffix('"""')
     closing = '\n"""' if first.endswith('"""') and len(first) > 3 else ""
     # What the sample model scores is not what its copy will score.
     rest = re.sub(r"^Scores?:.*\n(?:[ \t]+.*\n)*", "", rest, count=1, flags=re.MULTILINE)
-    return f'"""{title}\n\nCopied from {source}, which says of itself:\n{old}{closing}\n{rest}'
+    return f'"""{title}\n\nCopied from {source}, whose description is:\n{old}{closing}\n{rest}'
 
 
 def commands(task: str, name: str) -> list[tuple[str, str]]:
-    """Give the commands that train, score and package an entry, each with its purpose."""
+    """Return the commands that train, score and package an entry, each with its purpose."""
     if task == "task_4":
         package = f"{task}/{name}"
         return [
             (f"python {package}/train_model.py --local", "trains on the local split"),
             (f"python {package}/local_evaluation.py", "scores that"),
             (f"python {package}/train_model.py", "trains on all answers"),
-            (f"python {task}/package.py {package}", "writes the zip to upload, and proves it"),
+            (
+                f"python {task}/package.py {package}",
+                "checks it in a dry run, writes the zip to upload",
+            ),
         ]
     script = f"python {task}/{name}.py"
     if task == "task_3":

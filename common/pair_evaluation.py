@@ -1,4 +1,4 @@
-"""Score predictions for (student, question) pairs: all of tasks 1 and 2 but the column's name."""
+"""Score predictions for (student, question) pairs, in tasks 1 and 2 alike."""
 
 import time
 from dataclasses import dataclass
@@ -171,7 +171,7 @@ def _count_other_phase(
     other_path: Path,
     column: Column,
 ) -> str:
-    """Say how many rows are of the other phase, and how many of those are missing.
+    """Describe how many rows are of the other phase, and how many of those are missing.
 
     Raises
     ------

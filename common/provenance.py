@@ -1,10 +1,11 @@
 """Where files come from: which are simulated, and what a split or a template was made from.
 
 `data/generate_sample.py` leaves SIMULATED.json with a fingerprint of every file that it wrote: a
-file is simulated if its contents are still those. What the kit makes of such files, or of real
-ones, carries a stamp beside it, a small .json with the fingerprints of what it was made from and of
-all files made together. Whoever reads one checks it: a training file of one split never meets the
-validation file of another, and a template never outlives the data that it was built from.
+file is simulated if its contents are still those. What the kit makes from such files, or from real
+ones, has a stamp beside it: a small .json with the fingerprints of what it was made from and of all
+files made together. Every script that reads such a file checks its stamp, so that a training file
+of one split is never used with the validation file of another, nor a template with other data than
+it was built from.
 """
 
 import json
@@ -31,7 +32,7 @@ def fingerprint(path: Path) -> Fingerprint:
 
 
 def matches(path: Path, known: object) -> bool:
-    """Tell whether a file is there and has the contents of a fingerprint."""
+    """Return whether a file is there and has the contents of a fingerprint."""
     if not isinstance(known, Mapping) or not path.is_file():
         return False
     # A file of another size need not be read.
@@ -42,7 +43,7 @@ def matches(path: Path, known: object) -> bool:
 
 
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
-    """Read what the simulation noted about a folder laid out like `data/`.
+    """Read the simulation's record of a folder laid out like `data/`.
 
     Returns
     -------
@@ -64,14 +65,14 @@ def read_marker(data_dir: Path) -> dict[str, Any] | None:
 
 
 def _is_in_tree(name: str) -> bool:
-    """Tell whether a name in a marker stays inside the folders of the data."""
+    """Return whether a name in a marker stays inside the folders of the data."""
     parts = name.replace("\\", "/").split("/")
     inside = all(part and not part.startswith(".") and ":" not in part for part in parts)
     return inside and len(parts) > 1
 
 
 def simulated_files(data_dir: Path) -> list[Path]:
-    """Return the files in a folder laid out like `data/` that are still what was simulated."""
+    """Return the simulated files in a folder laid out like `data/` that are unchanged."""
     marker = read_marker(data_dir)
     if marker is None:
         return []
@@ -85,7 +86,7 @@ def _is_in_marker(path: Path, name: str, marker: Mapping[str, Any]) -> bool:
 
 
 def is_simulated(*paths: Path) -> bool:
-    """Tell whether any of the files is simulated, or was made from a simulated one.
+    """Return whether any of the files is simulated, or was made from a simulated one.
 
     Parameters
     ----------
@@ -129,9 +130,10 @@ def place_simulated(
     Raises
     ------
     InputError
-        If the folders hold files that are not simulated, or another process simulates into them.
+        If the folders hold files that are not simulated, or another process is simulating into
+        them.
     """
-    # Here, for the quickstart asks what is simulated before anything is installed.
+    # Imported here, since quickstart asks what is simulated before anything is installed.
     from common import io
 
     former = {path: fingerprint(path) for path in simulated_files(data_dir)}
@@ -153,7 +155,7 @@ def place_simulated(
         marker["replaced"] = {
             path.relative_to(data_dir).as_posix(): f for path, f in former.items()
         }
-        # Written before anything changes: whenever the run is killed, what lies there is known.
+        # Written before anything changes: whenever the run is killed, all files are known.
         place = data_dir / layout.SIMULATED_MARKER_NAME
         io.write_text(place, json.dumps(marker, indent=2) + "\n")
         for path in new:
@@ -186,8 +188,8 @@ def _claim(partial: Path) -> None:
         is_new = time.time() - partial.stat().st_mtime < 10
         if is_running(owner) if owner else is_new:
             raise InputError(
-                f"{partial.parent}: another process ({owner or 'just started'}) simulates into it; "
-                f"wait for its end, or remove {partial.name} if there is none"
+                f"{partial.parent}: another process ({owner or 'just started'}) is simulating "
+                f"into it; wait until it ends, or remove {partial.name} if there is none"
             ) from None
         shutil.rmtree(partial)
         partial.mkdir()
@@ -195,7 +197,7 @@ def _claim(partial: Path) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Tell whether there is a process of that number; on Windows it always says yes."""
+    """Return whether a process of that number runs; on Windows always True."""
     if os.name == "nt":
         return True  # Asking there would end it.
     try:
@@ -255,7 +257,7 @@ def make_stamp(
     folder
         Where they will lie.
     command
-        Makes them anew.
+        Makes them again.
     """
     for file in files.values():
         file.flush()
@@ -286,7 +288,7 @@ def require_current(paths: Iterable[Path]) -> None:
         if not matches(path, stamp["files"].get(path.name)):
             raise InputError(
                 f"{path}: is not the file that {place} describes, so it may be of another split or "
-                f"of other data; `{stamp['command']}` makes it anew, or remove the .json if the "
+                f"of other data; `{stamp['command']}` makes it again, or remove the .json if the "
                 "file is your own"
             )
         for name, known in stamp["made_from"].items():
@@ -294,12 +296,12 @@ def require_current(paths: Iterable[Path]) -> None:
             if source.is_file() and not matches(source, known):
                 raise InputError(
                     f"{path}: was made from other data than now lie in {source.resolve()}; "
-                    f"`{stamp['command']}` makes it anew"
+                    f"`{stamp['command']}` makes it again"
                 )
 
 
 def are_current(paths: Iterable[Path]) -> bool:
-    """Tell whether all files are there and pass `require_current`."""
+    """Return whether all files are there and pass `require_current`."""
     try:
         require_current(paths := list(paths))
     except InputError:
@@ -311,12 +313,12 @@ def _relative(path: Path, folder: Path) -> str:
     """Return a path as seen from a folder, so that the whole tree may be moved."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # Another drive of Windows.
+    except ValueError:  # Another drive on Windows.
         return path.resolve().as_posix()
 
 
 def this_command() -> str:
-    """Return the command that runs, as seen from the kit's folder."""
+    """Return the command that is running, as typed in the kit's folder."""
     script = Path(sys.argv[0]).resolve()
     if not script.is_relative_to(layout.ROOT):
         return shlex.join(["python", *sys.argv])

@@ -1,12 +1,12 @@
-"""A log of long work that programs can read: one line of JSON for every event.
+"""A machine-readable log of a long run: one line of JSON for every event.
 
-    python task_1/sample_model_matrix_factorization.py --local --log fit.jsonl
+    python data/download.py --log download.jsonl
 
-A script asks for the flag, opens the log and notes what happens:
+A script adds the flag, opens the log and logs what happens:
 
     run_log.add_log_flag(parser)
-    note = run_log.open_log(options.log)
-    note("epoch", epoch=3, loss=0.613, held_out_accuracy=0.742)
+    log_event = run_log.open_log(options.log)
+    log_event("epoch", epoch=3, loss=0.613, held_out_accuracy=0.742)
 """
 
 import argparse
@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-Note = Callable[..., None]
+LogEvent = Callable[..., None]
 
 
 def add_log_flag(p: argparse.ArgumentParser) -> None:
@@ -31,12 +31,12 @@ def add_log_flag(p: argparse.ArgumentParser) -> None:
     )
 
 
-def no_note(event: str, **values: Any) -> None:
-    """Note nothing: for runs without a log."""
+def ignore_event(event: str, **values: Any) -> None:
+    """Log nothing: for runs without a log."""
 
 
-def open_log(path: Path | None) -> Note:
-    """Open a log and note the start of the run.
+def open_log(path: Path | None) -> LogEvent:
+    """Open a log and log the start of the run.
 
     Parameters
     ----------
@@ -46,30 +46,30 @@ def open_log(path: Path | None) -> Note:
     Returns
     -------
     function
-        ``note(event, **values)`` appends a line with the event's name, the time (UTC), the seconds
-        since the start and the values: texts, numbers (NumPy's too), lists of them. NaN and
-        infinities, which JSON does not have, become null.
+        ``log_event(event, **values)`` appends a line with the event's name, the time (UTC), the
+        seconds since the start and the values: texts, numbers (NumPy's too), lists of them. NaN
+        and infinities, which JSON does not have, become null.
     """
     if path is None:
-        return no_note
+        return ignore_event
     path.parent.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
 
-    def note(event: str, **values: Any) -> None:
+    def log_event(event: str, **values: Any) -> None:
         seconds = round(time.perf_counter() - started, 3)
         append_line(path, {"event": event, "time": now(), "seconds": seconds, **values})
 
-    note("start", command=sys.argv)
-    return note
+    log_event("start", command=sys.argv)
+    return log_event
 
 
 def now() -> str:
-    """Give the time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
+    """Return the current time as text, in UTC and to the second: ``2020-10-31T23:59:00+00:00``."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Append one line of JSON to a file so that neither a kill nor another writer tears it.
+    """Append one line of JSON to a file so that neither a kill nor another writer splits it.
 
     The line goes out in a single write to a file opened for appending. Where an earlier one was
     cut off nevertheless, by a full disk, it ends there and the new one begins on a line of its own;
@@ -96,7 +96,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Give a value as what JSON knows."""
+    """Convert a value to types that JSON has."""
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

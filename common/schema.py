@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-# The types that a column may have, as in NumPy; "text" is read as it stands.
+# The types that a column may have, as in NumPy; "text" is read unchanged.
 INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
 INT32_MAX = 2**31 - 1
 
@@ -90,7 +90,7 @@ def is_target(name: str = IS_TARGET) -> Column:
 
 
 def is_target_name(name: str) -> bool:
-    """Tell whether a column has the name of a mask: IsTarget, or IsTarget_0 and so on."""
+    """Return whether a column has the name of a mask: IsTarget, or IsTarget_0 and so on."""
     return re.fullmatch(IS_TARGET + r"(_\d+)?", name) is not None
 
 

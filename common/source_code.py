@@ -1,7 +1,7 @@
-"""Which files of the kit a script consists of, and a fingerprint of what they say.
+"""Which files of the kit a script consists of, and a fingerprint of their contents.
 
-Two scores are of the same code only if the script and everything that it imports from the kit are
-the same; the revision of the repository does not tell, for an entry may not be part of it.
+Two scores come from the same code only if the script and everything that it imports from the kit
+are the same; the revision of the repository is not enough, since an entry may not be part of it.
 """
 
 import ast
@@ -15,8 +15,8 @@ from common import layout
 def files_of(*scripts: Path) -> list[Path]:
     """Return scripts and all files of the kit that they import, directly or not, sorted.
 
-    Imports are read from the text, inside functions too; no code runs. A file that is not Python is
-    returned and imports nothing.
+    Imports are read from the source code, inside functions too; no code runs. A file that is
+    not Python is returned and imports nothing.
 
     Parameters
     ----------

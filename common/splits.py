@@ -26,7 +26,7 @@ def hold_out_answers(n_answers: int, share: float, seed: int) -> BoolArray:
     share
         Share to hold out, from 0 to 1; rounded to whole answers.
     seed
-        Same seed, same choice.
+        The same seed gives the same choice.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def hold_out_students(student: IntArray, share: float, seed: int) -> BoolArray:
     share
         Share of the students to hold out, from 0 to 1; rounded to whole students.
     seed
-        Same seed, same choice.
+        The same seed gives the same choice.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
     output_dir
         Folder for the three files: training, validation, and the template to fill in.
     seed
-        Same seed, same split.
+        The same seed gives the same split.
     share
         Share of the answers to hold out.
 
@@ -102,7 +102,7 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     output_dir
         Folder for the two files: training, and validation with the column IsTarget.
     seed
-        Same seed, same split.
+        The same seed gives the same split.
     share
         Share of the students to hold out, and of their answers to be targets.
 
@@ -116,7 +116,7 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     held_out = hold_out_students(student, share, seed)
     _require_both_parts(train, held_out, "students")
     valid = table.filter(held_out)
-    # Another stream of random numbers than the one that chose the students.
+    # A different stream of random numbers from the one that chose the students.
     targets = hold_out_answers(valid.num_rows, share, seed + 1)
     valid = valid.append_column(schema.IS_TARGET, pa.array(targets.astype(np.int8)))
     paths = [output_dir / name for name in (layout.TRAIN_TASK_4, layout.VALID_TASK_4)]

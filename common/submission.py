@@ -1,11 +1,11 @@
 """Submissions: fill a template, write the CSV and the zip to upload, read and check either.
 
-Beside both lies a small .json that says which command made them; it is not uploaded.
+A small .json beside both says which command made them; it is not uploaded.
 
-Everything is checked on the user's machine as the challenge's scorer would, with the first rows
-that are wrong; an incomplete submission never passes. The same checks serve the evaluations, which
-stop at the first fault, and `common.check_submission`, which collects all: each takes `report`, the
-function that a fault is given to.
+Everything is checked on the user's machine as the challenge's scorer would check it, and messages
+name the first wrong rows; an incomplete submission never passes. The evaluations, which stop at the
+first fault, and `common.check_submission`, which collects all, use the same checks: each takes
+`report`, a function that it calls with the message of a fault.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from common.schema import Column
 from common.scores import results
 
 # A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
-# be predicted: rows with further columns, or those of both phases, are right; more is a bomb.
+# be predicted: further columns and the rows of both phases are valid; more is a zip bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 
@@ -45,7 +45,7 @@ class Pairs:
 
     @property
     def name(self) -> str:
-        """How messages call the file."""
+        """Name of the file in messages."""
         return self.source.name
 
 
@@ -56,7 +56,7 @@ class Template(Pairs):
     Attributes
     ----------
     table
-        All columns of the file; further columns as text, to be passed through as they stand.
+        All columns of the file; further columns as text, to be passed through unchanged.
     """
 
     table: pa.Table
@@ -144,7 +144,7 @@ def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
     question
         QuestionIds, shape (questions,).
     quality
-        A number for each, the larger the better.
+        A number for each question; higher is better.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def submission_source(
         The file that lists what is to be predicted, such as the template. A zip that unpacks to
         much more cannot be right.
     report
-        What to do with a fault that leaves one CSV to read.
+        What to do with a fault after which one CSV can still be read.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
     Raises
     ------
     InputError
-        If a column is missing, a value is wrong, or a pair stands twice.
+        If a column is missing, a value is wrong, or a pair appears twice.
     """
     columns = (schema.USER_ID, schema.QUESTION_ID, column)
     table = io.read_table(source, columns, report=report)
@@ -255,7 +255,7 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
         student, question = (np.where(faulty, io.UNREADABLE, ids) for ids in (student, question))
     require_distinct_pairs(source, student, question, report)
     if report is not stop:
-        # That they repeat has been said; they are not to count as rows too many as well.
+        # Repeats have been reported; they must not count as extra rows as well.
         repeats = find_repeats(pair_keys(student, question))
         student[repeats] = question[repeats] = io.UNREADABLE
     return PairValues(source, student, question, value)
@@ -283,7 +283,7 @@ def find_pairs(
     rows = _find(keys, wanted)
     found = keys[rows] == wanted
     missing = np.flatnonzero(~found)
-    # Where no row at all could be read, what is missing has been said.
+    # If no row could be read at all, that has been reported already.
     if len(missing) and (keys >= 0).any():
         report(
             f"{submission.name}: {len(missing)} of {len(wanted)} pairs are missing, first "
@@ -295,7 +295,7 @@ def find_pairs(
 
 
 def _find(keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Give the place of each wanted key among the keys; any place for one that is not there."""
+    """Return the position of each wanted key among the keys; arbitrary if it is not there."""
     if np.array_equal(keys, wanted):
         return np.arange(len(keys))
     # Both sorted: looking up millions of keys in random order takes ten times as long.
@@ -330,7 +330,7 @@ def require_no_extra(
 
 
 def name_extra(submission: Pairs, extra: npt.NDArray[np.bool_], expected_in: str) -> str:
-    """Say how many rows of a submission were not asked for, and name the first, as above."""
+    """Describe how many rows of a submission were not asked for, and name the first."""
     rows = np.flatnonzero(extra)
     return (
         f"{len(rows)} rows hold pairs that are not in {expected_in}, first row "
@@ -367,7 +367,7 @@ def read_ranking(
     Raises
     ------
     InputError
-        If a question is missing, unknown or twice there, or the ranks are not 1 to n, each once.
+        If a question is missing, unknown or repeated, or the ranks are not 1 to n, each once.
     """
     columns = (schema.QUESTION_ID, schema.RANKING)
     table = io.read_table(source, columns, report=report)

@@ -1,10 +1,10 @@
-"""Build the CSV templates that a submission fills in from the files in data/.
+"""Build the CSV templates of submissions from the files in data/.
 
     python -m common.templates
 
-Builds what can be built and says what it left out. `submission_task_1_2.csv` holds the pairs of the
-public and the private test of tasks 1 and 2 together; `submission_task_3.csv` every question of
-tasks 3 and 4 with an empty rank. Official and simulated files need the same.
+Builds what can be built and reports what it left out. `submission_task_1_2.csv` holds the pairs of
+the public and the private test of tasks 1 and 2 together; `submission_task_3.csv` holds every
+question of tasks 3 and 4 with an empty rank. It works alike for official and simulated files.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,7 @@ def build_templates(
     for name, needed, build in plans:
         missing = [path for path in needed if not path.is_file()]
         if missing:
-            left_out.append(f"{name}, for there is no {cli.show(missing[0])}")
+            left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
             build(data_dir, template_dir)
     if len(left_out) == len(plans):
@@ -72,7 +72,7 @@ def build_pair_template(data_dir: Path, template_dir: Path) -> None:
     """Build the template of tasks 1 and 2, as `build_templates`.
 
     Columns: an unnamed index that counts rows from 0, QuestionId, UserId, AnswerId. Rows are sorted
-    by AnswerId, so that nothing tells public from private pairs.
+    by AnswerId, so that nothing separates public from private pairs.
     """
     wanted = (schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID)
     test_dir = data_dir / layout.TEST_DIR.name

@@ -1,7 +1,7 @@
 """Zips of untrusted content: read within limits and checked, and written flat.
 
-What a zip states about itself is not believed: a member is unpacked to the end of its packed bytes,
-within a limit, and refused where its size or checksum is not the one stated.
+What a zip states about itself is not trusted: a member is unpacked to the end of its packed bytes,
+within a limit, and refused if its size or checksum is not the one stated.
 """
 
 import errno
@@ -37,7 +37,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     Raises
     ------
     InputError
-        If it is missing, no zip or damaged; a fault that shows while the block reads it, too.
+        If it is missing, not a zip, or damaged, even if that shows only while the block reads it.
     """
     require_file(path)
     if not zipfile.is_zipfile(path):
@@ -57,7 +57,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     ) as error:  # fmt: skip
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
     except OSError as error:
-        # Without a number it comes from bzip2; a place before the file's start is in the zip.
+        # bzip2 gives no number; EINVAL is a seek to before the file's start, as a zip may ask for.
         if error.errno not in (None, errno.EINVAL):
             raise
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
@@ -76,7 +76,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     member
         One of its `infolist()`.
     max_size
-        No more bytes than these are unpacked.
+        Unpack at most this many bytes.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
         raise InputError(too_large)
     packed = _read_packed(archive, member, name)
     if member.compress_type not in _UNPACK:
-        raise InputError(f"{name}: is packed by a method that is not known, expected deflate")
+        raise InputError(f"{name}: is packed by an unknown method, expected deflate")
     content = _UNPACK[member.compress_type](packed, max_size + 1)
     if len(content) > max_size:
         raise InputError(too_large)
@@ -113,20 +113,20 @@ def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
         end = file.tell()
     if flags & _ENCRYPTED:
         raise InputError(f"{name}: is encrypted, expected a zip without a password")
-    tells = not flags & _SIZES_FOLLOW and _IN_ZIP64 not in (n_packed, size)
+    states_sizes = not flags & _SIZES_FOLLOW and _IN_ZIP64 not in (n_packed, size)
     if (
         mark != b"PK\x03\x04"
         or len(packed) < member.compress_size
         or end > archive.start_dir
-        or (tells and (checksum, size) != (member.CRC, member.file_size))
-        or (tells and n_packed != member.compress_size)
+        or (states_sizes and (checksum, size) != (member.CRC, member.file_size))
+        or (states_sizes and n_packed != member.compress_size)
     ):
-        raise InputError(f"{name}: is damaged: what the zip states about it is not so")
+        raise InputError(f"{name}: is damaged: what the zip states about it is wrong")
     return packed
 
 
 def _unpack_lzma(packed: bytes, max_size: int) -> bytes:
-    """Unpack LZMA: before the data stand a version, the size of the properties, and these."""
+    """Unpack LZMA: the data follow a version, the size of the properties, and the properties."""
     import lzma
 
     properties, dictionary = struct.unpack("<BL", packed[4:9])
@@ -137,7 +137,7 @@ def _unpack_lzma(packed: bytes, max_size: int) -> bytes:
         "lc": literal_context,
         "lp": literal_position,
         "pb": position,
-        # More than is unpacked is never looked back to, but would be allocated.
+        # A dictionary larger than the unpacked data is never used, but would be allocated.
         "dict_size": max(4096, min(dictionary, max_size)),
     }
     try:
@@ -177,13 +177,13 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
     max_size
         How many bytes the file may have.
     report
-        What to do with a fault that leaves one CSV to read.
+        What to do with a fault after which one CSV can still be read.
 
     Raises
     ------
     InputError
-        If the zip is damaged, holds another number of files, a folder, or another name, or if the
-        file is too large.
+        If the zip is damaged, holds more or less than this one file, a folder, or another name,
+        or if the file is too large.
     """
     with open_zip(path) as archive:
         members = archive.infolist()
@@ -199,7 +199,7 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
 
 
 def _fault(names: Sequence[str]) -> str:
-    """Say what is wrong with what a zip holds."""
+    """Describe what is wrong with the contents of a zip."""
     nested = [name for name in names if name.lower().endswith(".zip")]
     folders = [name for name in names if "/" in name]
     if nested:
@@ -213,7 +213,7 @@ def _fault(names: Sequence[str]) -> str:
 
 
 def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
-    """Write a flat zip; the same input, the same bytes.
+    """Write a flat zip; the same input gives the same bytes.
 
     Parameters
     ----------

@@ -4,9 +4,9 @@
     python data/download.py --archive ~/Downloads/data.zip   from an archive that is there already
     python data/download.py --parts answers,metadata         only some parts
 
-A transfer that breaks off, or a run that is killed, goes on where it stopped when the command is
-run again; nothing is unpacked before size and checksum are those of the official archive. Simulated
-data in the folder are removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
+The same command resumes an interrupted download, or a killed run, where it stopped; nothing is
+unpacked before size and checksum match the official archive. Simulated data in the folder are
+removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class Archive:
     Attributes
     ----------
     url
-        Where it lies.
+        Where it is published.
     size
         Number of bytes.
     sha256
@@ -83,7 +83,7 @@ IMAGES_NOTE = (
 ARCHIVE_NAME = "data.zip"
 BLOCK = 1 << 20
 TIMEOUT_SECONDS = 60.0
-# Pauses before a transfer that brought nothing is tried again; after the last it is given up.
+# Seconds before a transfer that brought nothing is tried again; after the last it fails.
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
@@ -97,14 +97,14 @@ def main() -> None:
     data_dir: Path = options.output_dir
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
-    note = run_log.open_log(options.log)
+    log_event = run_log.open_log(options.log)
     if "images" in options.parts:
         print(IMAGES_NOTE)
 
     path = options.archive or data_dir / ARCHIVE_NAME
     if not options.archive and not path.exists():
         fetch(OFFICIAL, options.url, path)
-        note("fetched", file=str(path), bytes=OFFICIAL.size)
+        log_event("fetched", file=str(path), bytes=OFFICIAL.size)
     elif not is_intact(path, OFFICIAL):
         raise InputError(
             f"{path}: is not the official archive, expected {OFFICIAL.size:,} bytes with SHA-256 "
@@ -114,7 +114,7 @@ def main() -> None:
     refuse_to_overwrite(path, files, data_dir)
     remove_simulated(data_dir, template_dir)
     unpack(path, files, OFFICIAL, data_dir)
-    note("unpacked", files=[str(file) for file in files.values()])
+    log_event("unpacked", files=[str(file) for file in files.values()])
     if "tests" in options.parts:
         build_pair_template(data_dir, template_dir)
     if "metadata" in options.parts:
@@ -149,7 +149,7 @@ def part_names(text: str) -> tuple[str, ...]:
     unknown = [name for name in names if name not in PARTS]
     if unknown or not names:
         raise argparse.ArgumentTypeError(
-            f"'{', '.join(unknown)}' is no part, expected any of {', '.join(PARTS)}"
+            f"'{', '.join(unknown)}' is not a part, expected any of {', '.join(PARTS)}"
         )
     return names
 
@@ -158,9 +158,9 @@ def part_names(text: str) -> tuple[str, ...]:
 
 
 def fetch(archive: Archive, url: str, path: Path) -> None:
-    """Fetch an archive, going on from what an earlier run left, and check it.
+    """Fetch an archive, resuming what an earlier run left, and check it.
 
-    The bytes gather in a file beside `path`, which gets its name only once they are right.
+    The bytes go to a file beside `path`, which is renamed to `path` once they are right.
 
     Parameters
     ----------
@@ -190,10 +190,10 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
         partial.unlink()
         if not n_kept:
             raise InputError(
-                f"{url}: what came is not the official archive (SHA-256 differs), expected "
+                f"{url}: what was sent is not the official archive (SHA-256 differs), expected "
                 f"{archive.sha256}; it was removed"
             )
-        # What an earlier run left may have been the fault: once more from the start.
+        # What an earlier run left may have been wrong: once more from the start.
 
 
 def transfer(archive: Archive, url: str, partial: Path) -> None:
@@ -212,7 +212,7 @@ def transfer(archive: Archive, url: str, partial: Path) -> None:
             with partial.open("r+b", buffering=0) as file:
                 try:
                     for block, start in blocks(url, n_before, archive.size):
-                        # Where the server starts anew, the same bytes go where they are already.
+                        # If the server starts from 0, the same bytes are written over themselves.
                         file.seek(start)
                         file.write(block)
                         bar.update(file.tell() - bar.n)
@@ -223,28 +223,28 @@ def transfer(archive: Archive, url: str, partial: Path) -> None:
             if n_failures > len(PAUSES):
                 raise InputError(
                     f"{url}: {reason}; {n_bytes:,} of {archive.size:,} bytes are there, run the "
-                    f"command again to go on"
+                    f"command again to resume"
                 )
             if n_failures:
                 time.sleep(PAUSES[n_failures - 1])
 
 
 def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
-    """Request a file from some byte on; give its blocks as they come, each with its place.
+    """Request a file from a given byte on; yield its blocks as they come, each with its place.
 
     Parameters
     ----------
     url
         Address of the file.
     start
-        First byte wanted. A server that cannot do that sends all, from byte 0.
+        First byte wanted. A server that cannot resume sends everything, from byte 0.
     size
         Size that the whole file must have.
 
     Raises
     ------
     TransferError
-        If the connection fails, or the server is in trouble.
+        If the connection fails, or the server reports a temporary error.
     InputError
         If the server refuses, or its file has another size.
     """
@@ -274,7 +274,7 @@ def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
 
 
 def is_intact(path: Path, archive: Archive) -> bool:
-    """Tell whether a file is the archive, by size and checksum; `InputError` if there is none."""
+    """Return whether a file is the archive, by size and checksum; `InputError` if there is none."""
     if not path.is_file():
         raise InputError(f"{path}: file not found, expected the official archive")
     if path.stat().st_size != archive.size:
@@ -350,7 +350,7 @@ def refuse_to_overwrite(path: Path, files: Mapping[str, Path], data_dir: Path) -
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
-    """Tell whether a file on disk is what a zip holds, by size and CRC-32."""
+    """Return whether a file on disk is what a zip holds, by size and CRC-32."""
     if not file.is_file() or file.stat().st_size != member.file_size:
         return False
     checksum = 0
@@ -374,12 +374,12 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     ]
     for file in [*made, *provenance.simulated_files(data_dir)]:
         file.unlink(missing_ok=True)
-    # Last: should the run be killed before, the next one goes on here.
+    # Last, so that the next run continues here if this one is killed.
     marker.unlink()
 
 
 def unpack(path: Path, files: Mapping[str, Path], expected: Archive, data_dir: Path) -> None:
-    """Unpack files, each complete and checked or not at all; those that are there are kept.
+    """Unpack files, each complete and checked or not at all; files that are there are kept.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def unpack(path: Path, files: Mapping[str, Path], expected: Archive, data_dir: P
     files
         For each name in it where it goes.
     expected
-        Tells the checksums of some of the files.
+        Holds the checksums of some of the files.
     data_dir
         Where they go.
 
@@ -433,7 +433,7 @@ def require_space(folder: Path, n_bytes: int) -> None:
 
 
 def progress(n_bytes: int, what: str) -> "tqdm[Never]":
-    """Give a progress bar that counts bytes, shown on a terminal."""
+    """Return a progress bar that counts bytes, shown on a terminal."""
     return tqdm(total=n_bytes, desc=what, unit="B", unit_scale=True, disable=None)
 
 

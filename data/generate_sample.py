@@ -4,8 +4,8 @@
     python data/generate_sample.py --size small    # some seconds: to see every model at work
     python data/generate_sample.py --size full     # minutes: exactly the official counts
 
-Nothing in these files is real: `data/simulation.py` holds the model, `data/README.md` tells it in
-words. The files have the official names, columns and quirks, so that every script runs on either.
+Nothing in these files is real: `data/simulation.py` holds the model, `data/README.md` describes
+it. The files have the official names, columns and quirks, so that every script runs on either.
 The same size and seed give the same bytes. Real files are never overwritten.
 
 With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import simulation
 from PIL import Image, ImageDraw, ImageFont
-from simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Setting
+from simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, SchoolSetting
 from subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from tqdm import tqdm
 
@@ -63,7 +63,7 @@ class Group:
     """
 
     name: str
-    setting: Setting
+    setting: SchoolSetting
     first_day: str
     n_topics: int
     birth_years: tuple[int, int]
@@ -106,7 +106,7 @@ class School:
 def settings(size: str, n_questions_3_4: int | None = None) -> tuple[Group, Group]:
     """Return the two groups of tasks at a size: ``tiny``, ``small`` or ``full``.
 
-    Another number of questions of tasks 3/4 brings as many times as many quizzes.
+    Another number of questions of tasks 3/4 changes the number of quizzes in proportion.
     """
     # Tasks 1/2: (students, answers, questions, quizzes, cohorts); official: 15,867,850 training
     # answers are 80 % of all.
@@ -126,7 +126,7 @@ def settings(size: str, n_questions_3_4: int | None = None) -> tuple[Group, Grou
     students, answers, n_questions, n_quizzes, n_cohorts = scale_1_2
     tasks_1_2 = Group(
         name="1_2",
-        setting=Setting(
+        setting=SchoolSetting(
             students=(students,),
             answers=(answers,),
             n_questions=n_questions,
@@ -155,7 +155,7 @@ def settings(size: str, n_questions_3_4: int | None = None) -> tuple[Group, Grou
         n_questions = n_questions_3_4
     tasks_3_4 = Group(
         name="3_4",
-        setting=Setting(
+        setting=SchoolSetting(
             students=parts,
             answers=part_answers,
             n_questions=n_questions,
@@ -257,7 +257,7 @@ def write_table(path: Path, header: str, tables: Iterator[pa.Table], quoting: st
 
 
 def chunks(rows: Array, bar: "tqdm[Any]") -> Iterator[Array]:
-    """Cut rows into pieces that are converted to text one at a time; tell the progress bar."""
+    """Cut rows into pieces, to be converted to text one at a time; update the progress bar."""
     for start in range(0, len(rows), CHUNK):
         piece = rows[start : start + CHUNK]
         yield piece
@@ -265,7 +265,7 @@ def chunks(rows: Array, bar: "tqdm[Any]") -> Iterator[Array]:
 
 
 def answer_columns(school: School, rows: Array) -> dict[str, Array]:
-    """Give the six official columns of some answers."""
+    """Return the six official columns of some answers."""
     option, key = school.choices.option[rows], school.key[rows]
     return {
         "QuestionId": school.question_id[school.incidence.question[rows]],
@@ -319,7 +319,7 @@ def write_answer_metadata(
     rows[moved], rows[n:] = rows[n:].copy(), rows[moved].copy()
     is_empty[moved], is_empty[n:] = True, False
 
-    # Long after the start of a school year classes get new ids; the scheme of work stays.
+    # Classes get new ids in a new school year; the scheme of work stays.
     year_end = np.datetime64("2019-09-01") - np.datetime64(group.first_day)
     n_cohorts = group.setting.n_cohorts
     n_years = 2 if year_end.astype(int) > 0 else 1
@@ -371,7 +371,7 @@ def write_student_metadata(rng: np.random.Generator, path: Path, school: School)
     """Write gender, date of birth and pupil premium, each often unknown, of all students."""
     n = len(school.student_id)
     has_birth = rng.random(n) >= school.group.no_birth_date
-    # Who gave no date of birth mostly gave no gender either; a few chose "other".
+    # Students who gave no date of birth mostly gave no gender either; a few chose "other".
     gender = rng.integers(1, 3, n)
     gender[np.where(has_birth, rng.random(n) < 0.03, rng.random(n) < 0.74)] = 0
     gender[rng.random(n) < 0.0005] = 3
@@ -416,7 +416,7 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     questions = school.questions
     n = len(school.question_id)
     # A good question has wrong options that are all plausible, tells students apart and is not too
-    # easy; as much again of what experts see, the answers do not show.
+    # easy; as much again of what experts see does not show in the answers.
     wrong = np.exp(questions.attraction.astype(float))
     wrong[np.arange(n), questions.key] = 0
     wrong /= wrong.sum(axis=1, keepdims=True)
@@ -435,7 +435,7 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     noise = np.array([1.0, 1.6, 1.2, 1.8, 1.4]) * rng.normal(size=(N_PAIRS, 5))
     says_right = advantage[:, None] + noise > 0
     judged = np.where(says_right, "2", "1").astype(object)
-    # One expert left pairs out, so that his whole column is written with decimals.
+    # One expert left pairs out, so that the whole column is written with decimals.
     judged[:, 3] = np.where(says_right[:, 3], "2.0", "1.0")
     order = rng.permutation(N_PAIRS)
     judged[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), 3] = None

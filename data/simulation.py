@@ -1,13 +1,13 @@
 """A simulated school: who answers which question when, and which option they choose.
 
-Nothing in here is real. The model, in the order in which it is drawn (`data/README.md` tells it in
-words and compares it with the real files):
+Nothing in here is real. The model, in the order in which it is drawn (`data/README.md` describes
+it in words and compares it with the real files):
 
 1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
 2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
    activity and of one school year, who are set the same quizzes in the same order. A student
-   skips some, leaves some early, and stops after their count. Who runs out of quizzes goes on
-   alone. No pair of student and question comes twice.
+   skips some, leaves some early, and stops after their count; one who runs out of quizzes
+   continues alone. No pair of student and question appears twice.
 3. Abilities along the subject tree: one general ability, plus deviations per area and per topic,
    plus the form of the day in each quiz.
 4. Answers: a student knows the answer with a probability that is logistic in ability, or else is
@@ -38,7 +38,7 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Setting:
+class SchoolSetting:
     """Size and character of one simulated school.
 
     Attributes
@@ -53,7 +53,7 @@ class Setting:
         Smallest number of answers to a question, over all parts.
     activity
         Quantiles, equally spaced in probability, of the answers per student; only their shape
-        counts, for they are scaled to the total.
+        counts, since they are scaled to the total.
     popularity
         Quantiles of the logarithm of a quiz's popularity.
     level_width
@@ -95,7 +95,7 @@ class Sittings:
     minute
         Minutes from the first day, midnight, to the start; int32 (n,).
     alone
-        Whether the student went on alone, not in class; bool (n,).
+        Whether the student worked alone, not in class; bool (n,).
     """
 
     student: Array
@@ -174,7 +174,7 @@ class Choices:
         Confidence from 0 to 100, or -1 where it was not asked; int8 (n,).
     limit_is_correct, limit_option
         Expected accuracy of predicting right or wrong, and the option, from the true
-        probabilities: nobody can do better, save by luck.
+        probabilities: nobody can do better, except by luck.
     """
 
     option: Array
@@ -184,14 +184,14 @@ class Choices:
 
 
 def concatenated_ranges(lengths: Array) -> Array:
-    """Give 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, in one int64 array."""
+    """Return 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, as one int64 array."""
     ends = np.cumsum(lengths)
     n = int(ends[-1]) if len(ends) else 0
     return np.asarray(np.arange(n) - np.repeat(ends - lengths, lengths))
 
 
 def rank_among_equals(values: Array) -> Array:
-    """Tell for each value how many equal ones stand before it; int64 (n,)."""
+    """Return for each value the number of equal ones before it; int64 (n,)."""
     order = np.argsort(values, kind="stable")
     rank = np.empty(len(values), np.int64)
     rank[order] = concatenated_ranges(np.unique(values, return_counts=True)[1])
@@ -251,7 +251,7 @@ def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Arra
     Returns
     -------
     numpy.ndarray
-        Questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH). No question comes twice in a quiz;
+        Questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH). No question appears twice in a quiz;
         every question is in some quiz if ``n_quizzes * QUIZ_LENGTH >= len(topic)``.
     """
     rounds = []
@@ -263,7 +263,7 @@ def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Arra
 
 
 def draw_incidence(
-    rng: np.random.Generator, setting: Setting, targets: Array, quizzes: Array, level: Array
+    rng: np.random.Generator, setting: SchoolSetting, targets: Array, quizzes: Array, level: Array
 ) -> Incidence:
     """Draw who meets which question, with exactly the given numbers of answers per student.
 
@@ -408,7 +408,7 @@ def _append(incidence: Incidence, new: Incidence) -> Incidence:
 
 def _sit_alone(
     rng: np.random.Generator,
-    setting: Setting,
+    setting: SchoolSetting,
     cohort: Array,
     student: Array,
     quiz: Array,
@@ -436,14 +436,14 @@ def _sit_alone(
 
 def _go_on_alone(
     rng: np.random.Generator,
-    setting: Setting,
+    setting: SchoolSetting,
     incidence: Incidence,
     targets: Array,
     cohort: Array,
     quizzes: Array,
     popularity: Array,
 ) -> Incidence:
-    """Give students who ran out of quizzes further ones, until each has their number of answers."""
+    """Assign further quizzes to students who ran out, until each has their number of answers."""
     n_questions = setting.n_questions
     student, question, quiz = (np.zeros(0, np.int64) for _ in range(3))
     seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
@@ -483,14 +483,14 @@ def _go_on_alone(
 
 
 def _contains(ordered: Array, values: Array) -> Array:
-    """Tell for each value whether it stands in a sorted array that is not empty."""
+    """Return for each value whether it is in a sorted array that is not empty."""
     # np.isin builds a hash table of everything, which takes ten times as long.
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return np.asarray(ordered[place] == values)
 
 
 def _quiz_of(quizzes: Array, n_questions: int) -> Array:
-    """Give for each question one quiz that holds it."""
+    """Return for each question one quiz that holds it."""
     quiz_of = np.zeros(n_questions, np.int64)
     quiz_of[quizzes.ravel()[::-1]] = np.repeat(np.arange(len(quizzes)), QUIZ_LENGTH)[::-1]
     return quiz_of
@@ -498,7 +498,7 @@ def _quiz_of(quizzes: Array, n_questions: int) -> Array:
 
 def _lift_rare_questions(
     rng: np.random.Generator,
-    setting: Setting,
+    setting: SchoolSetting,
     incidence: Incidence,
     cohort: Array,
     quizzes: Array,
@@ -538,7 +538,7 @@ def _lift_rare_questions(
 
 
 def draw_questions(
-    rng: np.random.Generator, setting: Setting, topic: Array, counts: Array
+    rng: np.random.Generator, setting: SchoolSetting, topic: Array, counts: Array
 ) -> Questions:
     """Draw how the questions work.
 
@@ -672,9 +672,9 @@ def draw_choices(
         chosen = (drawn > np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
         option[rows] = chosen
         # Confidence: how probable the chosen option was to the student, seen through noise.
-        told = np.flatnonzero(asked[sitting] & (rng.random(len(question), np.float32) < 0.65))
-        belief = probability[told, chosen[told]]
-        noisy = 0.35 * np.log(belief / (1 - belief + 1e-6)) + rng.standard_normal(len(told))
+        stated = np.flatnonzero(asked[sitting] & (rng.random(len(question), np.float32) < 0.65))
+        belief = probability[stated, chosen[stated]]
+        noisy = 0.35 * np.log(belief / (1 - belief + 1e-6)) + rng.standard_normal(len(stated))
         steps = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy)
-        confidence[rows][told] = CONFIDENCE_LEVELS[steps]
+        confidence[rows][stated] = CONFIDENCE_LEVELS[steps]
     return Choices(option, confidence, right_sum / n, option_sum / n)

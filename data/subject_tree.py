@@ -70,7 +70,7 @@ class Subjects:
     leaves: list[list[int]]
 
     def rows(self) -> Iterator[tuple[int, str, int | None, int]]:
-        """Give id, name, parent's id or None, and level of each subject, sorted by id."""
+        """Yield id, name, parent's id or None, and level of each subject, sorted by id."""
         for number in np.argsort(self.ids):
             parent = self.parents[number]
             yield (
@@ -81,7 +81,7 @@ class Subjects:
             )
 
     def path_to(self, leaves: tuple[int, ...]) -> list[int]:
-        """Give the sorted ids of some subjects and of all that lie above them."""
+        """Return the sorted ids of some subjects and of all their ancestors."""
         found = set()
         for number in leaves:
             while number >= 0:

@@ -7,7 +7,7 @@ How it runs. The evaluator starts a fresh process for every target mask, in a fo
 the zip holds. It makes one `Submission` and plays ten rounds with all students at once: in each it
 calls `select_questions`, reveals the answers, and calls `update_model`. After the last round it
 calls `predict` once. (To draw the accuracy after every question, it replays the questions with
-another `Submission`, and calls `predict` between the rounds, also before the first.)
+another `Submission`, and calls `predict` before the first round and after every round.)
 
 What may be used. Numpy, pandas, scikit-learn and torch; the files that lie beside this one, such as
 model.py and the weights, which are named model_task_4_*; and the files of the challenge, which lie
@@ -20,15 +20,15 @@ the metadata, the training file and the students' answers, plus one. They are co
 changes nothing elsewhere.
 
 masked_data
-    The option chosen, 1 to 4, where it has been revealed, else -1. (Where the file with the
-    students does not tell the options, -1 throughout.)
+    The option chosen, 1 to 4, where it has been revealed, else -1. (If the file with the students
+    does not hold the options, -1 throughout.)
 masked_binary_data
     1 right, 0 wrong, where it has been revealed, else -1.
 can_query
-    1 where the student has answered the question, it is no target, and it has not been asked yet,
-    else 0.
+    1 where the student has answered the question, it is not a target, and it has not been asked
+    yet, else 0.
 
-The answers to be predicted, the targets, are never revealed, nor is it told which they are.
+The answers to be predicted, the targets, are never revealed; which they are is not shown either.
 """
 
 import numpy as np
@@ -90,7 +90,7 @@ class Submission:
         Returns
         -------
         array of any number type, shape (students, questions)
-            1 right, 0 wrong. Only the values at the targets count, but which these are is not told,
-            so fill in all. A probability such as 0.7 is an error.
+            1 right, 0 wrong. Only the values at the targets count, but which these are is not
+            shown, so fill in all. A probability such as 0.7 is an error.
         """
         raise NotImplementedError

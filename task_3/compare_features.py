@@ -1,12 +1,12 @@
 """Task 3: compare every feature, used alone as a ranking, with the five expert teachers.
 
-Shows which ideas about question quality agree with experts, and how little a few pairs can tell:
-every figure comes with its 95 % interval. The directions of the features are fixed beforehand (see
+Shows which ideas about question quality agree with experts, and how little a few pairs can show:
+every figure has its 95 % interval. The directions of the features are fixed beforehand (see
 `task_3/question_features.py`); nothing is fitted to the judgements.
 
 Run:     python task_3/compare_features.py --phase public
          python task_3/compare_features.py --rankings submissions/submission_task_3.csv
-Prints:  a Markdown table, as those in task_3/README.md
+Prints:  a Markdown table, like those in task_3/README.md
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ TASK = 3
 
 
 def main() -> None:
-    """Rank by every feature and print how far each ranking agrees with each expert."""
+    """Rank by every feature and print how often each ranking agrees with each expert."""
     p = cli.parser(__doc__)
     p.add_argument(
         "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
@@ -40,14 +40,14 @@ def main() -> None:
         nargs="+",
         metavar="FILE",
         default=[layout.TRAIN_TASK_3_4],
-        help=f"answers, several files are put together (default {layout.TRAIN_TASK_3_4})",
+        help=f"answers; several files are joined (default {layout.TRAIN_TASK_3_4})",
     )
     p.add_argument(
         "--correct_rates",
         type=Path,
         metavar="FILE",
-        help="QuestionId, NumAnswers and NumCorrect of more answers than are at hand, for the "
-        "features that need no more",
+        help="counts of more answers (QuestionId, NumAnswers, NumCorrect), for the features that "
+        "need nothing else",
     )
     p.add_argument(
         "--rankings", type=Path, nargs="+", metavar="FILE", default=[], help="rankings to add"

@@ -1,4 +1,4 @@
-"""Expert judgements of pairs of questions, and how far a ranking agrees with them."""
+"""Expert judgements of pairs of questions, and how often a ranking agrees with them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class Judgements:
     Attributes
     ----------
     name
-        How messages call the file.
+        Name of the file in messages.
     left, right
         QuestionIds of every pair, int32, shape (pairs,).
     better
@@ -95,7 +95,7 @@ class Agreement:
     share, low, high
         The share and the ends of its 95 % interval.
     n_judged
-        Number of pairs; 0 for an expert without a judgement, None for a sum of several experts.
+        Number of pairs; 0 for an expert without a judgement, None for a summary of several experts.
     others
         Mean share on which the other experts agree with this one; for the mean, on which any two
         agree; None for the best.
@@ -111,14 +111,14 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far a ranking and the experts agree, one by one and summed up.
+    """How often a ranking agrees with the experts, one by one and summarised.
 
     Attributes
     ----------
     experts
         One for each expert.
     mean, best
-        Of the experts.
+        Mean over the experts, and the best expert.
     """
 
     experts: list[Agreement]
@@ -129,11 +129,11 @@ class Comparison:
 def compare_with_experts(
     judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
 ) -> Comparison:
-    """Work out all figures of a ranking.
+    """Compute all figures of a ranking.
 
     The intervals of the experts are exact binomial ones; those of their mean and their best come
-    from drawing the pairs 10,000 times. Among several, the best of a draw is more often a lucky one
-    than an unlucky one: the interval of the best lies too high, if anything.
+    from resampling the pairs 10,000 times. The best of several experts in a sample is more often a
+    lucky one than an unlucky one: the interval of the best lies too high, if anything.
 
     Parameters
     ----------

@@ -3,10 +3,10 @@
 Run:     python task_3/local_evaluation.py --phase public
 Writes:  data/test_output/scores_task_3.txt and scores_task_3.html
 
-The score is the best expert's share of pairs on which the ranking agrees. With few pairs, a
-random ranking has a good best expert too: what it reaches is printed beside the score, as are the
-95 % interval of every figure and how far the experts agree with each other. The page also lists
-the pairs on which ranking and experts disagree.
+The score is the share of pairs on which the ranking agrees with its best expert. With few pairs, a
+random ranking agrees well with its best expert too: what it reaches is printed beside the score, as
+are the 95 % interval of every figure and how often the experts agree with each other. The page also
+lists the pairs on which ranking and experts disagree.
 """
 
 from pathlib import Path
@@ -168,14 +168,14 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
     return (
         f"<h2>Agreement with each expert</h2><figure>{chart}"
         '<figcaption class="key">Dot: share of pairs on which the ranking agrees, with its 95 % '
-        "interval. Diamond: how far the other experts agree with this one, on average. Dashed "
+        "interval. Diamond: how often the other experts agree with this one, on average. Dashed "
         "line: chance. Grey: what random rankings reach with their best expert, from the average "
         f"to the luckiest 1 in 20.</figcaption></figure>{score_files.table(header, texts)}"
     )
 
 
 def concordance_section(judgements: Judgements) -> str:
-    """Return the table of how far the experts agree with each other as HTML."""
+    """Return the table of how often the experts agree with each other, as HTML."""
     concordance, _ = metrics.expert_concordance(judgements.better)
     rows = [
         (name, *("" if np.isnan(share) else f"{share:.2f}" for share in shares))

@@ -1,10 +1,10 @@
-"""What answers tell about the quality of a question: one function for each feature.
+"""What answers say about the quality of a question: one function for each feature.
 
-Every function takes `QuestionAnswers` and gives two arrays with one element for each question, in
-the order of ``question_id``: the value of the feature, NaN where the answers do not tell, and the
-number of answers that it rests on. `FEATURES` names them all and says which direction is taken to
-be better; `shrink` draws values that rest on few answers towards the mean. Options may have any
-number: nothing here depends on there being four.
+Every function takes `QuestionAnswers` and returns two arrays with one element for each question, in
+the order of ``question_id``: the value of the feature, NaN where the answers do not determine it,
+and the number of answers that it rests on. `FEATURES` names them all and says which direction is
+taken to be better; values that rest on few answers are shrunk towards the mean by `shrink`. There
+may be any number of options, not only four.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ N_SLOPE_STEPS = 20
 
 @dataclass(frozen=True)
 class QuestionAnswers:
-    """Answers whose ids are replaced by row numbers, and what is known beside the answers.
+    """Answers whose ids are replaced by row numbers, and what is known besides the answers.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class QuestionAnswers:
     option
         For each answer the option chosen, counted from 0; None where unknown.
     key
-        For each question its right option, counted from 0, -1 where no answer tells; where the
-        answers name several, the most frequent. None where the options are unknown.
+        For each question its right option, counted from 0, -1 where no answer shows it; where
+        the answers name several, the most frequent. None where the options are unknown.
     n_options
         Largest number of options.
     confidence
-        For each answer 0 to 100, NaN where the student did not tell; None where unknown.
+        For each answer 0 to 100, NaN where the student stated none; None where unknown.
     group, quiz
         For each answer GroupId and QuizId, -1 where missing; None where unknown.
     n_subjects
@@ -77,7 +77,7 @@ class QuestionAnswers:
         return len(self.question_id)
 
     def take(self, rows: npt.NDArray[np.bool_]) -> "QuestionAnswers":
-        """Give some of the answers; the questions and students stay numbered as they are."""
+        """Return some of the answers; the questions and students stay numbered as they are."""
         columns = ("question", "student", "is_correct", "option", "confidence", "group", "quiz")
         taken = {
             name: getattr(self, name)[rows] for name in columns if getattr(self, name) is not None
@@ -93,7 +93,7 @@ def number_answers(answers: Answers, question_id: IntArray) -> QuestionAnswers:
     answers
         Answers with or without options; options may have any value of at least 1.
     question_id
-        Questions to have a row even if nobody answered them.
+        Questions that get a row even if nobody answered them.
 
     Returns
     -------
@@ -131,9 +131,9 @@ def read_for_features(
     names
         Names of the features to be computed, as in `FEATURES`.
     train
-        Files of answers with AnswerValue and CorrectAnswer; several are put together.
+        Files of answers with AnswerValue and CorrectAnswer; several are joined.
     question_id
-        Questions to have a row even if nobody answered them.
+        Questions that get a row even if nobody answered them.
     metadata_dir
         Folder with the official metadata of tasks 3 and 4.
 
@@ -215,13 +215,13 @@ def entropy_within_group(data: QuestionAnswers) -> Values:
     return _entropy_within(data, data.group)
 
 
-# ---- How the answers go with the students' level ----------------------------------------------
+# ---- How the answers depend on ability --------------------------------------------------------
 
 
 def mean_absolute_residual(data: QuestionAnswers) -> Values:
     """Mean distance |r_s - x| of the answer x (0 or 1) from the student's own correct rate r_s.
 
-    High where students succeed or fail against their habit. Source: called "difficulty", feature
+    High where students do better or worse than usual for them. Source: called "difficulty", feature
     3, in the winning report of 2020.
     """
     rate = student_rate(data)[data.student]
@@ -236,9 +236,9 @@ def point_biserial(data: QuestionAnswers) -> Values:
     answers are alike. Source: Lord & Novick (1968), chapter 15; corrected for overlap (Henrysson
     1963).
     """
-    told, score = _rest_score(data)
-    x = data.is_correct[told].astype(np.float64)
-    return _correlation(data.question[told], x, score[told], data.n_questions)
+    has_score, score = _rest_score(data)
+    x = data.is_correct[has_score].astype(np.float64)
+    return _correlation(data.question[has_score], x, score[has_score], data.n_questions)
 
 
 def irt_slope(data: QuestionAnswers) -> Values:
@@ -283,15 +283,15 @@ def worst_distractor(data: QuestionAnswers) -> Values:
 
 
 def mean_confidence(data: QuestionAnswers) -> Values:
-    """Mean of the confidence that students told, 0 to 100.
+    """Mean of the confidence that students stated, 0 to 100.
 
     Source: the University of Sydney's winning ranking of 2020 was this alone.
     """
     assert data.confidence is not None
-    told = ~np.isnan(data.confidence)
-    rows = data.question[told]
+    stated = ~np.isnan(data.confidence)
+    rows = data.question[stated]
     n = np.bincount(rows, minlength=data.n_questions)
-    total = np.bincount(rows, data.confidence[told], minlength=data.n_questions)
+    total = np.bincount(rows, data.confidence[stated], minlength=data.n_questions)
     return _ratio(total, n), n
 
 
@@ -341,14 +341,14 @@ class Feature:
 
 
 FEATURES = {
-    "option_entropy": Feature(option_entropy, 1, "every option tells something", "option"),
+    "option_entropy": Feature(option_entropy, 1, "every option is informative", "option"),
     "correct_entropy": Feature(correct_entropy, 1, "neither trivial nor hopeless"),
     "correct_rate": Feature(correct_rate, 1, "clear, and quickly answered"),
     "mean_absolute_residual": Feature(
         mean_absolute_residual, 1, "misconceptions surprise: they catch good students too"
     ),
-    "point_biserial": Feature(point_biserial, 1, "tells able from weak students"),
-    "irt_slope": Feature(irt_slope, 1, "tells able from weak students", is_sampled=False),
+    "point_biserial": Feature(point_biserial, 1, "separates able from weak students"),
+    "irt_slope": Feature(irt_slope, 1, "separates able from weak students", is_sampled=False),
     "working_distractors": Feature(
         working_distractors, 1, "each wrong option has its misconception", "option"
     ),
@@ -356,12 +356,14 @@ FEATURES = {
         worst_distractor, -1, "able students avoid every wrong option", "option"
     ),
     "mean_confidence": Feature(mean_confidence, 1, "clear and unambiguous", "confidence"),
-    "confidence_missing": Feature(confidence_missing, -1, "students care to tell", "confidence"),
+    "confidence_missing": Feature(
+        confidence_missing, -1, "students care to state it", "confidence"
+    ),
     "entropy_within_quiz": Feature(
-        entropy_within_quiz, 1, "tells apart those who sit the same quiz", "quiz"
+        entropy_within_quiz, 1, "separates students who take the same quiz", "quiz"
     ),
     "entropy_within_group": Feature(
-        entropy_within_group, 1, "tells apart those who learn together", "group"
+        entropy_within_group, 1, "separates students who learn together", "group"
     ),
     "number_of_subjects": Feature(
         number_of_subjects, -1, "tests one skill", "n_subjects", is_sampled=False
@@ -389,7 +391,7 @@ def available_features(metadata_dir: Path) -> list[str]:
 
 
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[FloatArray, FloatArray]:
-    """Compute a feature, drawing values that rest on few answers towards the mean of all.
+    """Compute a feature, with values that rest on few answers shrunk towards the mean of all.
 
     Empirical Bayes for a normal mean: a value x resting on n answers becomes m + w (x - m) with
     w = t / (t + s / n) (Morris 1983, "Parametric empirical Bayes inference", section 1). The
@@ -442,12 +444,12 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
 
 
 def average_ranks(quality: FloatArray) -> FloatArray:
-    """Rank questions, 1 the best; equal quality shares the mean of its ranks, NaN the last ones.
+    """Rank questions, 1 the best; questions of equal quality share their mean rank, NaN ranks last.
 
     Parameters
     ----------
     quality
-        The larger the better, shape (questions,).
+        Shape (questions,); higher is better.
     """
     _, place, n_equal = np.unique(-quality, return_inverse=True, return_counts=True)
     last = np.cumsum(n_equal)
@@ -494,8 +496,8 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
     `point_biserial`.
     """
     assert data.option is not None
-    told, score = _rest_score(data)
-    question, option, score = data.question[told], data.option[told], score[told]
+    has_score, score = _rest_score(data)
+    question, option, score = data.question[has_score], data.option[has_score], score[has_score]
     return np.stack(
         [
             _correlation(question, (option == k).astype(np.float64), score, data.n_questions)[0]
@@ -523,8 +525,8 @@ def option_shares_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4)
         Each row sums to 1; NaN for a group without students.
     """
     assert data.option is not None
-    told, score = _rest_score(data)
-    rows = np.flatnonzero(told & (data.question == row))
+    has_score, score = _rest_score(data)
+    rows = np.flatnonzero(has_score & (data.question == row))
     rows = rows[np.lexsort((data.student[rows], score[rows]))]
     group = np.arange(len(rows)) * n_groups // max(len(rows), 1)
     counts = _count(group, data.option[rows], (n_groups, data.n_options))
@@ -534,7 +536,7 @@ def option_shares_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4)
 
 
 def _works(data: QuestionAnswers, counts: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell which options are wrong and draw enough answers, shape (questions, options)."""
+    """Return which options are wrong and draw enough answers, shape (questions, options)."""
     assert data.key is not None
     is_wrong = np.arange(data.n_options) != data.key[:, None]
     n = counts.sum(axis=1, keepdims=True)
@@ -542,7 +544,7 @@ def _works(data: QuestionAnswers, counts: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def _rest_score(data: QuestionAnswers) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-    """Give for each answer whether its student gave others, and the correct rate on those."""
+    """Return for each answer whether its student gave others, and the correct rate on those."""
     n_students = len(data.student_id)
     n = np.bincount(data.student, minlength=n_students)[data.student] - 1
     right = np.bincount(data.student, data.is_correct, minlength=n_students)[data.student]

@@ -1,4 +1,4 @@
-"""Task 3: show what the answers say about a question, or about the ends of a ranking, as pages.
+"""Task 3: write pages on what the answers say about a question, or about the ends of a ranking.
 
 A question's page shows who chose which option, from the weakest to the ablest quarter of students,
 and every feature of the question. The ranking's page shows its ten best and ten worst questions.
@@ -24,7 +24,7 @@ from common.scores import charts, score_files
 TASK = 3
 N_SHOWN = 10
 QUARTERS = ("1", "2", "3", "4")
-# With fewer answers, a quarter of the students is too few to read its bars.
+# With fewer answers, a quarter of the students is too few for its bars to mean much.
 FEW_ANSWERS = 40
 
 STYLE = """
@@ -41,7 +41,7 @@ h1 { margin-bottom: 1.2rem; } a { color: rgb(var(--accent)); }
 
 
 @dataclass(frozen=True)
-class Report:
+class QuestionReport:
     """What the pages are made from.
 
     Attributes
@@ -122,7 +122,7 @@ def main() -> None:
         shrunk, _ = features.shrink(FEATURES[name], data)
         values[name] = np.stack([raw, shrunk])
     simulated = provenance.is_simulated(train)
-    report = Report(data, rank, values, simulated, options.images_dir)
+    report = QuestionReport(data, rank, values, simulated, options.images_dir)
 
     pages = {}
     wanted = options.question
@@ -144,7 +144,7 @@ def main() -> None:
 # ---- The page of a question --------------------------------------------------------------------
 
 
-def question_page(report: Report, question: int) -> str:
+def question_page(report: QuestionReport, question: int) -> str:
     """Return the page of one question."""
     data = report.data
     row = int(np.searchsorted(data.question_id, question))
@@ -170,7 +170,7 @@ def question_page(report: Report, question: int) -> str:
     )
 
 
-def options_section(report: Report, row: int) -> str:
+def options_section(report: QuestionReport, row: int) -> str:
     """Return the chart of who chose which option, and the figures of the options, as HTML."""
     data = report.data
     assert data.key is not None
@@ -222,12 +222,12 @@ def signed(value: float) -> str:
 
 
 def option_name(data: QuestionAnswers, row: int, option: int) -> str:
-    """Name an option, counted from 0, as the files count it, and say if it is the right one."""
+    """Name an option, given from 0, by its number in the files; mark the right one."""
     assert data.key is not None
     return f"{option + 1}, right" if option == data.key[row] else f"{option + 1}"
 
 
-def features_section(report: Report, row: int) -> str:
+def features_section(report: QuestionReport, row: int) -> str:
     """Return the table of all features of a question as HTML."""
     rows = []
     for name, (raw, shrunk) in report.values.items():
@@ -262,7 +262,7 @@ def features_section(report: Report, row: int) -> str:
 # ---- The page of a ranking ---------------------------------------------------------------------
 
 
-def ends_of_ranking(report: Report) -> tuple[io.IntArray, io.IntArray]:
+def ends_of_ranking(report: QuestionReport) -> tuple[io.IntArray, io.IntArray]:
     """Return the rows of the best and of the worst questions that have answers, by rank."""
     has_answers = np.bincount(report.data.question, minlength=report.data.n_questions) > 0
     rows = np.flatnonzero((report.rank > 0) & has_answers)
@@ -270,7 +270,7 @@ def ends_of_ranking(report: Report) -> tuple[io.IntArray, io.IntArray]:
     return rows[:N_SHOWN], rows[N_SHOWN:][-N_SHOWN:]
 
 
-def ranking_page(report: Report, name: str) -> str:
+def ranking_page(report: QuestionReport, name: str) -> str:
     """Return the page of a ranking's best and worst questions."""
     best, worst = ends_of_ranking(report)
     n_ranked = int((report.rank > 0).sum())
@@ -289,7 +289,7 @@ def ranking_page(report: Report, name: str) -> str:
     return score_files.page("Questions at both ends of the ranking", body, style=STYLE)
 
 
-def ranked_table(report: Report, rows: io.IntArray) -> str:
+def ranked_table(report: QuestionReport, rows: io.IntArray) -> str:
     """Return some questions as an HTML table, each with a link to its own page."""
     data = report.data
     assert data.key is not None

@@ -1,8 +1,9 @@
-"""Task 3: a question is the better, the surer students are of their answers to it.
+"""Task 3: rank the questions by how confident students are of their answers.
 
-A clear question leaves nobody in doubt what is asked. The University of Sydney's ranking of 2020
-was the mean confidence alone. Questions with few told confidences are drawn towards the mean of all
-questions; one without any comes last. Never scored on real answers here: see README.md.
+A clear question leaves nobody in doubt about what is asked. The University of Sydney's ranking of
+2020 was the mean confidence alone. The means of questions with few confidences are shrunk towards
+the mean of all questions; a question without any comes last. Never scored on real answers here: see
+README.md.
 
 Run:     python task_3/sample_model_confidence.py
          python task_3/local_evaluation.py --phase public

@@ -1,6 +1,6 @@
-"""Task 3 baseline: a question is the better, the more evenly its answers spread over the options.
+"""Task 3 baseline: rank the questions by how evenly their answers spread over the options.
 
-A question that nearly everybody answers alike tells little about them: its entropy is low.
+A question that nearly everybody answers alike says little about students: its entropy is low.
 
 Run:     python task_3/sample_model_entropy.py
          python task_3/local_evaluation.py --phase public
@@ -34,7 +34,7 @@ def main() -> None:
     # An option that nobody chose adds nothing: p log p goes to 0 with p.
     bits = np.log2(share, out=np.zeros_like(share), where=share > 0)
     entropy = -(share * bits).sum(axis=1)
-    # A question that nobody answered is not known to be bad (entropy 0), it is not known at all.
+    # A question that nobody answered is not bad (entropy 0) but unknown.
     quality = np.where(n_answers[:, 0] > 0, entropy, np.nan)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK, reads_answers=False)
     parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another ranking"
+        "--seed", type=cli.seed, metavar="N", default=0, help="seed of the ranking (default 0)"
     )
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)

@@ -1,7 +1,8 @@
 """Task 3: rank the questions by several features, and rank them again by the mean of their ranks.
 
-The winning recipe of 2020, with features that answers alone give: how evenly the options are
-chosen, how evenly right and wrong fall, and how often students answer against their own habit.
+The winning recipe of 2020, with features of the answers alone: how evenly the options are
+chosen, how evenly right and wrong answers are split, and how often students do better or worse than
+usual for them.
 Equal weights; nothing is tuned on the experts' judgements. Agrees with five real experts on 0.65 of
 25 pairs on average and with the best of them on 0.80; README.md says what that means.
 

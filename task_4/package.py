@@ -1,4 +1,4 @@
-"""Task 4: write the zip to upload, after a dry run where there is nothing but the zip.
+"""Task 4: write the zip to upload, after a dry run with nothing but the zip.
 
 Run:     python task_4/package.py task_4/numpy    after task_4/numpy/train_model.py
 Reads:   the package, and data/train_data/train_task_3_4.csv for the dry run
@@ -19,7 +19,7 @@ from common.adaptive.training import training_parser, training_paths
 
 
 def main() -> None:
-    """Collect, try, write."""
+    """Collect, dry-run, write."""
     p = training_parser(__doc__)
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     p.add_argument(

@@ -1,4 +1,4 @@
-"""Checks that a page the kit writes is well-formed and stands alone, for the tests."""
+"""Checks that a page that the kit writes is well-formed and self-contained, for the tests."""
 
 import re
 from collections import Counter

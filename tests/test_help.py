@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-# Lines and columns of a usual terminal window that is not small.
+# Lines and columns of a usual terminal window.
 SCREEN = (42, 100)
 # Runs in the process of an entry of task 4, not from the command line.
 NOT_FOR_USERS = {"common/adaptive/isolation.py"}

@@ -92,7 +92,7 @@ def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:
         majority[1]: "run",
     }
 
-    # A file of one's own that nothing imports makes nothing run again; nor does another package.
+    # A new file that nothing imports makes nothing run again; nor does another package.
     (tiny_kit / "task_1/my_notes.py").write_text("x = 1\n")
     (tiny_kit / "common/adaptive/game.py").write_text("y = 1\n")
     again = run(["quickstart.py"], kit=tiny_kit)
@@ -143,7 +143,7 @@ def test_a_model_that_fails_does_not_keep_the_others_from_running(tiny_kit: Path
     assert more == ["  the reason"]
     assert sorted(scores(tiny_kit)) == [("1", "majority"), ("2", "majority")]
     assert "majority" in table(first.stdout)
-    # To fail is not to be done.
+    # A failed step does not count as done.
     second = run(["quickstart.py"], kit=tiny_kit)
     assert second.returncode == 1
     assert steps(second.stdout) == {
@@ -291,7 +291,7 @@ def test_every_check_goes_through_the_quickstart() -> None:
 
 
 @pytest.mark.skipif(not Path("/usr/bin/env").exists(), reason="needs a Unix shell")
-def test_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
+def test_python_that_is_too_old_is_reported(tmp_path: Path) -> None:
     code = (
         "import sys, runpy; sys.version_info = (3, 10, 0, 'final', 0); "
         f"sys.argv = ['quickstart.py']; sys.path.insert(0, {str(ROOT)!r}); "

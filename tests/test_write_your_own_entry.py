@@ -1,4 +1,4 @@
-"""A newcomer's way, from a fresh copy to a checked zip, exactly as the guide tells it."""
+"""A newcomer's way, from a fresh copy to a checked zip, exactly as the guide describes it."""
 
 import json
 import re
@@ -75,14 +75,14 @@ def test_the_guide_leads_from_a_fresh_copy_to_checked_zips(tmp_path: Path, run: 
         in printed["-m common.check_submission submissions/submission_task_4.zip"]
     )
 
-    # What new_entry prints and what the guide says are the same way.
-    for told, output in printed.items():
-        if "common.new_entry" in told:
+    # new_entry prints the commands that the guide gives.
+    for command, output in printed.items():
+        if "common.new_entry" in command:
             named = re.findall(r"^  python (.*?)(?:  |$)", output, re.MULTILINE)
             assert len(named) >= 3
-            assert set(named) <= set(printed), told
+            assert set(named) <= set(printed), command
 
-    # Every page that was written on the way stands alone.
+    # Every page that was written on the way is self-contained.
     pages = sorted((kit / "data/test_output").rglob("*.html"))
     expected = {"scoreboard.html", *(f"scores_task_{task}.html" for task in (1, 2, 3, 4))}
     assert {page.name for page in pages} >= expected

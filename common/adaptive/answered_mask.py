@@ -1,8 +1,8 @@
-"""What the answered mask tells, before any answer is seen (task 4).
+"""What the answered mask reveals before any answer is seen (task 4).
 
 The answered mask is a row of 0 and 1 for each student: which questions the student has answered. It
-tells something about the student, since teachers choose quizzes for their classes; and a question
-that is missing from it, though it usually goes with the others, is likely answered but hidden.
+says something about the student, since teachers choose quizzes for their classes; and a question
+that is missing from it, though usually answered with the others, is likely answered but hidden.
 Penalties were chosen by cross-validation over training students.
 """
 
@@ -49,7 +49,7 @@ def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, Flo
     Parameters
     ----------
     mask
-        Answered masks, 0 or 1, shape (students, questions); nobody without answers.
+        Answered masks, 0 or 1, shape (students, questions); every student has answers.
     latent
         Abilities or means of latent vectors, shape (students, k).
 
@@ -58,8 +58,8 @@ def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, Flo
     mean : array of float32, shape (questions,)
         Of the relative masks.
     weights : array of float32, shape (questions, k)
-        ``(relative(mask) - mean) @ weights`` is how far the latent vector is expected from the
-        mean of all.
+        ``(relative(mask) - mean) @ weights`` is the expected deviation of the latent vector from
+        the mean of all.
     """
     x = relative(mask)
     mean = x.mean(axis=0)
@@ -71,8 +71,8 @@ def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, Flo
 def complete(together: FloatArray) -> FloatArray:
     """Predict a whole answered mask from one with hidden answers, by ridge regression.
 
-    The training masks with answers hidden at random need not be made: expectations over all ways of
-    hiding are known (Steck 2020, "Autoencoders that don't overfit towards the identity").
+    No training masks with answers hidden at random are needed: the expectations over all ways of
+    hiding have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which files of a folder make an entry of task 4: what is zipped, played and checked."""
+"""Which files of a folder belong to an entry of task 4: what is zipped, played and checked."""
 
 import ast
 import os
@@ -12,13 +12,13 @@ from common.errors import InputError
 from common.io import require_file
 
 ENTRY_FILE = f"{entry_runner.MODULE}.py"
-# The challenge's rule: the names of weights, or of the folders that they lie in, begin so.
+# The challenge's rule: the names of weights, or of their folders, begin with this.
 WEIGHTS = "model_task_4"
 _TRAINER = "train_model.py"
 
 
 def collect(package: Path) -> dict[str, Path]:
-    """Collect an entry's files: its class, what that imports from beside it, and the weights.
+    """Collect an entry's files: its class, the modules beside it that it imports, the weights.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def collect(package: Path) -> dict[str, Path]:
     Raises
     ------
     InputError
-        If the entry is missing, a file of it is not Python or is a link that leads out of the
+        If the entry is missing, one of its files is not Python or is a link that leads out of the
         folder, or the package has a trainer but no weights.
     """
     require_file(package / ENTRY_FILE)
@@ -58,7 +58,7 @@ def collect(package: Path) -> dict[str, Path]:
 
 
 def left_out(package: Path, files: Mapping[str, Path]) -> list[str]:
-    """List what lies in an entry's folder but makes no part of it.
+    """List what lies in an entry's folder but is not part of the entry.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def left_out(package: Path, files: Mapping[str, Path]) -> list[str]:
     Returns
     -------
     list of str
-        Names of files seen from the folder; of a folder left out as a whole only the folder's, with
-        a slash.
+        Names of files, relative to the folder; a folder left out as a whole is listed by its own
+        name, with a slash.
     """
     names = []
     for path in _walk(package):
@@ -85,7 +85,7 @@ def left_out(package: Path, files: Mapping[str, Path]) -> list[str]:
 
 
 def find_misnamed(names: Iterable[str]) -> list[str]:
-    """Find the files that are neither Python nor weights by their names, which are to be zipped."""
+    """Find the files to be zipped that, by their names, are neither Python nor weights."""
     return sorted(
         name
         for name in names
@@ -95,7 +95,7 @@ def find_misnamed(names: Iterable[str]) -> list[str]:
 
 
 def explain_missing(fault: str, names: Iterable[str]) -> str:
-    """Say, for an entry that missed a file, that it was left out, if it was.
+    """Explain a missing file of an entry, if it was left out of the zip.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _find_weights(package: Path) -> list[Path]:
 
 
 def _walk(package: Path) -> Iterator[Path]:
-    """Go through the files of a folder, and the links to folders, but nothing hidden."""
+    """Walk through the files of a folder and the links to folders, but nothing hidden."""
     for folder, folders, names in os.walk(package):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
@@ -153,11 +153,11 @@ def _require_inside(path: Path, package: Path) -> None:
             f"{path}: is a link that leads out of the entry's folder, expected a file in it"
         )
     if not path.is_file():
-        raise InputError(f"{path}: is no file, expected one")
+        raise InputError(f"{path}: is not a file, expected one")
 
 
 def find_imports(path: Path, package: Path) -> list[Path]:
-    """Find the modules of the package that a file of it imports; of a subfolder, all modules."""
+    """Find the package's modules that one of its files imports; of a subfolder, all modules."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError) as error:

@@ -1,7 +1,7 @@
 """Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
-This file stands alone: a copy of it runs beside the entry's folder, with NumPy and without the kit,
-once `isolation.py` has shut the process off.
+This file is self-contained: a copy of it runs beside the entry's folder, with NumPy and without the
+kit, once `isolation.py` has isolated the process.
 Requests come through stdin and replies go through stdout: one line of JSON, followed by arrays in
 the .npy format. Both streams are moved to private descriptors first, so that whatever the entry
 prints goes to stderr and cannot garble a reply. Nothing is pickled.
@@ -22,8 +22,8 @@ import numpy as np
 MODULE = "submission_model_task_4"
 CLASS = "Submission"
 
-# Names of every method that an entry needs, and of its arguments; published entries name the first
-# method `select_feature`.
+# The methods that an entry needs, each with its accepted names, and the names of their arguments;
+# published entries call the first method `select_feature`.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "update_model": ("update_model",),
@@ -33,7 +33,7 @@ ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 
 
 class UnfitError(Exception):
-    """An entry lacks a method, or a method returned something that is no array of numbers."""
+    """An entry lacks a method, or a method returned something other than an array of numbers."""
 
 
 def call(
@@ -53,14 +53,14 @@ def call(
     Returns
     -------
     result : array, or None
-        What the method returned; nothing counts for `update_model`.
+        What the method returned; None for `update_model`.
     changed : list of str
         Arguments that the method changed; it only changed its copies.
 
     Raises
     ------
     UnfitError
-        If the entry lacks the method, or it returned no array of numbers.
+        If the entry lacks the method, or it returned something other than an array of numbers.
     """
     function = next(
         (getattr(entry, name) for name in METHODS[method] if hasattr(entry, name)), None
@@ -82,7 +82,9 @@ def call(
     try:
         values = np.asarray(result)
     except (TypeError, ValueError) as error:
-        raise UnfitError(f"returned a {type(result).__name__} that is no array: {error}") from None
+        raise UnfitError(
+            f"returned a {type(result).__name__} that is not an array: {error}"
+        ) from None
     if values.dtype.kind not in "biuf":
         raise UnfitError(
             f"returned a {type(result).__name__} of {values.dtype} values, expected numbers"
@@ -104,19 +106,19 @@ def create() -> Any:
 
 
 def limit_memory(n_bytes: int) -> bool:
-    """Limit the address space of this process, and say whether the system can."""
+    """Limit the address space of this process, and return whether the system enforces it."""
     try:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
     except (ImportError, ValueError, OSError):
         return False
-    # macOS takes the limit and ignores it.
+    # macOS accepts the limit and ignores it.
     return sys.platform != "darwin"
 
 
 def place_of(error: BaseException, folder: Path) -> str:
-    """Say in which line of the entry's own files an exception arose."""
+    """Describe in which line of the entry's own files an exception arose."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
@@ -149,7 +151,7 @@ def describe(error: BaseException, folder: Path) -> str:
 
 
 def answer(request: dict[str, Any], arrays: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    """Do what a request says; `state` holds the entry."""
+    """Carry out a request; `state` holds the entry."""
     if request["method"] == "__init__":
         state["entry"] = create()
         return None, []
@@ -195,7 +197,7 @@ def main(memory: int, landlock: int) -> None:
     memory
         Bytes of address space.
     landlock
-        Its version in force, or 0; the evaluator is told.
+        Version of Landlock in force, or 0; reported to the evaluator.
     """
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")

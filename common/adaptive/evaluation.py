@@ -35,14 +35,14 @@ from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result,
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
-# The dry run plays with so many students, the first ones of the training file.
+# The dry run plays with this many students, the first ones of the training file.
 N_DRY_RUN_STUDENTS = 30
 OUTPUT_NAME = "entry_output_task_4.txt"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What an entry is scored on and how; paths that need not exist are None where they do not.
+    """What an entry is scored on and how; paths of optional files are None if they do not exist.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Result:
+class EntryRun:
     """What an entry did.
 
     Attributes
@@ -114,46 +114,46 @@ def evaluate(doc: str | None, package: Path) -> None:
     require_other_students(setting.submission, reference)
     output_path = options.output_dir / OUTPUT_NAME
     output_path.unlink(missing_ok=True)
-    result = play_all(setting, reference, output_path)
+    run = play_all(setting, reference, output_path)
     seconds = time.perf_counter() - started
     curves: Curves | str = "not asked for"
     if not options.skip_curve:
-        curves = measure_curves(setting, reference, result)
-    if result.output:
-        io.write_text(output_path, result.output)
+        curves = measure_curves(setting, reference, run)
+    if run.output:
+        io.write_text(output_path, run.output)
 
     notes = [
         f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
-        for method, names in result.changed.items()
+        for method, names in run.changed.items()
     ]
-    facts = _facts(setting, reference, result, seconds)
+    facts = _facts(setting, reference, run, seconds)
     training = parse_origin(read_entry_file(setting.submission, TRAINING) or b"")
     evaluation = Evaluation(
         title=TASK_TITLES[4],
         metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
-        score=float(result.accuracies.mean()),
+        score=float(run.accuracies.mean()),
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
         rules=_rules(setting.rules),
-        parts=dict(zip(result.games, result.accuracies.tolist(), strict=True)),
+        parts=dict(zip(run.games, run.accuracies.tolist(), strict=True)),
         seconds=seconds,
         facts=[*facts, *(("Note", note) for note in notes)],
         training=training,
         code=fingerprint_code(setting.submission, training.code if training else ""),
     )
-    body = describe_games(reference, result.games, curves, setting.metadata_dir)
+    body = describe_games(reference, run.games, curves, setting.metadata_dir)
     paths = score_files.write_scores(options.output_dir, "task_4", evaluation, body=body)
     append_result(options.output_dir, 4, evaluation)
-    deviation = f" ± {_deviation(result.accuracies):.4f}" if len(result.games) > 1 else ""
-    print(f"score {evaluation.score:.4f}{deviation} ({_masks(result)}, {evaluation.rules})")
+    deviation = f" ± {_deviation(run.accuracies):.4f}" if len(run.games) > 1 else ""
+    print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
     for note in notes:
         print(f"note: {note}")
     if isinstance(curves, Curves):
         print(f"with questions chosen at random {curves.random[:, -1].mean():.4f}")
     elif not options.skip_curve:
         print(f"no curve: {curves}")
-    if result.output:
+    if run.output:
         paths.append(output_path)
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
@@ -226,7 +226,7 @@ def read_students(setting: Setting) -> Reference:
 
 
 def require_other_students(submission: Path, reference: Reference) -> None:
-    """Raise `InputError` if a package says that it is trained on students to be examined."""
+    """Raise `InputError` if a package was trained on students to be examined, by its own record."""
     name = TRAINED_STUDENTS
     data = read_entry_file(submission, name)
     if data is None:
@@ -266,7 +266,7 @@ def _start(setting: Setting) -> EntryProcess:
     return EntryProcess(setting.submission, given_files(setting), setting.limits, setting.reference)
 
 
-def play_all(setting: Setting, reference: Reference, output_path: Path | None = None) -> Result:
+def play_all(setting: Setting, reference: Reference, output_path: Path | None = None) -> EntryRun:
     """Play the ten rounds with every mask, a fresh process for each.
 
     Parameters
@@ -276,7 +276,7 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     reference
         The students.
     output_path
-        Where to write what the entry printed, if it fails.
+        Where to write what the entry printed, should it fail.
 
     Raises
     ------
@@ -300,14 +300,14 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
                 message = f"{setting.submission}: {mask}, {explained}"
                 if process.output and output_path is not None:
                     io.write_text(output_path, process.output)
-                    message += f"; what it printed stands in {cli.show(output_path)}"
+                    message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
             outputs.append(process.output)
             memory_limited = process.memory_limited
             isolation = process.isolation
             for method, names in process.changed.items():
                 changed.setdefault(method, set()).update(names)
-    return Result(games, "".join(outputs), changed, memory_limited, isolation)
+    return EntryRun(games, "".join(outputs), changed, memory_limited, isolation)
 
 
 def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits) -> None:
@@ -329,7 +329,7 @@ def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits
     """
     answers = read_answers(paths.train)
     students, n_answers = np.unique(answers.student, return_counts=True)
-    # A fifth of the answers become targets, the others must suffice for the rounds.
+    # A fifth of the answers become targets; the others must be enough for the rounds.
     enough = students[n_answers >= 2 * N_ROUNDS]
     if not len(enough):
         raise InputError(
@@ -347,11 +347,11 @@ def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits
     play_all(setting, reference)
 
 
-def measure_curves(setting: Setting, reference: Reference, result: Result) -> Curves | str:
-    """Score the entry's predictions after every question, of its own choice and of random choice.
+def measure_curves(setting: Setting, reference: Reference, run: EntryRun) -> Curves | str:
+    """Score the entry's predictions after every question, for its own and for random choices.
 
-    This replays the games apart from the scored ones, so that the further calls of `predict` cannot
-    touch the score.
+    This replays the games separately from the scored ones, so that the additional calls of
+    `predict` cannot affect the score.
 
     Returns
     -------
@@ -360,13 +360,13 @@ def measure_curves(setting: Setting, reference: Reference, result: Result) -> Cu
     """
     entry_scores: list[FloatArray] = []
     random_scores: list[FloatArray] = []
-    n_replays = 2 * len(result.games)
+    n_replays = 2 * len(run.games)
     try:
         with (
             _start(setting) as entry,
             tqdm(total=n_replays, desc="Curve", unit="game", disable=None) as progress,
         ):
-            for seed, (mask, game) in enumerate(result.games.items()):
+            for seed, (mask, game) in enumerate(run.games.items()):
                 at_random = choose_at_random(reference, mask, setting.rules, seed)
                 for chosen, scores in ((game.chosen, entry_scores), (at_random, random_scores)):
                     entry.restart()
@@ -378,12 +378,12 @@ def measure_curves(setting: Setting, reference: Reference, result: Result) -> Cu
 
 
 def _facts(
-    setting: Setting, reference: Reference, result: Result, seconds: float
+    setting: Setting, reference: Reference, run: EntryRun, seconds: float
 ) -> list[tuple[str, str]]:
     n_targets = sum(int(targets.sum()) for targets in reference.targets.values())
     limits = setting.limits
     memory = f"{limits.memory / 2**30:g} GiB of memory"
-    if not result.memory_limited:
+    if not run.memory_limited:
         memory += " (not enforced: this system cannot)"
     facts = [
         ("Training file given", cli.show(setting.train) if setting.train else "none"),
@@ -392,11 +392,11 @@ def _facts(
         ("Targets scored", f"{n_targets:,}"),
         ("Rules", _rules(setting.rules)),
         ("Limits", f"{limits.seconds:g} s for one mask, {memory}"),
-        ("Isolation", result.isolation),
+        ("Isolation", run.isolation),
         ("Time", f"{seconds:.1f} s"),
     ]
-    if len(result.games) > 1:
-        facts.append(("Deviation over masks", f"{_deviation(result.accuracies):.4f}"))
+    if len(run.games) > 1:
+        facts.append(("Deviation over masks", f"{_deviation(run.accuracies):.4f}"))
     return facts
 
 
@@ -405,8 +405,8 @@ def _rules(rules: Rules) -> str:
     return f"{asked}, unobserved = {rules.unobserved}"
 
 
-def _masks(result: Result) -> str:
-    n = len(result.games)
+def _masks(run: EntryRun) -> str:
+    n = len(run.games)
     return f"mean of {n} masks" if n > 1 else "one mask"
 
 

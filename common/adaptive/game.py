@@ -41,8 +41,8 @@ class Rules:
         Whether a question whose answer is to be predicted may be asked. The guide forbids it; the
         scorer with ten masks that was published allowed it.
     unobserved
-        Stands in the arrays for an answer that is not revealed: -1 as documented, or 0 as the
-        published evaluator had it (in the right/wrong array 0 then means wrong or unobserved).
+        Value in the arrays for an answer that is not revealed: -1 as documented, or 0 as in the
+        published evaluator (in the right/wrong array 0 then means wrong or unobserved).
     """
 
     targets_queryable: bool = False
@@ -101,7 +101,7 @@ class Entry(Protocol):
 
 
 class LocalEntry:
-    """An entry in this process, for cross-validation and tests of an entry that is trusted.
+    """An entry in this process, for cross-validation and tests of a trusted entry.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
         CSV with UserId, QuestionId, IsCorrect, possibly CorrectAnswer and AnswerValue, and the
         masks: IsTarget, or IsTarget_0, IsTarget_1 and so on.
     n_questions
-        Least number of columns; there are more if the file holds larger QuestionIds.
+        Minimum number of columns; there are more if the file holds larger QuestionIds.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
 def make_reference(
     name: str, answers: Answers, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
 ) -> Reference:
-    """Return answers as the students to be examined.
+    """Build the students to be examined from their answers.
 
     Parameters
     ----------
@@ -474,7 +474,7 @@ def choose_at_random(
     rules
         How the rules are read.
     seed
-        Same seed, same choice.
+        The same seed gives the same choice.
 
     Returns
     -------

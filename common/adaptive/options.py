@@ -1,4 +1,4 @@
-"""The flags of every script that plays an entry: how the rules are read, and what it may use."""
+"""The flags of every script that plays an entry: how to read the rules, and the limits."""
 
 import argparse
 import re
@@ -19,7 +19,7 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         type=int,
         choices=(0, -1),
         default=-1,
-        help="stands for an answer not revealed: -1 as documented (default), "
+        help="value for an answer not revealed: -1 as documented (default), "
         "0 as in the published evaluator",
     )
     limits = Limits()
@@ -62,7 +62,7 @@ def explain_fault(fault: Exception, rules: Rules) -> str:
     fault
         What the game raised.
     rules
-        How the rules were read.
+        How the rules are read.
     """
     # Entries that take 0 for unobserved use what they find as an index or a count.
     if rules.unobserved == -1 and re.search(

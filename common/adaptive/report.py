@@ -35,7 +35,7 @@ def describe_games(
     games
         One for each mask, by its name.
     curves
-        Accuracies after each question, or why there are none.
+        Accuracies after each question, or the reason why there are none.
     metadata_dir
         Folder that may hold the metadata of questions and subjects.
 

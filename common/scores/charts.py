@@ -64,7 +64,7 @@ class Dot:
     label
         Name of the row.
     value
-        Where the dot lies; None for a row that has only a mark.
+        Position of the dot; None for a row that has only a mark.
     interval
         Ends of a line through the dot; None for none.
     mark
@@ -91,7 +91,7 @@ def dot_chart(
     limits: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draw values on one scale, a row for each, with its name on the left and the number right.
+    """Draw values on one scale, a row for each, its name on the left and its number on the right.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def dot_chart(
     digits
         Decimal places of the numbers.
     limits
-        Ends of the scale; None: as the values need.
+        Ends of the scale; None: fitted to the values.
     chance
         What guessing reaches, drawn as a dashed line; None for none.
 
@@ -269,7 +269,7 @@ def line_chart(
         axes.locator_params(axis="y", nbins=6)
         axes.ticklabel_format(useOffset=False)
         axes.grid(axis="y", linewidth=0.6)
-        # The names stand at the ends of the lines, far enough apart to be read.
+        # The names are at the ends of the lines, far enough apart to be read.
         figure.draw_without_rendering()
         ends = [(len(values) - 1, others[-1]), (len(values) - 1, values[-1])]
         other_height, height = axes.transData.transform(ends)[:, 1]

@@ -47,7 +47,7 @@ figure { margin: 0; }
 def remove_scores(output_dir: Path, name: str) -> None:
     """Remove the score files of an earlier run, before anything else is done.
 
-    Should this run fail, no score of another submission stands where its own would.
+    If this run fails, the score of another submission cannot be mistaken for its own.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
         lines.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
     return (
         '<h2>Confusion matrix</h2><div class="wide"><table class="confusion">'
-        "<caption>Of the answers that are truly so, the share predicted so (each row sums to "
+        "<caption>Of the answers in each row, the share predicted as each column (a row sums to "
         f'100 %), with counts below.</caption><thead><tr><td></td><th colspan="{len(labels)}" '
         f'scope="colgroup">predicted</th></tr><tr><th scope="col">truly</th>{head}</tr></thead>'
         "<tbody>" + "\n".join(lines) + "</tbody></table></div>"

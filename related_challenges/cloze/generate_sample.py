@@ -1,11 +1,11 @@
-"""Cloze: simulate a small set of queries, so that everything runs before the real files are there.
+"""Cloze: simulate a small set of queries, so that everything runs without the real files.
 
 Run:     python related_challenges/cloze/generate_sample.py [--seed N]
 Writes:  related_challenges/cloze/data/train_data/KCT_train_public.txt
          and KCT_test_public.txt, without answers
 
 Invented people have a country, a profession, a birthday and a university; sentences ask for one of
-these in several wordings. A few countries and universities have most of the people.
+these in several wordings. Most people come from a few countries and universities.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Cloze: deal the training queries into folds for cross-validation; the test answers are secret.
+"""Cloze: divide the training queries into folds for cross-validation; the test answers are secret.
 
 Run:     python related_challenges/cloze/local_data_split.py
 Reads:   data/train_data/KCT_train_public.txt

@@ -37,7 +37,7 @@ class Query:
     text
         The sentence with `MASK` in it.
     answers
-        What may stand in the gap, each right by itself; empty where it is not told.
+        What may fill the gap, each correct by itself; empty if unknown.
     """
 
     id: str
@@ -59,7 +59,7 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
     Raises
     ------
     InputError
-        If a line is not such an object, or an id stands twice.
+        If a line is not such an object, or an id appears twice.
     """
     io.require_file(path)
     queries: list[Query] = []
@@ -128,7 +128,7 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
     p.add_argument(
         "--local",
         action="store_true",
-        help="predict the training queries instead, every fold learnt from the others",
+        help="predict the training queries instead, every fold after learning from the others",
     )
     challenge.add_folder(p, "--submission_template_dir", local_dir)
     challenge.add_file(p, "--submission_template_file", FOLDS)
@@ -136,7 +136,7 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
 
 
 def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list[Query]]]:
-    """Give the queries to learn from and those to predict: one pair, or with --local one a fold."""
+    """Yield the queries to learn from and those to predict: one pair, or one per fold."""
     train = read_queries(options.input_dir / options.train_data, answers=True)
     if not options.local:
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
@@ -150,7 +150,7 @@ def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list
 
 
 def best_guesses(weights: Mapping[str, float]) -> list[str]:
-    """Give the five answers of largest weight, best first; of equal weights the earlier one."""
+    """Return the five answers of largest weight, best first; ties go to the earlier one."""
     return sorted(weights, key=lambda answer: -weights[answer])[:N_GUESSES]
 
 
@@ -197,7 +197,7 @@ def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
     Raises
     ------
     InputError
-        If a query is missing, unknown or twice there, ret is not such a list, or the file begins
+        If a query is missing, unknown or repeated, ret is not such a list, or the file begins
         with a byte order mark.
     """
     source = io.file_source(path)
@@ -234,7 +234,7 @@ def normalise(text: str) -> list[str]:
 
 
 def token_f1(guess: str, answer: str) -> float:
-    """Compare two texts by the words that they share, each as often as it stands in both.
+    """Compare two texts by the words that they share, each as often as it appears in both.
 
     Returns
     -------

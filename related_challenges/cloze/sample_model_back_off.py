@@ -8,8 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  0.342 on the rebuilt training queries, 5 folds
 
 Most gaps end their sentence, so the words left of the gap say what is asked for. An answer's weight
-is how often it followed the last zero to five of these words, as shares, a longer context counting
-for more (interpolated back-off, after Jelinek and Mercer 1980).
+sums how often, as a share, it followed the last zero to five of these words; longer contexts count
+more (interpolated back-off, after Jelinek and Mercer 1980).
 """
 
 import re
@@ -19,10 +19,10 @@ import queries
 
 from common import cli
 
-# Words left of the gap to look at; each further word makes a context count so many times as much.
+# Words left of the gap to look at; each further word multiplies a context's weight by GROWTH.
 MAX_WORDS = 5
 GROWTH = 3.0
-# Contexts met this often count half of what they would with endless examples.
+# A context seen this often counts half as much as one seen endlessly often.
 HALF_TRUST = 3.0
 
 
@@ -63,7 +63,7 @@ def weigh_by_context(
 
 
 def contexts(query: queries.Query) -> list[tuple[str, ...]]:
-    """Give the last zero to five words left of the gap."""
+    """Return the last zero to five words left of the gap."""
     words = re.findall(r"\w+", query.text.partition(queries.MASK)[0].lower())
     return [tuple(words[len(words) - n :]) for n in range(min(MAX_WORDS, len(words)) + 1)]
 

@@ -1,4 +1,4 @@
-"""Cloze sample model: the words left of the gap and similar queries together.
+"""Cloze sample model: the words left of the gap and similar queries combined.
 
 Run:     python related_challenges/cloze/local_data_split.py
          python related_challenges/cloze/sample_model_mix.py --local
@@ -12,7 +12,7 @@ The weights of sample_model_back_off.py and of sample_model_nearest_queries.py, 
 
 import queries
 from sample_model_back_off import weigh_by_context
-from sample_model_nearest_queries import weigh_by_likeness
+from sample_model_nearest_queries import weigh_by_similarity
 
 from common import cli
 
@@ -24,8 +24,8 @@ def main() -> None:
     for train, test in queries.read_splits(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        by_context, by_likeness = weigh_by_context(train, test), weigh_by_likeness(train, test)
-        for query, left, right in zip(test, by_context, by_likeness, strict=True):
+        by_context, by_similarity = weigh_by_context(train, test), weigh_by_similarity(train, test)
+        for query, left, right in zip(test, by_context, by_similarity, strict=True):
             weights = {
                 answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right
             }

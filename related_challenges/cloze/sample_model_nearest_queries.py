@@ -7,8 +7,8 @@ Without --local it predicts the test queries.
 Writes:  data/test_output/submission.csv
 Scores:  0.363 on the rebuilt training queries, 5 folds
 
-Queries are alike by the cosine of their TF-IDF vectors of words and pairs of words; the thirty most
-similar ones vote with the cube of it.
+The similarity of two queries is the cosine of their TF-IDF vectors of words and pairs of words; the
+thirty most similar queries vote with its cube.
 """
 
 import numpy as np
@@ -28,16 +28,16 @@ def main() -> None:
     for train, test in queries.read_splits(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        for query, weights in zip(test, weigh_by_likeness(train, test), strict=True):
+        for query, weights in zip(test, weigh_by_similarity(train, test), strict=True):
             guesses[query.id] = queries.best_guesses(weights)
         # ---- End of the model. ----------------------------------------------------------------
     queries.write_guesses(options.output_dir / options.output_file, guesses)
 
 
-def weigh_by_likeness(
+def weigh_by_similarity(
     train: list[queries.Query], test: list[queries.Query]
 ) -> list[dict[str, float]]:
-    """Weigh answers for every query of `test` by the training queries like it; they sum to 1."""
+    """Weigh answers for every query of `test` by similar training queries; weights sum to 1."""
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+")
     known = vectorizer.fit_transform([query.text for query in train])
     cosine = (vectorizer.transform([query.text for query in test]) @ known.T).tocsr()

@@ -76,12 +76,12 @@ class Clicks:
         return len(self.user)
 
     def take(self, rows: npt.NDArray[Any]) -> "Clicks":
-        """Give some of the clicks, by row numbers or a boolean for each."""
+        """Return some of the clicks, by row numbers or a boolean for each."""
         return Clicks(self.user[rows], self.item[rows], self.time[rows])
 
 
 @dataclass(frozen=True)
-class Answers:
+class TargetClicks:
     """The clicks to be predicted, one for each test user, as equally long columns.
 
     Attributes
@@ -135,7 +135,7 @@ def read_query_users(path: Path) -> IntArray:
     Raises
     ------
     InputError
-        If a value is missing or wrong, or a user stands twice.
+        If a value is missing or wrong, or a user appears twice.
     """
     source = _source(path, _QUERY_COLUMNS)
     user = _read(source, _QUERY_COLUMNS)["user_id"]
@@ -148,19 +148,19 @@ def write_query_times(path: Path, user: IntArray, time: FloatArray) -> None:
     _write(path, _QUERY_COLUMNS, (user, time))
 
 
-def write_answers(path: Path, answers: Answers) -> None:
+def write_answers(path: Path, answers: TargetClicks) -> None:
     """Write the clicks to be predicted, as phase_id, user_id, item_id, item_degree."""
     columns = (answers.phase, answers.user, answers.item, answers.degree)
     _write(path, _ANSWER_COLUMNS, columns)
 
 
-def read_answers(path: Path) -> Answers:
+def read_answers(path: Path) -> TargetClicks:
     """Read the clicks to be predicted.
 
     Raises
     ------
     InputError
-        If a value is missing or wrong, a user stands twice or belongs to another phase.
+        If a value is missing or wrong, a user appears twice or belongs to another phase.
     """
     source = _source(path, _ANSWER_COLUMNS)
     data = _read(source, _ANSWER_COLUMNS)
@@ -173,7 +173,7 @@ def read_answers(path: Path) -> Answers:
             f"{data['phase_id'][row]} for user "
             f"{data['user_id'][row]} ({len(other)} such rows), expected user_id mod {USER_MODULUS}"
         )
-    return Answers(data["phase_id"], data["user_id"], data["item_id"], data["item_degree"])
+    return TargetClicks(data["phase_id"], data["user_id"], data["item_id"], data["item_degree"])
 
 
 def write_recommendations(path: Path, user: IntArray, items: IntArray) -> None:
@@ -191,7 +191,7 @@ def write_recommendations(path: Path, user: IntArray, items: IntArray) -> None:
     Raises
     ------
     InputError
-        If a user stands twice or has not fifty different items.
+        If a user appears twice or does not have fifty different items.
     """
     _check_recommendations(path, user, items, lambda row: row + 1)
     _write(path, _RECOMMENDATION_COLUMNS, (user, *items.T))
@@ -208,7 +208,7 @@ def read_recommendations(path: Path) -> tuple[IntArray, IntArray]:
     Raises
     ------
     InputError
-        If a user stands twice or has not exactly fifty different items.
+        If a user appears twice or does not have exactly fifty different items.
     """
     source = _source(path, _RECOMMENDATION_COLUMNS)
     data = _read(source, _RECOMMENDATION_COLUMNS)
@@ -219,7 +219,7 @@ def read_recommendations(path: Path) -> tuple[IntArray, IntArray]:
 
 
 def select_users(path: Path, user: IntArray, items: IntArray, wanted: IntArray) -> IntArray:
-    """Give the items recommended to the users wanted; further users are ignored.
+    """Return the items recommended to the users wanted; further users are ignored.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def select_users(path: Path, user: IntArray, items: IntArray, wanted: IntArray) 
 
 
 def rank_of_answer(items: IntArray, answer: IntArray) -> npt.NDArray[np.int64]:
-    """Find at which place the item clicked was recommended, from 0; 50 where it was not.
+    """Find the rank, from 0, at which the item clicked was recommended; 50 if it was not.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def score_phase(rank: IntArray, degree: IntArray) -> PhaseScore:
     Parameters
     ----------
     rank
-        Place of each user's item among the recommendations, from 0; 50 where it is not there.
+        Rank of each user's item among the recommendations, from 0; 50 where it is not there.
     degree
         How often each user's item was clicked, shape (users,).
     """

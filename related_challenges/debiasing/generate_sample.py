@@ -1,11 +1,11 @@
-"""Debiasing: simulate a few small phases, so that everything runs before the real files are there.
+"""Debiasing: simulate a few small phases, so that everything runs without the real files.
 
 Run:     python related_challenges/debiasing/generate_sample.py [--seed N]
 Writes:  related_challenges/debiasing/data/train_data/underexpose_train_click-T.csv,
          underexpose_test_click-T.csv and underexpose_test_qtime-T.csv for the phases T = 0, 1, 2
 
 Items belong to themes and are popular by a power law. A user walks through one or two themes,
-mostly from an item to one of its few successors in the theme, at times to a popular item of any
+mostly from an item to one of its few successors in the theme, sometimes to a popular item of any
 theme. As in the real files, neighbouring phases overlap in time, and rows are not in order of time.
 """
 
@@ -18,7 +18,7 @@ from common import challenge, cli
 
 N_PHASES = 3
 N_USERS, N_ITEMS, N_THEMES = 2200, 900, 30
-# Each phase covers a window of this length in time and begins so much later than the last.
+# Each phase covers a window of this length in time and begins STEP after the previous one.
 WINDOW, STEP = 0.5, 0.25
 
 

@@ -2,7 +2,7 @@
 
 Run:     python related_challenges/debiasing/local_data_split.py
 Reads:   data/train_data/underexpose_train_click-T.csv and underexpose_test_click-T.csv
-Writes:  data/test_input/underexpose_test_click-T.csv  the test users' clicks but the latest
+Writes:  data/test_input/underexpose_test_click-T.csv  the test users' clicks except the latest
          data/test_input/underexpose_test_qtime-T.csv  the test users, with the time of that click
          data/test_input/debias_track_answer.csv       phase_id, user_id, item_id, item_degree
 
@@ -27,7 +27,7 @@ def main() -> None:
     for phase in clicks.find_phases(options.input_dir):
         train = clicks.read_clicks(options.input_dir / clicks.train_clicks_name(phase))
         test = clicks.read_clicks(options.input_dir / clicks.test_clicks_name(phase))
-        # Of several clicks at the same moment the last in the file is the latest.
+        # Of several clicks at the same moment the last in the file counts as the latest.
         order = np.lexsort((test.time, test.user))
         is_latest = np.append(np.diff(test.user[order]) != 0, True)
         answer, rest = test.take(order[is_latest]), test.take(np.sort(order[~is_latest]))
@@ -39,7 +39,7 @@ def main() -> None:
         n_items = max(len(degree), items.max() + 1, answer.item.max() + 1)
         degree = np.bincount(items, minlength=n_items) + np.pad(degree, (0, n_items - len(degree)))
         parts.append(
-            clicks.Answers(
+            clicks.TargetClicks(
                 phase=np.full(len(answer), phase, np.int32),
                 user=answer.user,
                 item=answer.item,
@@ -49,7 +49,7 @@ def main() -> None:
     path = options.output_dir / clicks.ANSWERS
     clicks.write_answers(
         path,
-        clicks.Answers(
+        clicks.TargetClicks(
             phase=np.concatenate([part.phase for part in parts]),
             user=np.concatenate([part.user for part in parts]),
             item=np.concatenate([part.item for part in parts]),

@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 from common import challenge, cli, layout
 from common.errors import InputError
 
-# Users whose scores for all items are held densely at a time; with 41,000 items they take 21 MB.
+# Users whose scores for all items are dense at the same time; with 41,000 items they take 21 MB.
 BLOCK = 64
 
 
 def parse_flags(doc: str | None) -> argparse.Namespace:
-    """Read the flags of a sample model; `test_dir` holds the test users' clicks in the end."""
+    """Read the flags of a sample model; `test_dir` becomes the folder of the test clicks."""
     p = challenge.model_parser(doc, __file__)
     p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
     local_dir = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
@@ -64,7 +64,7 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     """Read the clicks of a phase.
 
     Only the files of the phase itself are read: the test users of one phase are among the training
-    users of its neighbours, where the very click to be predicted may stand.
+    users of its neighbours, where the click to be predicted may itself appear.
     """
     train = clicks.read_clicks(train_dir / clicks.train_clicks_name(number))
     test = clicks.read_clicks(test_dir / clicks.test_clicks_name(number))
@@ -86,7 +86,7 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
 
 
 def click_matrix(phase: Phase) -> csr_array:
-    """Give the clicks as a matrix with 1 where a user clicked an item, shape (users, items)."""
+    """Return the clicks as a matrix with 1 where a user clicked an item, shape (users, items)."""
     shape = (phase.n_users, len(phase.item_ids))
     matrix = csr_array((np.ones(len(phase.user)), (phase.user, phase.item)), shape=shape)
     matrix.data[:] = 1
@@ -94,7 +94,7 @@ def click_matrix(phase: Phase) -> csr_array:
 
 
 def test_rows(phase: Phase, matrix: csr_array) -> csr_array:
-    """Give the rows of a (users, items) matrix that belong to the test users, in their order."""
+    """Return the rows of a (users, items) matrix that belong to the test users, in their order."""
     known = np.flatnonzero(phase.test_user >= 0)
     pick = csr_array(
         (np.ones(len(known)), (known, phase.test_user[known])),
@@ -104,7 +104,7 @@ def test_rows(phase: Phase, matrix: csr_array) -> csr_array:
 
 
 def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
-    """Give every test user the fifty items with the highest scores that the user has not clicked.
+    """Return for every test user the fifty items of highest score that the user has not clicked.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     Raises
     ------
     InputError
-        If a user has not clicked fewer than fifty items.
+        If fewer than fifty items are left that a user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
     # Below every score that is above 0.

@@ -6,9 +6,10 @@ Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
 Scores:  mean NDCG@50 full 0.0439, half 0.0330 on the real phases 1 to 3, latest click masked
 
-Two items are alike if the same users clicked both; users with many clicks count less, and the sum
-is divided by the root of both items' numbers of clicks (Breese, Heckerman, Kadie 1998; Sarwar et
-al. 2001). An item scores the sum of its likenesses to the items that the user clicked.
+Two items are similar if the same users clicked both; users with many clicks count less, and the sum
+is divided by the root of the product of both items' numbers of clicks (Breese, Heckerman, Kadie
+1998; Sarwar et al. 2001). An item's score is the sum of its similarities to the items that the user
+clicked.
 """
 
 import clicks
@@ -33,7 +34,7 @@ def main() -> None:
         clicked = recommend.click_matrix(phase)
         user_weight = diags_array(1 / np.log1p(clicked.sum(axis=1)))
         item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
-        # From left to right, so that the (items, items) matrix of likenesses is never formed.
+        # From left to right, so that the (items, items) matrix of similarities is never formed.
         overlap = recommend.test_rows(phase, clicked) @ item_weight @ clicked.T
         scores = overlap @ user_weight @ clicked @ item_weight
         # ---- End of the model. ----------------------------------------------------------------

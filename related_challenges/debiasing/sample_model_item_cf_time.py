@@ -6,9 +6,9 @@ Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
 Scores:  mean NDCG@50 full 0.0601, half 0.0434 on the real phases 1 to 3, latest click masked
 
-As sample_model_item_cf.py, but two clicks of a user make their items the more alike the fewer
-clicks and the less time lie between them; the user's latest clicks count most; and the divisor
-takes more from popular items, so that rare ones get their chance. The settings were chosen on
+As sample_model_item_cf.py, but two clicks of a user make their items more similar if fewer clicks
+and less time lie between them; the user's latest clicks count most; and the divisor takes more from
+popular items, so that rare ones get a chance. The settings were chosen on
 phase 1 alone.
 """
 
@@ -25,7 +25,7 @@ from common import cli
 MAX_DISTANCE = 40
 DISTANCE_POWER = 0.5
 TIME_DECAY = 2.0
-# The likeness is divided by these powers of the clicks of the item clicked and the item scored.
+# The similarity is divided by these powers of the clicks of the item clicked and the item scored.
 CLICKED_POWER = 0.2
 SCORED_POWER = 0.55
 # The latest click of a test user counts 1, the n-th latest n ** -RECENCY_POWER.
@@ -42,7 +42,7 @@ def main() -> None:
 
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
-        scores = recent_clicks(phase) @ likeness(phase)
+        scores = recent_clicks(phase) @ item_similarity(phase)
         # ---- End of the model. ----------------------------------------------------------------
 
         users.append(phase.test_user_ids)
@@ -53,8 +53,8 @@ def main() -> None:
     print(f"written: {cli.show(path)} ({sum(map(len, users)):,} rows)")
 
 
-def likeness(phase: recommend.Phase) -> csr_array:
-    """Measure how alike items are, from items that test users clicked to all, (items, items)."""
+def item_similarity(phase: recommend.Phase) -> csr_array:
+    """Measure the similarity of the items that test users clicked to all items, (items, items)."""
     n_items = len(phase.item_ids)
     n_clicks = np.bincount(phase.item, minlength=n_items)
     is_needed = np.zeros(n_items, bool)

@@ -26,7 +26,7 @@ def main() -> None:
 
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
-        # Without any score, popularity decides.
+        # Items without a score are ranked by popularity.
         scores = csr_array((len(phase.test_user), len(phase.item_ids)))
         # ---- End of the model. ----------------------------------------------------------------
 

@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class Questions:
+class ExamQuestions:
     """Multiple-choice questions, one of five options right.
 
     Attributes
@@ -42,7 +42,7 @@ class Questions:
     options
         For every question its five options, in the order of `LABELS`.
     answer
-        Number of the right option, 0 to 4, shape (questions,); None where it is not told.
+        Number of the right option, 0 to 4, shape (questions,); None if unknown.
     """
 
     ids: list[str]
@@ -55,7 +55,7 @@ class Questions:
         return len(self.ids)
 
 
-def read_questions(path: Path, *, answers: bool) -> Questions:
+def read_questions(path: Path, *, answers: bool) -> ExamQuestions:
     """Read and check a file of questions.
 
     Parameters
@@ -68,7 +68,7 @@ def read_questions(path: Path, *, answers: bool) -> Questions:
     Raises
     ------
     InputError
-        If a column or a text is missing, an id stands twice, or an answer is not A to E.
+        If a column or a text is missing, an id appears twice, or an answer is not A to E.
     """
     columns = [_ID, _PROMPT, *_OPTIONS] + ([_ANSWER] if answers else [])
     data = io.read_columns(path, columns)
@@ -86,10 +86,10 @@ def read_questions(path: Path, *, answers: bool) -> Questions:
             )
         answer = np.array([LABELS.index(label) for label in data["answer"]], np.int8)
     options = list(zip(*(data[label] for label in LABELS), strict=True))
-    return Questions(ids, list(data["prompt"]), options, answer)
+    return ExamQuestions(ids, list(data["prompt"]), options, answer)
 
 
-def write_predictions(path: Path, questions: Questions, scores: FloatArray) -> None:
+def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) -> None:
     """Write a submission: for every question the three labels with the highest scores.
 
     Parameters
@@ -99,8 +99,8 @@ def write_predictions(path: Path, questions: Questions, scores: FloatArray) -> N
     questions
         What was predicted.
     scores
-        The more, the likelier an option is right, shape (questions, 5); of equal scores the
-        earlier label comes first.
+        Shape (questions, 5); the higher an option's score, the likelier it is right. Of equal
+        scores the earlier label comes first.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
     Raises
     ------
     InputError
-        If a question is missing, unknown or twice there, or a label is not A to E.
+        If a question is missing, unknown or repeated, or a label is not A to E.
     """
     data = io.read_columns(path, (_ID, _PREDICTION))
     rows = match_ids(path, data["id"], ids, "the questions")

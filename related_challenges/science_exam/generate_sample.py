@@ -1,4 +1,4 @@
-"""Science exam: simulate a small exam, so that everything runs before the real files are there.
+"""Science exam: simulate a small exam, so that everything runs without the real files.
 
 Run:     python related_challenges/science_exam/generate_sample.py [--seed N]
 Writes:  related_challenges/science_exam/data/train_data/train.csv and test.csv (the same questions

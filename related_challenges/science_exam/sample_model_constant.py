@@ -20,7 +20,7 @@ def main() -> None:
     questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: `scores`, shape (questions, 5): the more, the likelier it is right.
+    # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
     scores = np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 Run:     python related_challenges/science_exam/sample_model_longest_option.py
          python related_challenges/science_exam/local_evaluation.py
 Writes:  data/test_output/submission.csv
-Scores:  0.58 on the 200 public questions: who writes an exam takes more care over what is right,
-         and it gets longer. A model that claims to know science should beat this one.
+Scores:  0.58 on the 200 public questions: authors of exams word the right option with
+         more care, and so it gets longer. A model that claims to know science should beat this one.
 """
 
 import exam
@@ -21,7 +21,7 @@ def main() -> None:
     questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: `scores`, shape (questions, 5): the more, the likelier it is right.
+    # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
     scores = np.array([[float(len(text)) for text in texts] for texts in questions.options])
     # ---- End of the model. --------------------------------------------------------------------
 

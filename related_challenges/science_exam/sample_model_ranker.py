@@ -5,10 +5,10 @@ Run:     python related_challenges/science_exam/sample_model_ranker.py
 Writes:  data/test_output/submission.csv
 Scores:  0.54 on the 200 public questions, less than the longest option first (0.58)
 
-The ranker learns from pairs (right option, wrong option) of one question which differences of
+From pairs (right option, wrong option) of one question the ranker learns which differences of
 features tell them apart (Joachims 2002, with a logistic loss). The public test.csv repeats the
 training questions: no question is predicted by a model that has seen its answer. Training questions
-are dealt into folds by their prompt, each predicted by a model trained on the other folds; other
+are divided into folds by their prompt, each predicted by a model trained on the other folds; other
 questions by a model trained on all.
 """
 
@@ -59,7 +59,7 @@ def main() -> None:
     print(f"written: {cli.show(path)} ({len(questions):,} rows)")
 
 
-def describe(questions: exam.Questions) -> exam.FloatArray:
+def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
     """Describe every option by features, each relative to the question's five options.
 
     Returns
@@ -74,7 +74,7 @@ def describe(questions: exam.Questions) -> exam.FloatArray:
     vectorizer = TfidfVectorizer().fit(questions.prompts + texts)
     vectors = vectorizer.transform(texts)
     cosine = np.asarray(vectorizer.transform(prompts).multiply(vectors).sum(axis=1)).ravel()
-    # A vector's product with the sum of its question's five, itself among them with product 1.
+    # The product of a vector with the sum of its question's five includes 1 for itself.
     of_question = csr_array(np.repeat(np.eye(n), n_options, axis=0))
     similar = np.asarray(vectors.multiply(of_question @ (of_question.T @ vectors)).sum(axis=1))
     length = np.array([len(text) for text in texts], float)
@@ -94,7 +94,7 @@ def describe(questions: exam.Questions) -> exam.FloatArray:
 
 
 def words(text: str) -> set[str]:
-    """Give the different words of a text."""
+    """Return the set of words of a text."""
     return set(re.findall(r"\w+", text.lower()))
 
 
@@ -117,7 +117,7 @@ def fit_ranker(features: exam.FloatArray, answer: npt.NDArray[np.int8]) -> exam.
     difference = features[right][:, None, :] - features
     pairs = difference[~right]
     scale = pairs.std(axis=0) + 1e-9
-    # Each pair both ways round, so that there are two classes to tell apart.
+    # Each pair in both orders, so that there are two classes to tell apart.
     both = np.concatenate([pairs, -pairs]) / scale
     label = np.repeat([1, 0], len(pairs))
     model = LogisticRegression(C=0.1, fit_intercept=False).fit(both, label)

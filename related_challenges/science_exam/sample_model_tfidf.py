@@ -1,4 +1,4 @@
-"""Science exam baseline: the option first whose TF-IDF vector is nearest to the question's.
+"""Science exam baseline: the option whose TF-IDF vector is nearest to the question's first.
 
 Run:     python related_challenges/science_exam/sample_model_tfidf.py
          python related_challenges/science_exam/local_evaluation.py
@@ -21,7 +21,7 @@ def main() -> None:
     questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: `scores`, shape (questions, 5): the more, the likelier it is right.
+    # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
     texts = [text for options_of_one in questions.options for text in options_of_one]
     vectorizer = TfidfVectorizer().fit(questions.prompts + texts)
     prompt_vectors = vectorizer.transform(np.repeat(questions.prompts, len(exam.LABELS)))

@@ -1,4 +1,4 @@
-"""Science exam baseline: the option first that shares the most different words with the question.
+"""Science exam baseline: the option that shares the most different words with the question first.
 
 Run:     python related_challenges/science_exam/sample_model_word_overlap.py
          python related_challenges/science_exam/local_evaluation.py
@@ -22,7 +22,7 @@ def main() -> None:
     questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `questions`. Out: `scores`, shape (questions, 5): the more, the likelier it is right.
+    # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
     def words(text: str) -> set[str]:
         return set(re.findall(r"\w+", text.lower()))
 

@@ -1,11 +1,11 @@
-"""Student responses: simulate a small corpus, so that everything runs before the real one is there.
+"""Student responses: simulate a small corpus, so that everything runs without the real one.
 
 Run:     python related_challenges/student_response/generate_sample.py [--seed N]
 Writes:  related_challenges/student_response/data/train_data/*.xml, one file for each question
 
 A question asks for some ideas, each a phrase of invented words; a reference answer holds them all.
-A correct answer words all of them, a partial one some, a contradictory one puts "not" before one,
-an irrelevant one holds ideas of other questions, and one outside the domain is a stock phrase.
+A correct answer has all of them, a partial one some, a contradictory one puts "not" before one, an
+irrelevant one has ideas of other questions, and one outside the domain is a stock phrase.
 Words are dropped and misspelt at random.
 """
 
@@ -54,7 +54,7 @@ def write_sample(folder: Path, seed: int) -> None:
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:
-    """Word an answer as a student might who earns this label."""
+    """Word an answer as a student with this label might."""
     if label == "non_domain":
         return str(rng.choice(OUTSIDE))
     parts = {

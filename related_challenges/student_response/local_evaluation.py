@@ -4,7 +4,7 @@ Run:     python related_challenges/student_response/local_evaluation.py
 Reads:   data/train_data/*.xml (the true labels) and data/test_output/submission.csv
 Writes:  data/test_output/scores_student_response.txt and .html
 
-The score is the macro-averaged F1. --ways 3 or 2 merges the labels of both sides first.
+The score is the macro-averaged F1. --ways 3 or 2 merges true and predicted labels first.
 """
 
 import responses
@@ -19,7 +19,7 @@ def main() -> None:
     """Score the submission that the flags name."""
     p = challenge.evaluation_parser(__doc__, __file__)
     p.add_argument(
-        "--ways", type=int, choices=(2, 3, 5), help="labels to tell apart (default: as the files)"
+        "--ways", type=int, choices=(2, 3, 5), help="number of labels (default: as in the files)"
     )
     options = p.parse_args()
     score_files.remove_scores(options.output_dir, "student_response")
@@ -29,8 +29,7 @@ def main() -> None:
     ways = options.ways or len(answers.labels)
     if ways > len(answers.labels):
         raise InputError(
-            f"--ways is {ways}, but {options.input_dir} tells only {len(answers.labels)} labels "
-            "apart"
+            f"--ways is {ways}, but {options.input_dir} has only {len(answers.labels)} labels"
         )
     predicted = responses.read_predictions(submission_path, answers)
     labels = responses.LABEL_SETS[ways]

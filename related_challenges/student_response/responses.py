@@ -21,7 +21,7 @@ LABEL_SETS = {
     2: ("correct", "incorrect"),
 }
 CORRECT = "correct"
-# A system may find no reading of an answer; that is no label, and no feedback can follow from it.
+# A system may fail to interpret an answer; that is not a label, and leads to no feedback.
 UNINTERPRETABLE = "uninterpretable"
 FOLDS = "folds.csv"
 
@@ -79,7 +79,7 @@ def read_responses(folder: Path) -> Responses:
     Raises
     ------
     InputError
-        If there is no such file, one is not as expected, an answer's id stands twice, or the
+        If there is no such file, one is not as expected, an answer's id appears twice, or the
         labels do not belong to one set.
     """
     paths = sorted(folder.glob("*.xml"))
@@ -99,8 +99,7 @@ def read_responses(folder: Path) -> Responses:
             answer_id = _attribute(path, element, "id")
             if answer_id in file_of:
                 raise InputError(
-                    f"{path}: studentAnswer {quote(answer_id)} stands in {file_of[answer_id]} "
-                    "already"
+                    f"{path}: studentAnswer {quote(answer_id)} is in {file_of[answer_id]} already"
                 )
             file_of[answer_id] = path
             ids.append(answer_id)
@@ -161,7 +160,7 @@ def _find_label_set(
 
 
 def coarsen(name: str, ways: int) -> str:
-    """Give the label of a coarser set that stands for a label of any set.
+    """Return the label of a coarser set that corresponds to a label of any set.
 
     Parameters
     ----------
@@ -230,7 +229,7 @@ def count(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) 
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Measures:
     """Precision, recall and F1 in columns, in the order of the tables of Dzikovska et al. (2012).
 
     Attributes
@@ -240,8 +239,8 @@ class Evaluation:
     macro
         Mean over the labels, shape (3,).
     micro
-        Mean weighted by how many gold answers have each label, shape (3,); what the paper calls
-        micro average. Its recall is the accuracy.
+        Mean weighted by how many gold answers have each label, shape (3,); the paper's micro
+        average. Its recall is the accuracy.
     corrective
         The decision whether the answer needs correction, which is anything but ``correct``,
         shape (3,).
@@ -258,7 +257,7 @@ class Evaluation:
         return float(self.micro[1])
 
 
-def evaluate(counts: IntArray) -> Evaluation:
+def evaluate(counts: IntArray) -> Measures:
     """Compute the paper's measures from a matrix of counts; 0/0 counts as 0.
 
     Parameters
@@ -277,7 +276,7 @@ def evaluate(counts: IntArray) -> Evaluation:
     gold, predicted, agreed = counts.sum(axis=0), labelled.sum(axis=1), np.diag(labelled)
     by_label = precision_recall_f1(agreed, predicted, gold)
     corrected = labelled[1:, 1:].sum()
-    return Evaluation(
+    return Measures(
         by_label=by_label,
         macro=by_label.mean(axis=0),
         micro=gold @ by_label / gold.sum(),
@@ -286,7 +285,7 @@ def evaluate(counts: IntArray) -> Evaluation:
 
 
 def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:
-    """Give precision, recall and F1 in a last axis of 3, from counts; 0/0 counts as 0."""
+    """Return precision, recall and F1 along a last axis of 3, from counts; 0/0 counts as 0."""
     agreed = np.asarray(agreed, float)
     ratios = (agreed, predicted), (agreed, gold), (2 * agreed, np.add(predicted, gold))
     return np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=-1)

@@ -1,4 +1,4 @@
-"""Student responses sample model: a pruned decision tree on eight measures of likeness.
+"""Student responses sample model: a pruned decision tree on eight measures of similarity.
 
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_lexical_similarity.py
@@ -35,7 +35,7 @@ def main() -> None:
     fold = folds.read_folds(template, answers.ids)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, number of a label for each, learnt from other folds only.
+    # In: `answers`. Out: `prediction`, a label's number for each, learnt from other folds.
     features = similarity.describe(answers)
     prediction = np.empty(len(answers), int)
     for train, test in folds.splits(fold):

@@ -25,7 +25,7 @@ def main() -> None:
     fold = folds.read_folds(template, answers.ids)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, number of a label for each, learnt from other folds only.
+    # In: `answers`. Out: `prediction`, a label's number for each, learnt from other folds.
     prediction = np.empty(len(answers), int)
     for train, test in folds.splits(fold):
         prediction[test] = np.bincount(answers.label[train]).argmax()

@@ -1,4 +1,4 @@
-"""Student responses sample model: a linear support vector machine on words and likeness.
+"""Student responses sample model: a linear support vector machine on words and similarity.
 
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_word_svm.py
@@ -7,9 +7,9 @@ Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5-way, 10 folds
 
 The features are words, pairs of words, pieces of words (which forgive misspellings), words together
-with the question they answer, and the eight measures of likeness of the decision tree. What a word
-says about an answer depends on the question: with unseen questions (`--by_question`) it gets 0.626
-and 0.546, and the tree 0.528 and 0.435.
+with the question they answer, and the eight measures of similarity of the decision tree. What a
+word says about an answer depends on the question: with unseen questions (`--by_question`) it gets
+0.626 and 0.546, and the tree 0.528 and 0.435.
 """
 
 from typing import Any
@@ -38,8 +38,8 @@ def main() -> None:
     fold = folds.read_folds(template, answers.ids)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, number of a label for each, learnt from other folds only.
-    likeness = similarity.describe(answers)
+    # In: `answers`. Out: `prediction`, a label's number for each, learnt from other folds.
+    similarities = similarity.describe(answers)
     in_question = [
         " ".join(f"{number}_{word}" for word in similarity.words(text))
         for number, text in zip(answers.question, answers.texts, strict=True)
@@ -52,8 +52,10 @@ def main() -> None:
                     weigh_terms(answers.texts, train, ngram_range=(1, 2)),
                     weigh_terms(answers.texts, train, analyzer="char_wb", ngram_range=(2, 5)),
                     weigh_terms(in_question, train, token_pattern=r"\S+"),
-                    # A quarter, so that one of them weighs about as much as a text's vector.
-                    csr_array(StandardScaler().fit(likeness[train]).transform(likeness) / 4),
+                    # Divided by 4, so that each weighs about as much as a text's vector.
+                    csr_array(
+                        StandardScaler().fit(similarities[train]).transform(similarities) / 4
+                    ),
                 ]
             )
         )
@@ -67,7 +69,7 @@ def main() -> None:
 
 
 def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: Any) -> csr_array:
-    """Weigh the terms of all texts by TF-IDF, known from the training texts alone.
+    """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
 
     Parameters
     ----------

@@ -10,15 +10,15 @@ MEASURES = ("overlap", "f1", "lesk", "cosine")
 
 
 def words(text: str) -> list[str]:
-    """Split a text into lower-case words; apostrophes vanish, other signs separate."""
+    """Split a text into lower-case words; apostrophes are dropped, other signs separate words."""
     return re.sub(r"[^a-z0-9_]+", " ", text.lower().replace("'", "")).split()
 
 
 def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
     """Find the lengths of the phrases that two texts share, the longest first.
 
-    The longest phrase that stands in both is taken out of both, then the longest that is left, and
-    so on; no phrase reaches across a gap.
+    The longest phrase that appears in both is taken out of both, then the longest that is left,
+    and so on; no phrase reaches across a gap.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
     overlap
         Number of words in shared phrases.
     f1
-        Harmonic mean of the shares that these are of both texts.
+        Harmonic mean of the shares that these words are of each text.
     lesk
         Sum of the squared lengths of the shared phrases (Banerjee and Pedersen 2003).
     cosine
@@ -65,7 +65,7 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
 
 
 def describe(answers: responses.Responses) -> responses.FloatArray:
-    """Describe every answer by its likeness to the question and to the best reference answer.
+    """Describe every answer by its similarity to the question and to the best reference answer.
 
     Returns
     -------

@@ -79,7 +79,7 @@ class Model:
 
 
 def pad_questions(values: IntArray, n_questions: int, fill: int) -> IntArray:
-    """Cut or pad an array of questions: without metadata, new students may answer new ones."""
+    """Cut or pad an array over questions: without metadata, new students may answer new ones."""
     return np.pad(
         values[:n_questions], (0, max(0, n_questions - len(values))), constant_values=fill
     )

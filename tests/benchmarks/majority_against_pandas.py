@@ -4,7 +4,7 @@ Run:     python data/generate_sample.py --size full --output_dir /somewhere
          python tests/benchmarks/majority_against_pandas.py --data_dir /somewhere [--pairs 5]
 
 Both read the training file of tasks 1 and 2, predict every pair of the official template and write
-the submission; the script besides checks every row and writes the zip. They run in turn, pair by
+the submission; the script also checks every row and writes the zip. They run in turn, pair by
 pair, as whole processes; the ratios are the medians over the pairs.
 """
 
@@ -32,7 +32,7 @@ submission.to_csv(output)
 
 
 def measure(command: list[str]) -> tuple[float, float]:
-    """Run a command; give its wall time in seconds and its peak memory in MB."""
+    """Run a command; return its wall time in seconds and its peak memory in MB."""
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,7 +1,7 @@
 """The real answers that the benchmarks measure on, and their ten fixed splits.
 
-The files are named after the environment variable KIT_REAL_DATA, a folder that holds
-eedi_tasks_3_4/ and csc311_subset/; they belong to their publishers and are not part of the kit.
+The environment variable KIT_REAL_DATA names a folder that holds them, in eedi_tasks_3_4/ and
+csc311_subset/; they belong to their publishers and are not part of the kit.
 """
 
 import os
@@ -20,7 +20,7 @@ HELD_OUT_SHARE = 0.2
 
 
 def real_data_dir() -> Path:
-    """Give the folder of the real data.
+    """Return the folder of the real data.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def split_pool(pool: Answers, seed: int) -> tuple[Answers, Answers]:
 
 
 def pool_splits(pool: Answers) -> Iterator[tuple[int, Answers, Answers]]:
-    """Give the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
+    """Yield the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
     for seed in SEEDS:
         yield seed, *split_pool(pool, seed)
 

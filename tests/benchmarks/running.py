@@ -43,7 +43,7 @@ def run_script(command: Sequence[object]) -> Cost:
     Raises
     ------
     InputError
-        If it fails; what it printed stands above.
+        If it fails; its output is shown above.
     """
     words = [str(word) for word in command]
     started = time.perf_counter()

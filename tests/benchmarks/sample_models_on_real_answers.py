@@ -1,4 +1,4 @@
-"""Accuracy of the sample models of tasks 1 and 2 on real answers, as their READMEs tell it.
+"""Accuracy of the sample models of tasks 1 and 2 on real answers, as their READMEs report it.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/sample_models_on_real_answers.py
          … --scripts task_1/sample_model_partial_vae.py --splits 3
@@ -31,7 +31,7 @@ def main() -> None:
     """Run every script on every split; print the tables."""
     p = cli.parser(__doc__)
     p.add_argument("--scripts", nargs="+", type=Path, metavar="FILE", help="default: all samples")
-    p.add_argument("--splits", type=int, default=len(SEEDS), help="only the first so many")
+    p.add_argument("--splits", type=int, default=len(SEEDS), help="use only the first N splits")
     p.add_argument("--flags", default="", help="further flags for the scripts, in quotes")
     options = p.parse_args()
     scripts = options.scripts or sorted(layout.ROOT.glob("task_[12]/sample_model_*.py"))

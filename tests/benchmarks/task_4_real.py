@@ -6,8 +6,8 @@ Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response
          KIT_REAL_DATA=… python tests/benchmarks/task_4_real.py item_response --public
 Writes:  a table to the terminal
 
-Without --public it scores five folds of training students and never opens the test set: that is
-what settings are to be chosen by. Training students have three times as many answers as those of
+Without --public it scores five folds of training students and never opens the test set: settings
+are to be chosen by these folds. Training students have three times as many answers as those of
 the test set: either whole quizzes are left to each of the 1,170 students, or, with --few_answers,
 only students with few answers are scored, with all of them.
 """
@@ -41,7 +41,7 @@ N_FOLDS = 5
 N_MASKS = 4
 # Students of the public file have this many answers on average, and at least 50.
 MEAN_ANSWERS, MIN_ANSWERS = 122, 50
-# With so many answers at most a student of the training files has few.
+# A student of the training files with at most this many answers has few.
 FEW_ANSWERS = 250
 
 
@@ -109,13 +109,13 @@ def folds(answers: Answers, few_answers: bool) -> list[tuple[Answers, Reference]
 
 
 def only_few(answers: Answers) -> Answers:
-    """Leave students who have few answers."""
+    """Keep only students who have few answers."""
     _, row, count = np.unique(answers.student, return_inverse=True, return_counts=True)
     return answers.take(count[row] <= FEW_ANSWERS)
 
 
 def thin_out(answers: Answers, rng: np.random.Generator) -> Answers:
-    """Leave students whole quizzes, about as many answers as the students of the test set have.
+    """Keep whole quizzes of each student, about as many answers as test students have.
 
     Questions belong to one quiz, roughly, if they are usually answered together: each student keeps
     the questions that are most often answered by those who answered one of the student's own,

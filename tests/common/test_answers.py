@@ -1,4 +1,4 @@
-"""Answers: each pair once, right or wrong as the options say."""
+"""Answers: each pair once, right or wrong in agreement with the options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_contradiction(write: Write) -> None:
         raised.value
     )
     assert "(2 such rows)" in str(raised.value)
-    # Whoever predicts right or wrong does not even read the options.
+    # To predict right or wrong, the options are not even read.
     assert len(read_answers(path, options=False)) == 3
 
 
@@ -130,5 +130,5 @@ def test_students_of_several_files(tmp_path: Path) -> None:
     assert together.student.tolist() == [1, 1, 2, 2]
     assert together.question.tolist() == [5, 7, 5, 7]
     assert together.is_correct.tolist() == [1, 0, 1, 0]
-    with pytest.raises(InputError, match=r"third\.csv: UserId 1 stands in another training file"):
+    with pytest.raises(InputError, match=r"third\.csv: UserId 1 appears in another training file"):
         read_students(files)

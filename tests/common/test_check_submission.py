@@ -48,7 +48,7 @@ def good(task: int, *changes: tuple[str, str]) -> str:
 
 
 def zipped(**members: str | bytes) -> bytes:
-    """Make a zip; names stand with __ for / and _DOT_ for a dot."""
+    """Make a zip; in the names, __ is a / and _DOT_ a dot."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -90,7 +90,7 @@ CASES = {
     "empty": case(1, "", "is empty, expected a header with column names in row 1"),
     "blank": case(1, "\n\n", "is empty, expected a header"),
     "header only": case(1, "UserId,QuestionId,IsCorrect\n", "holds a header but no rows"),
-    "no header": case(1, GOOD[1].partition("\n")[2], "column '1' stands twice in row 1"),
+    "no header": case(1, GOOD[1].partition("\n")[2], "column '1' appears twice in row 1"),
     "not text": case(1, b"PK\xff\xfe\x00\x01", "row 1 is not UTF-8 text, expected CSV"),
     "a row is not text": case(
         1, good(1, ("2,10", "\udcff,10")).encode(errors="surrogateescape"),
@@ -117,7 +117,7 @@ CASES = {
         "column 'UserId' is missing", "column 'IsCorrect' is missing",
     ),
     "column twice": case(
-        1, good(1, ("UserId,QuestionId", "UserId,UserId")), "column 'UserId' stands twice in row 1"
+        1, good(1, ("UserId,QuestionId", "UserId,UserId")), "column 'UserId' appears twice in row 1"
     ),
     "ranking under another name": case(
         3, good(3, ("ranking", "rank")), "column 'ranking' is missing, found: QuestionId, rank"
@@ -277,7 +277,7 @@ CASES = {
 def submitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
-    """Run evaluation or checker on a submission; give exit code, stdout, lines of stderr."""
+    """Run evaluation or checker on a submission; return exit code, stdout, lines of stderr."""
 
     def run_main(
         program: str, task: int, name: str, content: str | bytes
@@ -348,7 +348,7 @@ def test_true_and_false_are_1_and_0(submitted: Run) -> None:
 
 
 def test_rows_that_were_not_asked_for_are_counted_and_named(submitted: Run, tmp_path: Path) -> None:
-    """As for the challenge's scorer they do not count; for an upload there must be none."""
+    """The challenge's scorer ignores them; an upload must have none."""
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submitted("evaluation", 1, "submission_task_1.csv", content)
     assert (code, lines) == (0, [])

@@ -74,7 +74,7 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         ("QuestionId\n7\n", "column 'IsCorrect' is missing, found: QuestionId"),
         ("QuestionId,iscorrect\n7,1\n", "is it 'iscorrect'?"),
         ("QuestionId;IsCorrect\n7;1\n", "column 'QuestionId' is missing"),
-        ("QuestionId,IsCorrect,IsCorrect\n7,1,1\n", "'IsCorrect' stands twice"),
+        ("QuestionId,IsCorrect,IsCorrect\n7,1,1\n", "'IsCorrect' appears twice"),
         (
             "QuestionId,IsCorrect\n7,1\n8,right\n9,0\n4,wrong\n",
             "column 'IsCorrect': row 3 is 'right'; row 5 is 'wrong', expected a whole number "

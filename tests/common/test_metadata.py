@@ -1,4 +1,4 @@
-"""Metadata of answers and questions: joined by id, tolerant of what the official files miss."""
+"""Metadata of answers and questions: joined by id, tolerant of gaps in the official files."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -42,7 +42,7 @@ def test_accuracy_and_confusion_matrix_as_scikit_learn(pairs: list[tuple[int, in
 
 
 def test_rows_are_divided_by_their_own_sums() -> None:
-    # Dividing columns by row sums, a known slip, would give [[0.75, 0.1], [0, 0.9]] or the like.
+    # Dividing columns by row sums, a common slip, would give [[0.75, 0.1], [0, 0.9]] or the like.
     counts = np.array([[3, 1], [0, 10]])
     assert normalise_rows(counts).tolist() == [[0.75, 0.25], [0, 1]]
 

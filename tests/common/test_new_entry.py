@@ -1,4 +1,4 @@
-"""Copies of sample models: named anew throughout, never over something that is there."""
+"""Copies of sample models: renamed throughout, and never over something that exists."""
 
 import argparse
 import ast
@@ -39,7 +39,7 @@ def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
         text
         == '''"""Task 1, my_idea: say here in one line what it does.
 
-Copied from sample_model_simple.py, which says of itself:
+Copied from sample_model_simple.py, whose description is:
 Task 1 baseline: something simple.
 
 Run:     python task_1/my_idea.py --local                  predict
@@ -89,7 +89,7 @@ def test_a_package_is_copied_without_weights(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(folder: Path) -> None:
     (folder / "my_idea.py").write_text("mine")
-    with pytest.raises(InputError, match=r"my_idea\.py: is there already"):
+    with pytest.raises(InputError, match=r"my_idea\.py: exists already"):
         new_entry.copy_script(folder, "simple", "my_idea")
     assert (folder / "my_idea.py").read_text() == "mine"
 
@@ -115,7 +115,7 @@ def test_names_that_would_do_harm(name: str) -> None:
 
 
 def test_every_sample_model_of_the_kit_can_be_copied(tmp_path: Path) -> None:
-    """Each copy is valid Python and nowhere names what it was copied from, but once."""
+    """Each copy is valid Python and names what it was copied from exactly once."""
     for task in ("task_1", "task_2", "task_3"):
         for source in sorted((layout.ROOT / task).glob("sample_model_*.py")):
             folder = tmp_path / task

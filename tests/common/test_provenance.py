@@ -1,4 +1,4 @@
-"""Simulated files are told from real ones, and derived files from those of other data."""
+"""Simulated files are distinguished from real ones, and derived files from those of other data."""
 
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def real_answers(n_students: int = 40, n_questions: int = 30) -> str:
-    """Give answers that nobody simulated, in the official columns."""
+    """Return answers that nobody simulated, in the official columns."""
     pairs = [(q, s) for s in range(n_students) for q in range(n_questions)]
     rows = [
         f"{q},{s},{row},{int((q + s) % 3 > 0)},1,{1 if (q + s) % 3 else 2}"
@@ -42,7 +42,7 @@ def page(kit: Path, task: int) -> str:
 
 
 def test_each_group_of_tasks_is_judged_by_its_own_files(tiny_kit: Path, run: Run) -> None:
-    """Real files of tasks 3/4 over simulated ones make no score of task 1 real, nor the reverse."""
+    """Real files of tasks 3/4 beside simulated ones make no score of task 1 real, or vice versa."""
     replace(tiny_kit / "data/train_data/train_task_3_4.csv", real_answers())
     for script, *flags in (
         ("task_1/local_data_split.py",),
@@ -74,10 +74,10 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
     ):
         line = fails(command, kit=tiny_kit, cwd=tiny_kit)
         assert "submission_task_1_2.csv: was made from other data than now lie in" in line
-        assert "`python -m common.templates` makes it anew" in line
+        assert "`python -m common.templates` makes it again" in line
     assert run(["-m", "common.templates"], kit=tiny_kit, cwd=tiny_kit).returncode == 0
     assert run(["task_1/sample_model_majority.py"], kit=tiny_kit).returncode == 0
-    # The ranking's template is of other files and was never in doubt.
+    # The ranking's template is made from other files and stays current.
     assert run(["task_3/sample_model_random.py"], kit=tiny_kit).returncode == 0
 
 
@@ -93,7 +93,7 @@ def test_a_template_of_ones_own_needs_no_stamp(tiny_kit: Path, run: Run, fails: 
 def test_files_of_two_splits_are_never_used_together(
     tiny_kit: Path, run: Run, fails: Fails, tmp_path: Path
 ) -> None:
-    """A kill between two renames leaves the training answers of one split and another's rest."""
+    """A kill between two renames leaves the training answers of one split with files of another."""
     for seed in (0, 1):
         done = run(["task_1/local_data_split.py", "--seed", seed], kit=tiny_kit)
         assert done.returncode == 0, done.stderr
@@ -109,7 +109,7 @@ def test_files_of_two_splits_are_never_used_together(
         script = ("task_1/sample_model_majority.py", "--local")
         line = fails(script if n_renamed == 1 else ["task_1/local_evaluation.py"], kit=tiny_kit)
         assert "is not the file that" in line and "of another split" in line
-        assert "`python task_1/local_data_split.py --seed 0` makes it anew" in line
+        assert "`python task_1/local_data_split.py --seed 0` makes it again" in line
 
 
 def test_a_split_of_former_data_is_refused(tiny_kit: Path, run: Run, fails: Fails) -> None:
@@ -117,7 +117,7 @@ def test_a_split_of_former_data_is_refused(tiny_kit: Path, run: Run, fails: Fail
     replace(tiny_kit / "data/train_data/train_task_3_4.csv", real_answers())
     line = fails(["task_4/numpy/train_model.py", "--local"], kit=tiny_kit)
     assert "train_task_4.csv: was made from other data than now lie in" in line
-    assert "`python task_4/local_data_split.py` makes it anew" in line
+    assert "`python task_4/local_data_split.py` makes it again" in line
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, run: Run, mar
     assert outside.read_text() == "mine\n"
 
 
-def test_a_damaged_stamp_is_told(tmp_path: Path) -> None:
+def test_a_damaged_stamp_is_reported(tmp_path: Path) -> None:
     path = tmp_path / layout.TRAIN_TASK_4
     path.write_text(HEADER)
     for content in ("{half", "[]", "{}", '{"files": {}, "made_from": {}, "simulated": 1}'):
@@ -226,7 +226,7 @@ def _write(folder: Path, text: str) -> dict[str, Any]:
 
 
 def test_two_generators_never_mix(tmp_path: Path) -> None:
-    """Of two that start together at most one writes; what lies there in the end is of one seed."""
+    """Of two that start together at most one writes; the files left in the end are of one seed."""
     command = [
         *(sys.executable, ROOT / "data/generate_sample.py", "--size", "tiny"),
         *("--output_dir", tmp_path / "data", "--seed"),
@@ -253,7 +253,7 @@ def test_a_claim_holds_as_long_as_its_process(tmp_path: Path) -> None:
     (claim / ".process").write_text(str(os.getpid()))
     with pytest.raises(InputError, match=f"another process \\({os.getpid()}\\)"):
         provenance.place_simulated(tmp_path, ["train_data"], write_two_files)
-    # One that was killed: its folder is swept.
+    # The folder of a killed run is removed.
     gone = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     gone.start()
     assert gone.pid is not None

@@ -1,4 +1,4 @@
-"""The log of long work: every line whole, whoever else writes and whenever a writer dies."""
+"""The log of a long run: every line whole, whoever else writes and whenever a writer dies."""
 
 import json
 import subprocess
@@ -18,9 +18,9 @@ def read(path: Path) -> list[dict[str, object]]:
 
 def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "fit.jsonl"
-    note = run_log.open_log(path)
-    note("epoch", epoch=1, loss=0.5)
-    note("epoch", epoch=np.int64(2), loss=np.float32(0.25), shares=np.array([0.5, np.nan]))
+    log_event = run_log.open_log(path)
+    log_event("epoch", epoch=1, loss=0.5)
+    log_event("epoch", epoch=np.int64(2), loss=np.float32(0.25), shares=np.array([0.5, np.nan]))
     start, first, second = read(path)
     assert start["event"] == "start"
     assert start["command"] == sys.argv

@@ -29,13 +29,13 @@ def test_modules_beside_a_script_and_inside_functions() -> None:
     found = names(ROOT / "task_3/compare_features.py")
     assert {"task_3/question_features.py", "task_3/expert_judgements.py"} <= found
     assert "common/adaptive/evaluation.py" in names(ROOT / "common/check_submission.py")
-    # task_4/numpy/ has the name of the library, which is no file of the kit.
+    # task_4/numpy/ has the name of the library, which is not a file of the kit.
     assert "task_4/numpy/model.py" not in names(ROOT / "task_4/package.py")
 
 
 @pytest.fixture
 def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a small kit with an entry that imports in all ways."""
+    """Return a small kit with an entry that imports in all ways."""
     monkeypatch.setattr(layout, "ROOT", tmp_path)
     files = {
         "common/__init__.py": "",

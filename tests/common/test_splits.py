@@ -64,7 +64,7 @@ def test_answers_file(train: Path, tmp_path: Path) -> None:
     assert train_rows[1:] == [row for row in rows[1:] if row not in held_out]
     assert valid_rows[1:] == [row for row in rows[1:] if row in held_out]
     assert len(valid_rows) - 1 == 250
-    # The template gives nothing away but the pairs.
+    # The template reveals nothing but the pairs.
     template_rows = template_path.read_text().splitlines()
     assert template_rows == [",".join(row.split(",")[:3]) for row in valid_rows]
     before = [path.read_bytes() for path in (train_path, valid_path, template_path)]

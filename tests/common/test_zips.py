@@ -1,4 +1,4 @@
-"""Zips of unknown origin: what they may hold, and that nothing they state about it is believed."""
+"""Zips of unknown origin: what they may hold, and that nothing they state is trusted."""
 
 import tracemalloc
 import zipfile
@@ -37,7 +37,7 @@ def test_every_method_is_read_whole(tmp_path: Path, method: int) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_sizes_that_follow_their_file_are_read(tmp_path: Path, streamed: bool) -> None:
-    """As zips are written to a pipe: the header beside the file then states no sizes."""
+    """A zip written to a pipe: the header beside the file then states no sizes."""
     path = tmp_path / "a.zip"
 
     class Pipe:
@@ -80,7 +80,7 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # What a bomb that is merely stored holds is read, but no byte more.
+    # A zip bomb that is stored without compression is read up to its contents, no byte more.
     assert peak < 4 * limit + path.stat().st_size
 
 
@@ -113,7 +113,7 @@ def test_no_zip(write: Write) -> None:
 
 
 def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
-    """Every byte of a small zip changed in turn: refused, or what comes out is what went in."""
+    """Every byte of a small zip changed in turn: refused, or unpacked to the original contents."""
     table = b"QuestionId\n" + b"".join(b"%d\n" % number for number in range(40))
     path = tmp_path / "a.zip"
     n_refused = 0

@@ -160,7 +160,7 @@ def server(original: Original) -> Iterator[Server]:
                 pass
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     httpd.daemon_threads = True
@@ -230,7 +230,7 @@ def test_goes_on_from_what_an_earlier_run_left(
 
 
 @pytest.mark.parametrize("left", ["rotten", "too long", "rotten and whole"])
-def test_starts_anew_if_what_was_left_is_wrong(
+def test_starts_again_if_what_was_left_is_wrong(
     server: Server, archive: Any, original: Original, tmp_path: Path, left: str
 ) -> None:
     content = {
@@ -381,7 +381,7 @@ def test_the_whole_way(
     events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
     assert events == ["start", "fetched", "unpacked"]
 
-    # Again: nothing is fetched, nothing is written anew.
+    # Again: nothing is fetched, nothing is written again.
     before = {file: file.stat().st_mtime_ns for file in (folder / "train_data").iterdir()}
     command("--url", server.url)
     assert len(server.behaviour.requests) == 1
@@ -514,7 +514,7 @@ def test_the_script_itself_ends_with_one_line(fails: Any, tmp_path: Path) -> Non
 # ---- Kills -----------------------------------------------------------------------------------
 
 # Forks one run after another, so that twenty of them take seconds. A run that gets a number on its
-# line kills itself before it touches the disk for the so manieth time.
+# line kills itself just before that many-th access to the disk.
 DRIVER = """
 import importlib.util, json, os, signal, sys
 
@@ -563,19 +563,19 @@ class Driver:
     process: "subprocess.Popen[str]"
 
     def start(self, die_at: int | None = None) -> int:
-        """Start a run; give its process id."""
+        """Start a run; return its process id."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{die_at or ''}\n")
         self.process.stdin.flush()
         return self._read()
 
     def wait(self) -> int:
-        """Give the exit code of the run."""
+        """Return the exit code of the run."""
         return self._read()
 
     def _read(self) -> int:
         assert self.process.stdout is not None
-        # What the run prints comes between.
+        # Skip what the run prints.
         while not (line := self.process.stdout.readline().strip()).lstrip("-").isdigit():
             assert line or self.process.poll() is None
         return int(line)
@@ -619,7 +619,7 @@ def test_killed_at_20_random_moments_the_bytes_are_right(
     for _ in range(20):
         child = driver.start()
         time.sleep(moments.uniform(0.0, 0.4))
-        # A run that was quicker than the kill has ended by itself, and its number is gone.
+        # A run that was quicker than the kill has ended by itself.
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         assert driver.wait() in (0, -signal.SIGKILL)

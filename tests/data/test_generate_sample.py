@@ -134,7 +134,7 @@ def test_marker_tells_simulated_from_other_files(tree: Path, tmp_path: Path) -> 
     assert set(provenance.simulated_files(tree)) == paths
     changed = Path(shutil.copytree(tree, tmp_path / "changed"))
     path = changed / "train_data" / "train_task_3_4.csv"
-    # Another answer, the same size: a file is judged by its contents, and each by itself.
+    # Another answer, the same size: each file is judged by its own contents.
     text = path.read_text()
     last = text.splitlines()[-1]
     path.write_text(text.replace(last, last.replace(last[-1], "2" if last[-1] != "2" else "3")))
@@ -150,7 +150,7 @@ def test_answers_keep_the_rules_of_the_official_files(tree: Path, group: str) ->
     answers = all_answers(tree, group)
     assert len(answers) == sum(setting.answers)
     assert not answers.duplicated(["UserId", "QuestionId"]).any()
-    # Ids count from 0 without gaps; those of answers run through all files and tell no order.
+    # Ids count from 0 without gaps; those of answers run through all files, in no order.
     assert sorted(answers.AnswerId) == list(range(len(answers)))
     assert abs(np.corrcoef(answers.AnswerId, answers.UserId)[0, 1]) < 0.05
     assert abs(np.corrcoef(answers.AnswerId, np.arange(len(answers)))[0, 1]) < 0.05
@@ -174,7 +174,7 @@ def test_tasks_1_2_are_split_by_answers(tree: Path) -> None:
         )
         ids = ["QuestionId", "UserId", "AnswerId"]
         assert first[ids].equals(second[ids])
-        # The two files agree about the key that the training file tells.
+        # The two files agree on the key that the training file shows.
         key = parts[0].groupby("QuestionId").CorrectAnswer.first()
         right = second.AnswerValue == second.QuestionId.map(key)
         assert (first.IsCorrect == right).all()
@@ -230,7 +230,7 @@ def test_answer_metadata_describe_every_answer(tree: Path, group: str) -> None:
     assert date.min() >= pd.Timestamp("2018-09-03" if group == "1_2" else "2020-01-06")
     assert date.max() < pd.Timestamp("2020-06-01")
     assert date.dt.day_of_week.max() <= 4
-    # A student answers a quiz in one go: minute after minute, in one class.
+    # A student answers a quiz without a break: minute after minute, in one class.
     metadata["date"] = date
     sittings = answers.merge(metadata, on="AnswerId").groupby(["UserId", "QuizId"])
     minutes = sittings.date.agg(lambda times: (times.max() - times.min()).total_seconds() / 60)
@@ -285,7 +285,7 @@ def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     assert sorted(both["Unnamed: 0"].astype(int)) == list(range(50))
     assert (both.left != both.right).all()
     assert set(both.T1_ALR) | set(both.T5_NS) == {"1", "2"}
-    # One column is written with decimals, for it has gaps; they are all in the private file.
+    # One column is written with decimals, since it has gaps; they are all in the private file.
     assert set(both.T4_MQ.dropna()) == {"1.0", "2.0"}
     assert text["public"].notna().all(axis=None)
     assert text["private"].T4_MQ.isna().sum() == 2
@@ -294,7 +294,7 @@ def test_judgements_look_like_the_official_ones(tree: Path) -> None:
 def test_experts_agree_with_each_other_and_with_the_answers(
     tmp_path: Path, school: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With many pairs: experts are noisy, yet they judge the same thing, which answers show."""
+    """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
     monkeypatch.setattr(generate_sample, "N_PAIRS", 2000)
     generate_sample.write_judgements(np.random.default_rng(0), tmp_path, school)
     judged = pd.concat(
@@ -333,7 +333,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
     flags = ["--input_dir", partial, "--output_dir", templates]
     done = run(["-m", "common.templates", *flags])
     assert done.returncode == 0, done.stderr
-    assert "left out: submission_task_1_2.csv, for there is no" in done.stdout
+    assert "left out: submission_task_1_2.csv, because there is no" in done.stdout
     assert "test_private_answers_task_1.csv" in done.stdout
     names = {path.name for path in templates.iterdir()}
     assert names == {"submission_task_3.csv", "template_task_3.json"}
@@ -532,8 +532,8 @@ def test_best_expected_accuracy_is_that_of_the_true_probabilities() -> None:
     assert shares == pytest.approx([0.125, 0.125, 0.625, 0.125], abs=0.01)
 
 
-# The simulation beside the real files. Figures of the real files stand here as constants; where
-# the files are at hand, `test_constants_are_those_of_the_real_files` computes them again.
+# The simulation beside the real files. Figures of the real files are constants here; if the files
+# are available, `test_constants_are_those_of_the_real_files` computes them again.
 
 # Tasks 3/4, all 1,382,727 training answers: published statistics per question.
 SHARE_CORRECT = 0.5373
@@ -605,7 +605,7 @@ def rasch_accuracy(student: Any, question: Any, is_correct: Any) -> tuple[float,
     s, q, y = student[~held_out], question[~held_out], is_correct[~held_out].astype(float)
     ability, easiness = np.zeros(student.max() + 1), np.zeros(question.max() + 1)
     for _ in range(12):
-        # Newton steps for one side after the other, with normal priors of variance 2.
+        # Newton steps for each side in turn, with normal priors of variance 2.
         for values, index in ((easiness, q), (ability, s)):
             p = 1 / (1 + np.exp(-ability[s] - easiness[q]))
             slope = np.bincount(index, y - p, minlength=len(values)) - values / 2

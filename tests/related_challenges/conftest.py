@@ -44,13 +44,13 @@ def run_here(arguments: Sequence[object], kit: Path = ROOT) -> str:
 
 @pytest.fixture(scope="session")
 def succeeds() -> Callable[..., str]:
-    """Run a script that must succeed; give what it prints."""
+    """Run a script that must succeed; return what it prints."""
     return run_here
 
 
 @pytest.fixture(scope="session")
 def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Give, for a challenge's name, a copy of the kit with its simulated sample."""
+    """Return a function from a challenge's name to a copy of the kit with its sample."""
     kit = tmp_path_factory.mktemp("related") / "kit"
     ignored = shutil.ignore_patterns("data", "__pycache__")
     for folder in ("common", "related_challenges"):

@@ -128,7 +128,7 @@ def test_a_text_may_hold_what_ends_a_line_elsewhere(write: Write) -> None:
     texts = ["a\u2028[MASK]", "b\x0c[MASK]", "c\x85[MASK]"]
     lines = [json.dumps({"qid": text, "query": text}, ensure_ascii=False) for text in texts]
     path = write("queries.txt", "\r\n".join(lines))
-    # JSON itself writes a form feed as an escape; the others may stand as they are.
+    # JSON itself writes a form feed as an escape; the others may appear unescaped.
     assert [query.text for query in queries.read_queries(path, answers=False)] == texts
 
 
@@ -181,7 +181,7 @@ def test_scripts(
 def test_models_do_not_see_the_answers_they_predict(
     write: Write, succeeds: Callable[..., str]
 ) -> None:
-    # Every query has an answer of its own, so that only a model that peeks can know it.
+    # Every query has an answer of its own, so that only a model that has seen it can know it.
     line = '{{"qid": "{0}", "query": "person {0} was born in [MASK].", "answer": ["place{0}"]}}\n'
     folder = write(TRAIN, "".join(line.format(number) for number in range(40))).parent
     flags = ["--input_dir", folder, "--output_dir", folder]

@@ -176,7 +176,7 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_likeness_agrees_with_a_plain_one(seed: int) -> None:
+def test_item_similarity_agrees_with_a_plain_loop(seed: int) -> None:
     phase = make_phase(seed)
     n_clicks = np.bincount(phase.item, minlength=60)  # type: ignore[attr-defined]
     expected = np.zeros((60, 60))
@@ -193,7 +193,7 @@ def test_likeness_agrees_with_a_plain_one(seed: int) -> None:
                     / n_clicks[right] ** item_cf_time.SCORED_POWER
                 )
     needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])  # type: ignore[attr-defined]
-    found = item_cf_time.likeness(phase).toarray()
+    found = item_cf_time.item_similarity(phase).toarray()
     np.testing.assert_allclose(found, expected * needed[:, None], rtol=1e-6)
 
 
@@ -252,7 +252,7 @@ def test_scripts(
     assert (ndcg["popularity"] < ndcg["item_cf"]).all()
     assert (ndcg["item_cf"] < ndcg["item_cf_time"]).all()
 
-    # The published test users, who are others than the local split's answers know.
+    # The published test users, who are not those of the local split's answers.
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"], kit=kit)
     user, _ = clicks.read_recommendations(data / "test_output/test.csv")
     expected = clicks.read_query_users(data / "train_data/underexpose_test_qtime-2.csv")

@@ -68,7 +68,7 @@ def test_random_guesses_score_as_stated() -> None:
 
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
-    questions = exam.Questions(["7", "x"], ["", ""], [("",) * 5] * 2)
+    questions = exam.ExamQuestions(["7", "x"], ["", ""], [("",) * 5] * 2)
     path = tmp_path / "submission.csv"
     exam.write_predictions(path, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
     assert path.read_text() == "id,prediction\n7,E B D\nx,A B C\n"
@@ -176,7 +176,7 @@ def test_ranker_scores_at_chance_on_random_answers(
     flags = ["--input_dir", tmp_path, "--test_data", "train.csv", "--output_dir", tmp_path]
     succeeds([f"{FOLDER}/sample_model_ranker.py", *flags], kit=kit)
     predicted = exam.read_predictions(tmp_path / "submission.csv", [str(n) for n in range(200)])
-    # Four standard errors; a model that had seen the answers of what it predicts gets beyond.
+    # Four standard errors; a model that had seen the answers to what it predicts scores more.
     score = exam.mean_average_precision(list(answers), predicted)
     assert score == pytest.approx(exam.RANDOM_SCORE, abs=0.11)
 

@@ -1,4 +1,4 @@
-"""Student responses: the paper's tables, the measures of likeness, bad input, the scripts."""
+"""Student responses: the paper's tables, the measures of similarity, bad input, the scripts."""
 
 import subprocess
 from collections.abc import Callable
@@ -178,10 +178,10 @@ texts = st.lists(st.sampled_from("abcd"), max_size=8)
 
 
 @given(texts, texts)
-def test_properties_of_likeness(left: list[str], right: list[str]) -> None:
+def test_properties_of_similarity(left: list[str], right: list[str]) -> None:
     lengths = similarity.shared_phrases(left, right)
     assert max(lengths, default=0) == plain_phrases(left, right)
-    # As many words as stand in both; only phrases broken apart by an earlier one change the rest.
+    # As many words as appear in both; only phrases split by an earlier one change the rest.
     assert sum(lengths) == sum(min(left.count(word), right.count(word)) for word in set(left))
     overlap, f1, lesk, cosine = similarity.measure(left, right)
     assert overlap <= lesk <= overlap**2
@@ -226,7 +226,7 @@ GOOD = QUESTION.format("a", "correct", "irrelevant")
             GOOD.replace("referenceAnswer ", "other ").replace("/referenceAnswer>", "/other>"),
             "no referenceAnswer",
         ),
-        (GOOD.replace("a.2", "a.1"), "studentAnswer 'a.1' stands in .* already"),
+        (GOOD.replace("a.2", "a.1"), "studentAnswer 'a.1' is in .* already"),
         (GOOD.replace('accuracy="correct"', ""), "<studentAnswer> has no attribute 'accuracy'"),
         (GOOD.replace('"correct"', '"right"'), "studentAnswer 'a.1' is 'right', expected one of"),
         (GOOD.replace('"correct"', '"incorrect"'), "'a.1' is 'incorrect', expected one of"),
@@ -265,7 +265,7 @@ def test_refuses_a_wrong_submission(write: Write, content: str, message: str) ->
 def test_refuses_finer_labels_than_the_files_tell(write: Write, fails: Callable[..., str]) -> None:
     folder = write("a.xml", QUESTION.format("a", "correct", "incorrect")).parent
     line = fails([f"{FOLDER}/local_evaluation.py", "--input_dir", folder, "--ways", "5"])
-    assert "tells only 2 labels apart" in line
+    assert "has only 2 labels" in line
 
 
 def test_scripts(

@@ -26,10 +26,11 @@ def sigmoid(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def planted(n_students: int, n_questions: int, seed: int) -> tuple[pd.DataFrame, dict[int, float]]:
-    """Give all answers of students who differ in two abilities, and the best possible accuracies.
+    """Return all answers of students who differ in two abilities, and the best possible accuracies.
 
-    Every question asks for one of the abilities only. Who errs with little of it errs differently
-    from who errs with much of it. The accuracies are those of who knows every probability.
+    Every question asks for one of the abilities only. Students with little of it make other errors
+    than students with much of it. The accuracies are those of predicting from the true
+    probabilities.
     """
     rng = np.random.default_rng(seed)
     abilities = rng.normal(0, 1.8, (n_students, 2))
@@ -66,7 +67,7 @@ TRAIN, TEST = ANSWERS[~HELD_OUT], ANSWERS[HELD_OUT]
 
 
 def command(task: int, folder: Path, train: pd.DataFrame, pairs: pd.DataFrame) -> list[object]:
-    """Write the files that a model reads; give the command that reads them."""
+    """Write the files that a model reads; return the command that reads them."""
     train.to_csv(folder / "train.csv", index=False)
     pairs[KEYS].to_csv(folder / "template.csv", index=False)
     return [
@@ -152,7 +153,7 @@ def test_random_answers_are_predicted_at_chance(predict: Predict, task: int) -> 
     assert abs(score - chance) < 4 * (chance * (1 - chance) / HELD_OUT.sum()) ** 0.5
 
 
-# ---- Who and what was never seen, or hardly ----------------------------------------------------
+# ---- Students and questions never seen, or hardly ---------------------------------------------
 
 
 def test_unknown_students_and_questions(predict: Predict) -> None:

@@ -29,7 +29,7 @@ Predict = Callable[..., Any]
 def simulate(
     n_abilities: int = 1, n_students: int = 300, n_questions: int = 40
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Give answers to learn from, and answers to score, which ability decides.
+    """Return answers to learn from, and answers to score, which ability decides.
 
     Each question asks for one of the abilities; able students avoid some wrong options more than
     others. QuestionIds and UserIds are large and have gaps.

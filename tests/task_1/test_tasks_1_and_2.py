@@ -207,7 +207,7 @@ def test_right_wrong_only_answers_are_enough_for_task_1(run: Run, tmp_path: Path
         ["task_1/local_evaluation.py", *evaluation, "--submit_data", "submission_task_1.csv"]
     )
     assert done.returncode == 0, done.stderr
-    # The answers are coins: whoever does better than chance has seen them.
+    # The answers are coin flips: a model that does better than chance has seen them.
     n_scored = 0.2 * len(frame)
     assert abs(read_score(tmp_path, 1) - 0.5) < 4 * 0.5 / n_scored**0.5
 
@@ -336,7 +336,7 @@ def test_contradicting_answers_are_refused(fails: Fails, tmp_path: Path) -> None
 @TASKS
 @pytest.mark.parametrize("folder", ["eedi_tasks_3_4", "eedi_tasks_1_2_sample"])
 def test_real_answers(real_data: Path, run: Run, tmp_path: Path, task: int, folder: str) -> None:
-    """The scripts run on real answers, as they lie in the official columns."""
+    """The scripts run on real answers, in the official columns."""
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
     place = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", tmp_path]
     template = ["--submission_template_dir", tmp_path]

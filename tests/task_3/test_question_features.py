@@ -98,11 +98,11 @@ def test_entropy_within_quizzes(example: tuple[qf.QuestionAnswers, pd.DataFrame]
     # A condition can only take uncertainty away.
     unconditional, _ = qf.option_entropy(data.take(quiz >= 0))
     assert (value <= unconditional + 1e-12).all()
-    # The same from the groups of students.
+    # The same for the groups of students.
     assert np.array_equal(qf.entropy_within_group(replace(data, group=quiz))[0], value)
 
 
-# ---- How the answers go with ability ----------------------------------------------------------
+# ---- How the answers depend on ability ----------------------------------------------------------
 
 
 def test_mean_absolute_residual(example: tuple[qf.QuestionAnswers, pd.DataFrame]) -> None:
@@ -134,7 +134,7 @@ def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
     slopes = np.linspace(0, 2.5, 30)
     value, _ = qf.irt_slope(qf.number_answers(simulate(1500, slopes, share=0.7), np.arange(31)))
     assert np.isnan(value[30])
-    # Steep slopes are drawn to the others, but keep their order.
+    # Steep slopes are shrunk towards the others, but keep their order.
     assert 0.8 < np.polyfit(slopes, value[:30], 1)[0] < 1.1
     assert np.corrcoef(value[:30], slopes)[0, 1] > 0.98
 
@@ -173,7 +173,7 @@ def test_quarters_rise_in_ability(example: tuple[qf.QuestionAnswers, pd.DataFram
     shares = qf.option_shares_by_ability(data, row=11)
     assert shares.shape == (4, 4)
     assert shares.sum(axis=1) == pytest.approx(1)
-    # A question of slope 2: able students answer it rightly more often.
+    # A question of slope 2: able students answer it correctly more often.
     assert shares[3, 0] > shares[0, 0] + 0.3
     overall = qf.option_counts(data)[11] / qf.option_counts(data)[11].sum()
     assert shares.mean(axis=0) == pytest.approx(overall, abs=0.03)
@@ -185,8 +185,8 @@ def test_quarters_rise_in_ability(example: tuple[qf.QuestionAnswers, pd.DataFram
 
 def test_confidence() -> None:
     data = qf.number_answers(make_answers([(s, s % 2, 1) for s in range(6)]), np.arange(3))
-    told = np.array([100, np.nan, 50, np.nan, np.nan, np.nan], np.float32)
-    data = replace(data, confidence=told)
+    stated = np.array([100, np.nan, 50, np.nan, np.nan, np.nan], np.float32)
+    data = replace(data, confidence=stated)
     value, n = qf.mean_confidence(data)
     assert value[0] == 75
     assert np.isnan(value[1:]).all()
@@ -209,7 +209,7 @@ def test_a_question_with_few_answers_does_not_top_the_list() -> None:
     value, weight = qf.shrink(qf.FEATURES["correct_rate"], data)
     assert weight[0] < 0.2
     assert abs(value[0] - raw[1:].mean()) < 0.1
-    # Alike questions differ by chance alone: even many answers say little about their order.
+    # Equal questions differ by chance alone: even many answers say little about their order.
     assert weight[1:].max() < 0.7
 
 

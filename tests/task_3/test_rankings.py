@@ -64,12 +64,12 @@ def test_confidence_ranks_by_the_mean(
 ) -> None:
     ranking = read(submissions("confidence"))
     metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
-    told = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
-    confidence = told.groupby("QuestionId").Confidence
+    stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
+    confidence = stated.groupby("QuestionId").Confidence
     # Shrinking changes the order among questions with unequally many; hardly on the whole.
     common = confidence.mean()[confidence.size() >= confidence.size().median()]
     assert ranking[common.index].corr(common, method="spearman") < -0.8
-    silent = ranking.index.difference(told.QuestionId)
+    silent = ranking.index.difference(stated.QuestionId)
     assert set(ranking[silent]) == set(range(len(ranking) - len(silent) + 1, len(ranking) + 1))
 
 
@@ -87,7 +87,7 @@ def test_rank_average_is_the_mean_of_ranks(
 
 
 def test_partial_vae_finds_the_questions_that_tell_something(run: Run, tmp_path: Path) -> None:
-    # Ten questions go with ability, ten are answered at random; both half correctly.
+    # Ten questions depend on ability, ten are answered at random; half correctly in both.
     rng = np.random.default_rng(0)
     student, question = np.divmod(np.arange(400 * 20), 20)
     logit = 2 * (question < 10) * rng.standard_normal(400)[student]

@@ -26,7 +26,7 @@ def test_ranking_by_quality(rows: list[tuple[int, float]]) -> None:
     ranking = rank_by_quality(question, quality)
     assert sorted(ranking) == list(range(1, len(rows) + 1))
     best_first = [rows[place] for place in np.argsort(ranking)]
-    # Best first, unknown quality last, ties by QuestionId: Python's own sort says the same.
+    # Best first, unknown quality last, ties by QuestionId: Python's own sort agrees.
     key = [(np.isnan(value), -value if value == value else 0, number) for number, value in rows]
     expected = [rows[place] for place in sorted(range(len(rows)), key=key.__getitem__)]
     assert [number for number, _ in best_first] == [number for number, _ in expected]
@@ -66,7 +66,7 @@ def test_entropy_ranking_on_simulated_answers(tiny_kit: Path, run: Run) -> None:
     with zipfile.ZipFile(path.with_suffix(".zip")) as archive:
         assert archive.namelist() == [path.name]
 
-    # The evaluation says what a plain count says.
+    # The evaluation agrees with a plain count.
     pairs = pd.read_csv(tiny_kit / "data/test_data/quality_response_remapped_public.csv")
     rank = submission.set_index("QuestionId").ranking
     left_is_better = rank[pairs.left].to_numpy() < rank[pairs.right].to_numpy()
@@ -94,7 +94,7 @@ def test_the_seed_decides_the_random_ranking(tiny_kit: Path, run: Run, tmp_path:
 
 
 # The guide's example: five pairs and three experts; two more experts have not judged. The
-# questions stand in no order and the ranks in another, so that nothing works by row position.
+# questions are in no order and the ranks in another, so that nothing works by row position.
 PAIRS = [(124, 10029), (11092, 3999), (844, 7491), (2748, 9882), (13001, 9115)]
 RANKING = {
     10029: 9,
@@ -113,7 +113,7 @@ SIGNS = {"T1_ALR": ">><>>", "T2_CL": ">><<>", "T3_GF": ">><<<"}
 
 @pytest.fixture
 def example(write: Write, tmp_path: Path) -> list[object]:
-    """Write the guide's example; give the arguments of its evaluation."""
+    """Write the guide's example; return the arguments of its evaluation."""
     lines = [",Unnamed: 0,left,right," + ",".join(EXPERTS)]
     for number, (left, right) in enumerate(PAIRS):
         votes = ["1" if SIGNS[name][number] == ">" else "2" for name in SIGNS]

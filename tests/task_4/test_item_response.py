@@ -142,7 +142,7 @@ def test_files_without_options_and_more_files(
     both.to_csv(tmp_path / "second.csv", index=False)
     message = fails([*command, "--more_train_data", "second.csv"], kit=kit)
     assert "second.csv: " in message
-    assert f"UserId {first.UserId.iloc[0]} stands in another training file" in message
+    assert f"UserId {first.UserId.iloc[0]} appears in another training file" in message
 
 
 def test_package_runs_in_an_empty_folder(kit: Path, trained: Path, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_choices_beat_chance(model: ModuleType, submission: ModuleType) -> None:
 def test_both_readings_of_unobserved_are_learned_alike(
     model: ModuleType, submission: ModuleType, targets_queryable: bool
 ) -> None:
-    """Without options, where 0 stands for a wrong answer as well as for one not revealed."""
+    """Without options, where 0 means a wrong answer as well as one not revealed."""
     weights, answers = simulate(model, 40, seed=4)
     rng = np.random.default_rng(5)
     targets = {"mask": rng.random(len(answers)) < 0.3}
@@ -330,7 +330,7 @@ def test_other_widths(model: ModuleType) -> None:
 
 
 def some_model(model: ModuleType, n_questions: int, seed: int) -> Any:
-    """A model whose every part says something: quizzes, and what the answered mask tells."""
+    """A model of which every part matters: quizzes, and what the answered mask reveals."""
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n_questions, 3)) * (rng.random((n_questions, 3)) < 0.4)
     weights = model.Model(

@@ -319,7 +319,7 @@ def test_numpy_is_not_shadowed(run: Run, kit: Path, tmp_path: Path, folder: str)
 
 
 def test_the_packages_find_revealed_answers_alike() -> None:
-    """They import nothing from each other or from common/, so the function stands in both."""
+    """They import nothing from each other or from common/, so both hold the function."""
     texts = []
     for package in ("item_response", "pytorch"):
         source = (ROOT / "task_4" / package / "model.py").read_text(encoding="utf-8")

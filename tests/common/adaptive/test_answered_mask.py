@@ -1,4 +1,4 @@
-"""Answered masks: closed forms against what they stand for."""
+"""Answered masks: closed forms against the computations that they replace."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from common.adaptive.answered_mask import (
 
 
 def test_completion_against_hiding_answers() -> None:
-    """The closed form is the ridge regression on patterns with answers hidden many times."""
+    """The closed form equals ridge regression on masks with answers hidden many times."""
     rng = np.random.default_rng(8)
     patterns = (rng.random((60, 1)) < rng.random((1, 8))) | (rng.random((60, 8)) < 0.3)
     n_times = 4000
@@ -32,14 +32,14 @@ def test_completion_against_hiding_answers() -> None:
 
 def test_regression_against_minimising_its_loss() -> None:
     rng = np.random.default_rng(3)
-    pattern = (rng.random((40, 6)) < 0.5).astype(np.float32)
-    pattern[:, 0] = 1
+    mask = (rng.random((40, 6)) < 0.5).astype(np.float32)
+    mask[:, 0] = 1
     latent = rng.normal(1, 1, (40, 2)).astype(np.float32)
-    mean, weights = regress(pattern, latent)
-    assert_allclose(mean, relative(pattern).mean(axis=0))
+    mean, weights = regress(mask, latent)
+    assert_allclose(mean, relative(mask).mean(axis=0))
 
     def loss(weights: np.ndarray) -> float:
-        error = (relative(pattern) - mean) @ weights - (latent - latent.mean(axis=0))
+        error = (relative(mask) - mean) @ weights - (latent - latent.mean(axis=0))
         return float((error**2).sum() + REGRESSION_PENALTY * (weights**2).sum())
 
     least = loss(weights)
@@ -47,7 +47,7 @@ def test_regression_against_minimising_its_loss() -> None:
 
 
 def test_similarity_of_questions() -> None:
-    pattern = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]], np.float32)
-    together, similarity = count_together(pattern)
+    mask = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]], np.float32)
+    together, similarity = count_together(mask)
     assert together.tolist() == [[4, 2, 0], [2, 2, 0], [0, 0, 0]]
     assert_allclose(similarity, [[1, np.sqrt(0.5), 0], [np.sqrt(0.5), 1, 0], [0, 0, 0]], rtol=1e-6)

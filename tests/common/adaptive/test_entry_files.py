@@ -1,4 +1,4 @@
-"""Which files of a folder make an entry, and what is said of the others."""
+"""Which files of a folder belong to an entry, and what is reported about the others."""
 
 from collections.abc import Callable
 from pathlib import Path

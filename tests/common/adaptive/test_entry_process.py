@@ -1,4 +1,4 @@
-"""An entry in its own process: what it gets, and how every misdeed becomes a message."""
+"""An entry in its own process: what it gets, and the message for every violation."""
 
 import contextlib
 import os
@@ -66,7 +66,7 @@ def with_entry(setting: Setting, change: str) -> Setting:
 
 
 def with_method(setting: Setting, method: str, *lines: str) -> Setting:
-    """Write an entry in which one method is other."""
+    """Write an entry in which one method differs."""
     arguments = {
         "__init__": "self",
         "predict": "self, masked_data, masked_binary_data",
@@ -252,7 +252,7 @@ def test_what_an_entry_finds_in_its_folder(
 
 
 def test_a_fresh_entry_for_every_mask(setting: Setting, students: Reference) -> None:
-    """A module that counts its calls starts anew."""
+    """A module that counts its calls starts again from 0."""
     lines = ["global calls", "calls = globals().get('calls', 0) + 1", "assert calls <= 10"]
     targets = students.targets["IsTarget"]
     two_masks = Reference(**{**vars(students), "targets": {"a": targets, "b": targets}})
@@ -277,7 +277,7 @@ def test_what_an_entry_prints_is_kept(setting: Setting, students: Reference) -> 
 
 def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Reference) -> None:
     output = setting.submission.parent / "output.txt"
-    with pytest.raises(InputError, match=r"; what it printed stands in .*output.txt$"):
+    with pytest.raises(InputError, match=r"; what it printed is in .*output.txt$"):
         play_all(with_method(setting, "predict", "print('so far')", "1 / 0"), students, output)
     text = output.read_text()
     assert "so far" in text
@@ -333,7 +333,7 @@ def test_what_an_entry_started_ends_with_it(
 def test_a_child_with_its_own_session_ends_at_the_time_limit(
     setting: Setting, students: Reference
 ) -> None:
-    """It holds the pipes that the evaluator reads, which must not make closing wait."""
+    """It holds the pipes that the evaluator reads; closing must not wait for them."""
     output = setting.submission.parent / "output.txt"
     lines = [
         "import subprocess, time",
@@ -364,7 +364,7 @@ def test_an_entry_that_ends_by_itself_leaves_nothing_behind(
 
 @linux
 def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
-    """Whoever else holds the other ends of the pipes, here this process, closing comes back."""
+    """Closing returns even if others, here this process, hold the other ends of the pipes."""
     entry = with_method(setting, "__init__", "import os", "print(os.getpid())")
     with EntryProcess(entry.submission, {}, Limits(60), setting.reference) as process:
         deadline = time.monotonic() + 10
@@ -578,7 +578,7 @@ def test_links_within_the_folder_and_weights_in_folders_are_taken(
         "raise RuntimeError('Class values must be non-negative.')",
     ],
 )
-def test_an_entry_written_for_zeros_is_told(
+def test_an_entry_written_for_zeros_is_pointed_to_the_flag(
     setting: Setting, students: Reference, line: str
 ) -> None:
     entry = with_method(setting, "update_model", line)

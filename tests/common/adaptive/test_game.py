@@ -209,7 +209,7 @@ def test_selections_of_many_kinds(give: Callable[[Array], Any]) -> None:
         (lambda chosen, _: chosen[0], r"returned shape \(\)"),
         (lambda chosen, _: chosen.astype(float), "returned float64 values, expected whole numbers"),
         (lambda chosen, _: [*chosen[:-1], "a"], "returned a list of .* values, expected numbers"),
-        (lambda chosen, _: [*chosen[:-1], [1, 2]], "returned a list that is no array"),
+        (lambda chosen, _: [*chosen[:-1], [1, 2]], "returned a list that is not an array"),
         (lambda chosen, _: chosen * 0 - 1, r"student 0 \(UserId 100\): chose column -1, expected"),
         (lambda chosen, _: chosen * 0 + 40, "chose column 40, expected 0 to 39"),
         (lambda chosen, _: chosen * 0 + 15, "chose QuestionId 15, which is a target"),
@@ -387,7 +387,7 @@ def test_reading_students_and_masks(write: Write) -> None:
 
 
 def test_students_are_parsed_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers and masks come out of one pass over the file."""
+    """Answers and masks are read in one pass over the file."""
     parsed = []
     read_table = io.read_table
 

@@ -73,7 +73,7 @@ class Outside:
         self.abstract.listen()
 
     def arguments(self, run: str) -> tuple[str, str, dict[str, object]]:
-        """Make victims for a run, and return all that the ways are told."""
+        """Make victims for a run, and return the arguments of the ways."""
         victims = self.base / run
         for name in WAYS.FILES_HARMED:
             (victims / name / "folder").mkdir(parents=True)
@@ -103,7 +103,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
 
 @pytest.fixture(scope="module")
 def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Make the answers in all formats, and try every way with nothing to stop it."""
+    """Make the answers in all formats, and try every way without isolation."""
     folder, victims, rest = outside.arguments("unisolated")
     done = subprocess.run(
         [sys.executable, str(WAYS_FILE), folder, victims, json.dumps(rest)],
@@ -191,7 +191,7 @@ def test_the_victims_are_as_they_were(outside: Outside, isolated: Outcome) -> No
     assert outside.answers.read_text() == WAYS.TABLE
 
 
-# What the guard promises where there is no Landlock: files that are opened through Python.
+# What the guard promises without Landlock: it covers files that are opened through Python.
 GUARDED = """
     open|open bytes|io.FileIO|io.open_code|opener|os.open|os.open to write|chdir|pathlib|through ..
     |/proc/self/root|codecs|fileinput|linecache|tokenize|csv|json|gzip|zipfile|configparser|mmap

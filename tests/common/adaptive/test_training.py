@@ -62,7 +62,7 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
     assert answers.is_correct.tolist() == [1, 0, 1]
     write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n')
     assert read_training(TrainingPaths(train, tmp_path))[1] == 12
-    with pytest.raises(InputError, match="UserId 1 stands in another training file"):
+    with pytest.raises(InputError, match="UserId 1 appears in another training file"):
         read_training(TrainingPaths(train, tmp_path, (train,)))
 
 

@@ -1,9 +1,9 @@
 """Ways out of an entry's process: to the answers' contents, and to harm elsewhere.
 
-This file stands alone. The test copies it into an entry's folder, and runs it once isolated and
-once not, which shows that each way leads somewhere. A way to the contents is a function of the
+This file is self-contained. The test copies it into an entry's folder, and runs it once isolated
+and once not, which shows that each way leads somewhere. A way to the contents is a function of the
 folder of the answers, where `prepare` has written the same secret in several formats. A way to harm
-is one of its victim.
+is a function of its victim.
 """
 
 import asyncio
@@ -509,7 +509,7 @@ def pass_descriptor(folder):
 
 
 def by_process(name):
-    """What the kernel tells of another process."""
+    """What the kernel shows of another process."""
     return lambda _folder: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
 
 
@@ -708,7 +708,7 @@ def contents():
 
 
 def attempt(way, target):
-    """Try a way; say what came of it."""
+    """Try a way; return what came of it."""
     result = []
 
     def run_it():
@@ -717,7 +717,7 @@ def attempt(way, target):
         except BaseException as error:
             result.append(error)
 
-    # A way that hangs shall not stop the others.
+    # A way that hangs must not stop the others.
     thread = threading.Thread(target=run_it, daemon=True)
     thread.start()
     thread.join(20)

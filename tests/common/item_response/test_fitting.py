@@ -18,7 +18,7 @@ N_STUDENTS, N_QUESTIONS = 300, 60
 
 
 def simulate() -> tuple[Answers, np.ndarray, np.ndarray]:
-    """Answers whose distractors tell of ability, with ids that have gaps; abilities, easiness."""
+    """Answers whose distractors depend on ability, with ids that have gaps; abilities, easiness."""
     rng = np.random.default_rng(0)
     ability, easiness = rng.standard_normal(N_STUDENTS), rng.normal(0.3, 1, N_QUESTIONS)
     key = rng.integers(0, 4, N_QUESTIONS)
@@ -203,7 +203,7 @@ def test_the_right_option_has_the_probability_of_a_right_answer() -> None:
     options = predict(fit("option"))
     assert HELD_OUT.correct_option is not None
     of_right = options[np.arange(len(options)), HELD_OUT.correct_option - 1]
-    # Not equal: distractors tell about ability too.
+    # Not equal: distractors depend on ability too.
     assert np.corrcoef(right, of_right)[0, 1] > 0.97
     assert np.abs(right - of_right).mean() < 0.05
 
@@ -238,7 +238,7 @@ def test_unknown_students_and_questions_are_predicted(predicts: str) -> None:
     questions = np.array([11, 11, 9_999_999, 9_999_999])
     p = predict(model, students, questions)
     if predicts == "is_correct":
-        # An unknown student: as the question is. An unknown pair: about the overall share.
+        # An unknown student: the question's own rate. An unknown pair: about the overall share.
         ids = model.question_ids
         share = np.array([TRAIN.is_correct[TRAIN.question == q].mean() for q in ids])
         assert_allclose(predict(model, np.full(len(ids), 999_999), ids), share, atol=0.1)
@@ -364,13 +364,13 @@ def test_steps_are_as_many_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 @KINDS
-def test_a_wrong_setting_is_told(predicts: str, settings: dict[str, Any], message: str) -> None:
+def test_a_wrong_setting_is_reported(predicts: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fit(predicts, **settings)
 
 
 @KINDS
-def test_no_answers_are_told(predicts: str) -> None:
+def test_no_answers_are_reported(predicts: str) -> None:
     with pytest.raises(InputError, match="no answers"):
         fit(predicts, TRAIN.take(np.zeros(len(TRAIN), bool)))
 

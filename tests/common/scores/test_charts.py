@@ -91,7 +91,7 @@ def check_texts(chart: Chart) -> None:
 
 
 def all_texts(chart: Chart) -> str:
-    """All texts as one, without spaces, for a text may be broken into lines."""
+    """All texts as one, without spaces, since a text may be broken into lines."""
     return "".join(text.text for text in chart.texts).replace(" ", "")
 
 
@@ -167,7 +167,7 @@ def test_bars_grow_with_their_shares(highest: float) -> None:
     full = max(height for _, height in drawn)
     for share, height in drawn:
         assert height == pytest.approx(full * share / (highest or 1), abs=0.01)
-    # The axis says so too: its labels stand as high as the bars that reach them.
+    # The axis agrees: its labels are as high as the bars that reach them.
     ticks = {float(text.text[:-1]) / 100: text.bottom
              for text in chart.texts if text.text.endswith("%")}  # fmt: skip
     scale = (ticks[0.0] - ticks[max(ticks)]) / max(ticks)

@@ -1,4 +1,4 @@
-"""The record of all scores: what a line says, where it goes, and what it never does."""
+"""The record of all scores: what a line holds, where it goes, and how it stays readable."""
 
 import json
 import re
@@ -232,7 +232,7 @@ def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -
     (tmp_path / "data" / "SIMULATED.json").write_text(json.dumps(marker))
     assert evaluation.simulated
     assert replace(evaluation, reference=train).simulated
-    # What answers were made from counts where they do not tell themselves.
+    # What answers were made from counts if their own file does not show it.
     other = replace(evaluation, reference=tmp_path / "data" / "test_input" / "answers.csv")
     assert not other.simulated
     assert replace(other, rests_on=[train / "answers.csv"]).simulated
@@ -261,7 +261,7 @@ def test_only_lines_with_the_right_types_are_results(
 
 
 def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
-    """Also those that end a line elsewhere, and bytes of a file's name that are no UTF-8."""
+    """Also those that end a line elsewhere, and bytes of a file's name that are not UTF-8."""
     submission = tmp_path / "a\u2028b\udcff.csv"
     submission.write_text("UserId\n1\n")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The scoreboard: compares only what can be compared, and makes a page that stands alone."""
+"""The scoreboard: compares only what can be compared, and makes a self-contained page."""
 
 import json
 import re
@@ -141,7 +141,7 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone(
     assert "winner of 2020 (published)" not in scoreboard.as_text([table])
 
 
-def test_the_page_stands_alone_and_is_well_formed() -> None:
+def test_the_page_is_self_contained_and_well_formed() -> None:
     results = [
         RESULT,
         replace(RESULT, task=2, model="<script>alert(1)</script>", made_by=""),
@@ -176,7 +176,7 @@ def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
     assert all(part in shown for part in (name[:25], name[40:], "--n_dimensions8", "0.7667±0.0786"))
     assert len(shown) == len(row) + len("0.7667±0.0786212345.62026-01-01")
     assert "unobserved = -1, simulated answers" in text
-    # Columns of all tables stand below each other.
+    # Columns of all tables are aligned with each other.
     assert len({line.index("score") for line in lines if line.startswith("  model")}) == 1
 
 
@@ -219,7 +219,7 @@ def test_the_chart_shows_models_and_published_scores() -> None:
 
 
 def test_every_text_of_the_record_is_escaped(tmp_path: Path) -> None:
-    """Whatever a name holds, it stands on the page as text, in tables and in charts."""
+    """Whatever a name holds, it appears on the page as text, in tables and in charts."""
     hostile = "<i>\"'&x</i> $\\frac{$"
     changes = dict.fromkeys(("rules", "model", "command", "submission", "revision"), hostile)
     record = asdict(replace(RESULT, **changes, parts={hostile: 0.5}))  # type: ignore[arg-type]
