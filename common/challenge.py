@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import cli, layout, provenance
+from common import cli, layout, simulated_tree
 
 SUBMISSION = "submission.csv"
 
@@ -108,6 +108,6 @@ def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, in
         write_sample(folder / layout.TRAIN_DIR.name, options.seed)
         return {"seed": options.seed}
 
-    provenance.place_simulated(options.output_dir, [layout.TRAIN_DIR.name], write)
+    simulated_tree.place_simulated(options.output_dir, [layout.TRAIN_DIR.name], write)
     target = options.output_dir / layout.TRAIN_DIR.name
     print(f"simulated files in {cli.show(target)}")

@@ -26,7 +26,7 @@ from simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, Schoo
 from subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from tqdm import tqdm
 
-from common import cli, layout, provenance
+from common import cli, layout, simulated_tree
 from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
 from common.templates import build_templates
 
@@ -609,7 +609,7 @@ def generate(
         }
 
     folders = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR, layout.IMAGES_DIR)
-    provenance.place_simulated(output_dir, [folder.name for folder in folders], write)
+    simulated_tree.place_simulated(output_dir, [folder.name for folder in folders], write)
     build_templates(output_dir, template_dir)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Run
 
-from common import io, layout, provenance
+from common import io, layout, provenance, simulated_tree
 from common.errors import InputError
 
 Fails = Callable[..., str]
@@ -172,7 +172,7 @@ def test_a_full_disk_leaves_the_former_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever writing fails, all of the former files are there and known as simulated."""
-    provenance.place_simulated(tmp_path, ["train_data"], write_two_files)
+    simulated_tree.place_simulated(tmp_path, ["train_data"], write_two_files)
     before = {path.name: path.read_bytes() for path in (tmp_path / "train_data").iterdir()}
 
     def fails_at_once(folder: Path) -> dict[str, Any]:
@@ -181,14 +181,14 @@ def test_a_full_disk_leaves_the_former_files(
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        provenance.place_simulated(tmp_path, ["train_data"], fails_at_once)
+        simulated_tree.place_simulated(tmp_path, ["train_data"], fails_at_once)
 
     def full_disk(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
         patch.setattr(io, "write_text", full_disk)
-        provenance.place_simulated(tmp_path, ["train_data"], write_two_files)
+        simulated_tree.place_simulated(tmp_path, ["train_data"], write_two_files)
     assert {p.name: p.read_bytes() for p in (tmp_path / "train_data").iterdir()} == before
     assert len(provenance.simulated_files(tmp_path)) == 2
     assert not list(tmp_path.glob("*.partial")) and not list(tmp_path.glob(".*.partial"))
@@ -198,7 +198,7 @@ def test_killed_between_two_renames_all_files_are_still_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = [lambda folder, text=text: _write(folder, text) for text in ("old", "new", "newer")]
-    provenance.place_simulated(tmp_path, ["train_data"], write[0])
+    simulated_tree.place_simulated(tmp_path, ["train_data"], write[0])
     rename, n_renames = Path.replace, []
 
     def killed_at_the_second(self: Path, target: Path) -> Path:
@@ -210,11 +210,11 @@ def test_killed_between_two_renames_all_files_are_still_known(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Path, "replace", killed_at_the_second)
-        provenance.place_simulated(tmp_path, ["train_data"], write[1])
+        simulated_tree.place_simulated(tmp_path, ["train_data"], write[1])
     folder = tmp_path / "train_data"
     assert sorted(path.read_text() for path in folder.iterdir()) == ["a new", "b old"]
     assert len(provenance.simulated_files(tmp_path)) == 2
-    provenance.place_simulated(tmp_path, ["train_data"], write[2])
+    simulated_tree.place_simulated(tmp_path, ["train_data"], write[2])
     assert sorted(path.read_text() for path in folder.iterdir()) == ["a newer", "b newer"]
 
 
@@ -252,7 +252,7 @@ def test_a_claim_holds_as_long_as_its_process(tmp_path: Path) -> None:
     claim.mkdir()
     (claim / ".process").write_text(str(os.getpid()))
     with pytest.raises(InputError, match=f"another process \\({os.getpid()}\\)"):
-        provenance.place_simulated(tmp_path, ["train_data"], write_two_files)
+        simulated_tree.place_simulated(tmp_path, ["train_data"], write_two_files)
     # The folder of a killed run is removed.
     gone = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     gone.start()
@@ -260,7 +260,7 @@ def test_a_claim_holds_as_long_as_its_process(tmp_path: Path) -> None:
     (claim / ".process").write_text(str(gone.pid))
     os.kill(gone.pid, signal.SIGKILL)
     gone.join()
-    provenance.place_simulated(tmp_path, ["train_data"], write_two_files)
+    simulated_tree.place_simulated(tmp_path, ["train_data"], write_two_files)
     assert not claim.exists()
 
 
