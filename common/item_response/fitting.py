@@ -28,6 +28,8 @@ DEFAULT_DIMENSIONS = 8
 # Early stopping: this share of the answers is held out, but never more than so many; fewer than so
 # many would tell nothing.
 _HELD_OUT_SHARE, _MAX_HELD_OUT, _MIN_HELD_OUT = 0.05, 100_000, 50
+# One more step with all answers follows if at least this share of them was held out.
+_SHARE_WORTH_A_STEP = 0.01
 # The fit stops when so many steps together lower the held-out log loss by less than such a share,
 # or after so many steps; without held-out answers it makes fewer.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
@@ -91,8 +93,8 @@ def fit(
     seed
         Same seed, same model, whatever the number of threads.
     n_steps
-        Number of steps, with all answers. Default: until the loss on held-out answers stops
-        falling, and one more with all.
+        Number of steps, with all answers. Default: until the loss on some that are held out stops
+        falling; these are learned from in the end, unless they are too few to matter.
 
     Raises
     ------
@@ -165,7 +167,7 @@ def fit_stages(
                     history.append(_score(break_stick(passing), held_out[2]))
                     bar.set_postfix(loss=history[-1][0], accuracy=history[-1][1], refresh=False)
                 bar.update()
-        if stops_early:
+        if stops_early and share >= _SHARE_WORTH_A_STEP:
             state = run_step(observations.use_all(), state, group, guess)
     except KeyboardInterrupt:
         if not n_done:

@@ -21,7 +21,7 @@ from common.item_response.model import (
 _MAX_ANSWERS = 4_000_000
 # Steps of the fit in one dimension; rounds of the search for further dimensions, and with how many
 # directions more than are asked for.
-_N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 10, 10
+_N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 30, 10
 # Residuals of a student or item with few answers count less: as if there were so many more.
 _SHRINKAGE = 10
 # Root mean square of the slopes in each dimension beyond the first, and their prior variance.
