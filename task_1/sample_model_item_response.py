@@ -10,7 +10,8 @@ Run:     python task_1/sample_model_item_response.py --local     predict the loc
          python task_1/sample_model_item_response.py             predict the template
          python task_1/sample_model_item_response.py --help      all flags
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  SCORES
+Scores:  0.740 on small simulated data, where the majority model scores 0.666;
+         0.7161 ± 0.0019 on real answers, the majority 0.6305
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """

@@ -11,28 +11,15 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from common.item_response.model import (
-    BoolArray,
-    FloatArray,
-    Gaussians,
-    IntArray,
-    State,
-    append_one,
-    estimate_prior,
-    expected_slope_and_curvature,
-    moments,
-    standardise,
-    sum_for_items,
-    update_items,
-    update_students,
-)
+from common.item_response import model
+from common.item_response.model import BoolArray, FloatArray, Gaussians, IntArray, State
 
 # Answers in a chunk, at most and at least, and how many chunks there are in between.
 _MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
@@ -85,10 +72,6 @@ class Observations:
         rows = slice(int(start[0]), int(start[-1]))
         columns = self.item[rows], self.is_right[rows], self.is_used[rows]
         return Observations(start - start[0], *columns, self.n_items)
-
-    def use_all(self) -> "Observations":
-        """Return the same answers, none left out."""
-        return replace(self, is_used=np.ones_like(self.is_used))
 
     def student(self) -> npt.NDArray[np.int32]:
         """Return the student of every answer, shape (answers,)."""
@@ -148,34 +131,34 @@ def run_step(
     `group` and `guessing` have shape (items,); items of one group share a prior.
     """
     students, sums = pass_over_answers(observations, state.students, state.items, guessing)
-    items = update_items(sums, state.prior, group)
-    prior = estimate_prior(items, group, sums[:, -1] > 0, state.prior)
+    items = model.update_items(sums, state.prior, group)
+    prior = model.estimate_prior(items, group, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
-    return standardise(State(students, items, prior))
+    return model.standardise(State(students, items, prior))
 
 
 def pass_over_answers(
     observations: Observations, students: Gaussians, items: Gaussians, guessing: FloatArray
 ) -> tuple[Gaussians, FloatArray]:
     """Update all students, and sum up what the items need (see `sum_for_items`)."""
-    of_items, item_rows = moments(items), _rows(items)
+    of_items, item_rows = model.moments(items), _rows(items)
     mean, covariance = np.empty_like(students.mean), np.empty_like(students.covariance)
 
     def work(rows: slice) -> FloatArray:
         part = observations.of_students(rows.start, rows.stop)
-        old = _rows(append_one(Gaussians(students.mean[rows], students.covariance[rows])))
+        old = _rows(model.append_one(Gaussians(students.mean[rows], students.covariance[rows])))
         kappa, weight = np.empty((2, len(part.item)), np.float32)
         for block, m, v in _logit_blocks(old, item_rows, part.student(), part.item):
-            slope, curvature = expected_slope_and_curvature(
+            slope, curvature = model.expected_slope_and_curvature(
                 m, v, part.is_right[block], guessing[part.item[block]]
             )
             kappa[block], weight[block] = slope + curvature * m, curvature
         kappa *= part.is_used
         weight *= part.is_used
         weights, kappas = part.matrix(weight), part.matrix(kappa)
-        new = update_students(weights, kappas, of_items)
+        new = model.update_students(weights, kappas, of_items)
         mean[rows], covariance[rows] = new.mean, new.covariance
-        return sum_for_items(weights, kappas, moments(append_one(new)))
+        return model.sum_for_items(weights, kappas, model.moments(model.append_one(new)))
 
     total = np.zeros((observations.n_items, item_rows.shape[1]))
     for sums in in_threads(work, observations.chunks()):
@@ -191,7 +174,7 @@ def logit_moments(
     Posteriors are taken as independent; `student` and `item` are places in them, shape (pairs,).
     """
     mean, variance = np.empty((2, len(student)), np.float32)
-    sides = _rows(append_one(students)), _rows(items)
+    sides = _rows(model.append_one(students)), _rows(items)
     for block, m, v in _logit_blocks(*sides, student, item):
         mean[block], variance[block] = m, v
     return mean, variance
@@ -199,7 +182,7 @@ def logit_moments(
 
 def _rows(g: Gaussians) -> FloatArray:
     """Put first and second moments side by side."""
-    return np.concatenate(moments(g), axis=1)
+    return np.concatenate(model.moments(g), axis=1)
 
 
 def _logit_blocks(

@@ -28,6 +28,8 @@ DEFAULT_DIMENSIONS = 8
 # Early stopping: this share of the answers is held out, but never more than so many; fewer than so
 # many would tell nothing.
 _HELD_OUT_SHARE, _MAX_HELD_OUT, _MIN_HELD_OUT = 0.05, 100_000, 50
+# One more step with all answers follows if at least this share of them was held out.
+_SHARE_WORTH_A_STEP = 0.01
 # The fit stops when so many steps together lower the held-out log loss by less than such a share,
 # or after so many steps; without held-out answers it makes fewer.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
@@ -91,8 +93,8 @@ def fit(
     seed
         Same seed, same model, whatever the number of threads.
     n_steps
-        Number of steps, with all answers. Default: until the loss on held-out answers stops
-        falling, and one more with all.
+        Number of steps, with all answers. Default: until the loss on some that are held out stops
+        falling; these are learned from in the end, unless they are too few to matter.
 
     Raises
     ------
@@ -150,23 +152,24 @@ def fit_stages(
     guess = np.where(group == 0, guessing, 0).astype(np.float32)
 
     state = find_start(observations, n_dimensions, group, seed)
-    history: list[tuple[float, float]] = []
+    model = ItemResponseModel(student_ids, question_ids, state.students, state.items, guess, [])
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     try:
         with tqdm(desc="item response", total=n_max, disable=None) as bar:
-            while n_done < n_max and not _has_converged(history):
+            while n_done < n_max and not _has_converged(model.history):
                 state = run_step(observations, state, group, guess)
                 n_done += 1
+                model = replace(model, students=state.students, items=state.items)
                 if stops_early:
-                    passing = _passing(
-                        state.students, state.items, guess, *held_out[:2], n_questions
-                    )
-                    history.append(_score(break_stick(passing), held_out[2]))
-                    bar.set_postfix(loss=history[-1][0], accuracy=history[-1][1], refresh=False)
+                    passing = _predict_places(model, *held_out[:2])
+                    model.history.append(_score(break_stick(passing), held_out[2]))
+                    loss, accuracy = model.history[-1]
+                    bar.set_postfix(loss=loss, accuracy=accuracy, refresh=False)
                 bar.update()
-        if stops_early:
-            state = run_step(observations.use_all(), state, group, guess)
+        if stops_early and share >= _SHARE_WORTH_A_STEP:
+            everything = replace(observations, is_used=np.ones_like(observations.is_used))
+            state = run_step(everything, state, group, guess)
     except KeyboardInterrupt:
         if not n_done:
             raise
@@ -177,7 +180,7 @@ def fit_stages(
         np.concatenate([state.students.mean[place], unknown.mean]),
         np.concatenate([state.students.covariance[place], unknown.covariance]),
     )
-    return ItemResponseModel(student_ids, question_ids, students, state.items, guess, history)
+    return replace(model, students=students, items=state.items)
 
 
 def student_posterior(
@@ -230,10 +233,9 @@ def predict_stages(
     model: ItemResponseModel, student: IntArray, question: IntArray
 ) -> list[FloatArray]:
     """Return the probability of passing each stage, once it is reached; else as `predict`."""
-    n_questions = len(model.question_ids) + 1
     place = find_ids(model.student_ids, np.asarray(student))
-    number = find_ids(model.question_ids, np.asarray(question))
-    return _passing(model.students, model.items, model.guessing, place, number, n_questions)
+    item = find_ids(model.question_ids, np.asarray(question))
+    return _predict_places(model, place, item)
 
 
 def require_answers(answers: IntArray) -> None:
@@ -254,19 +256,16 @@ def break_stick(passing: list[FloatArray]) -> FloatArray:
     return outcome
 
 
-def _passing(
-    students: Gaussians,
-    items: Gaussians,
-    guessing: FloatArray,
-    student: IntArray,
-    question: IntArray,
-    n_questions: int,
+def _predict_places(
+    model: ItemResponseModel, student: IntArray, item: IntArray
 ) -> list[FloatArray]:
+    """As `predict_stages`, for places in `model.students` and in the items of the first stage."""
     passing = []
-    for first_item in range(0, len(items), n_questions):
-        item = question + np.int32(first_item)
-        knows = expected_probability(*logit_moments(students, items, student, item))
-        passing.append(knows + guessing[item] * (1 - knows))
+    for first_item in range(0, len(model.items), len(model.question_ids) + 1):
+        of_stage = item + np.int32(first_item)
+        moments = logit_moments(model.students, model.items, student, of_stage)
+        knows = expected_probability(*moments)
+        passing.append(knows + model.guessing[of_stage] * (1 - knows))
     return passing
 
 

@@ -80,8 +80,8 @@ class State:
 
 def standard_normal(n: int, k: int) -> Gaussians:
     """Return n standard Gaussians of k dimensions: students without answers."""
-    identity = np.broadcast_to(np.eye(k, dtype=np.float32), (n, k, k)).copy()
-    return Gaussians(np.zeros((n, k), np.float32), identity)
+    identity = np.eye(k, dtype=np.float32)
+    return Gaussians(np.zeros((n, k), np.float32), np.tile(identity, (n, 1, 1)))
 
 
 # ---- One answer -------------------------------------------------------------------------------

@@ -7,21 +7,15 @@ other dimensions away before they have turned.
 
 import numpy as np
 
+from common.item_response import model
 from common.item_response.blocks import Observations, in_threads, logit_moments, run_step
-from common.item_response.model import (
-    FloatArray,
-    Gaussians,
-    IntArray,
-    State,
-    expected_probability,
-    standard_normal,
-)
+from common.item_response.model import FloatArray, Gaussians, IntArray, State
 
 # The first students, so many that they have about this number of answers.
 _MAX_ANSWERS = 4_000_000
 # Steps of the fit in one dimension; rounds of the search for further dimensions, and with how many
 # directions more than are asked for.
-_N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 10, 10
+_N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 30, 10
 # Residuals of a student or item with few answers count less: as if there were so many more.
 _SHRINKAGE = 10
 # Root mean square of the slopes in each dimension beyond the first, and their prior variance.
@@ -37,7 +31,7 @@ def find_start(observations: Observations, k: int, group: IntArray, seed: int) -
     # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
     prior.mean[0, 0] = 1
     items = Gaussians(prior.mean[group].astype(np.float32), np.zeros((n_items, 2, 2), np.float32))
-    general = State(standard_normal(first.n_students, 1), items, prior)
+    general = State(model.standard_normal(first.n_students, 1), items, prior)
     no_guessing = np.zeros(n_items, np.float32)
     for _ in range(_N_STEPS):
         general = run_step(first, general, group, no_guessing)
@@ -50,7 +44,7 @@ def find_start(observations: Observations, k: int, group: IntArray, seed: int) -
     covariance = np.zeros((len(mean), k + 1, k + 1), np.float32)
     prior_covariance = np.tile(_VARIANCE * np.eye(k + 1), (n_groups, 1, 1))
     prior_covariance[np.ix_(range(n_groups), ends, ends)] = general.prior.covariance
-    students = standard_normal(observations.n_students, k)
+    students = model.standard_normal(observations.n_students, k)
     students.mean[: first.n_students, 0] = general.students.mean[:, 0]
     return State(
         students,
@@ -79,7 +73,7 @@ def _find_residual_directions(
         return np.zeros((n_items, 0))
     student = observations.student()
     mean, variance = logit_moments(fit.students, fit.items, student, observations.item)
-    residual = observations.is_right - expected_probability(mean, variance)
+    residual = observations.is_right - model.expected_probability(mean, variance)
     residual *= observations.is_used
     # Rows and columns scaled by the root of their length: noise alone is then even.
     n_answers = np.bincount(observations.item, minlength=n_items)
