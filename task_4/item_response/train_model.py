@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).parent
 
 # Chosen by cross-validation over training students.
 N_DIMENSIONS = 3
-N_STEPS = 40
+N_STEPS = 15
 GUESSING = 0.2
 # Variance of the effect of a quiz, and the power that makes the similarity of questions fall off.
 QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
