@@ -123,12 +123,12 @@ assert layout.ROOT == root
 
 
 def has_everything(python: str, pins: list[str]) -> bool:
-    """Tell whether an interpreter has the packages pinned in these files, and this very kit."""
+    """Return whether an interpreter has the packages pinned in these files, and this kit itself."""
     return succeeds([python, "-c", CHECK, str(ROOT), *pins])
 
 
 def succeeds(command: list[str]) -> bool:
-    """Tell whether a command exists and ends with exit code 0."""
+    """Return whether a command exists and ends with exit code 0."""
     # From another folder, where `common` is found only if it is installed.
     with tempfile.TemporaryDirectory() as elsewhere:
         try:
@@ -227,7 +227,7 @@ def find_models() -> list[Step]:
         score = (score_script, "--submission_dir", folder, "--output_dir", folder)
         models.append(Step(task, name, (fit, score), OUTPUT / name))
     for script in sorted(ROOT.glob("task_4/*/train_model.py")):
-        # A copy of the package is trained, for its folder may hold weights of all students.
+        # A copy of the package is trained, since its folder may hold weights of all students.
         name, copy = script.parent.name, PACKAGES / script.parent.name
         train = (show(copy / script.name), "--local")
         score_script = show(script.with_name("local_evaluation.py"))
@@ -237,7 +237,7 @@ def find_models() -> list[Step]:
 
 
 def run_step(python: str, step: Step) -> str:
-    """Run a step unless it was run on this very code and data; return how long that took."""
+    """Run a step unless it has run on the same code and data; return how long that took."""
     expected = fingerprint(step)
     if step.finished_file.exists() and step.finished_file.read_bytes() == expected:
         return "done already"

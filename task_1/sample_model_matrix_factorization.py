@@ -81,7 +81,7 @@ def main() -> None:
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
-    flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
+    flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
     options = parser.parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")
@@ -93,7 +93,7 @@ def main() -> None:
     # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)
-    # One row more than there are: without answers it stays at the prior, for all unknown ids.
+    # One extra row has no answers and stays at the prior: it serves all unknown ids.
     shape = (len(student_ids) + 1, len(question_ids) + 1)
     matrix = csr_matrix((answers.is_correct.astype(np.float32), (student, question)), shape)
 
@@ -107,7 +107,7 @@ def main() -> None:
     # A student is a 1, which a huge penalty pins down, and then the ability.
     student_prior = np.eye(1, 1 + k)[0], np.array([1e8] + [1] * k)
     students = np.tile(student_prior[0], (shape[0], 1)).astype(np.float32)
-    # From here on in the order of the matrix, which is sorted by student.
+    # From here on, in the order of the matrix, which is sorted by student.
     student, question = matrix.tocoo().coords
     bar = trange(options.iterations, desc="fitting", disable=None)
     try:
@@ -119,7 +119,7 @@ def main() -> None:
             bar.set_postfix(loss=np.mean(np.logaddexp(0, logits) - matrix.data * logits))
     except KeyboardInterrupt:
         bar.close()
-        print("interrupted: going on with what it has learned so far", file=sys.stderr)
+        print("interrupted: predicting with what has been learned so far", file=sys.stderr)
 
     student = find_ids(student_ids, template.student)
     question = find_ids(question_ids, template.question)

@@ -51,7 +51,7 @@ class PartialVAE(nn.Module):
         self.intercept = nn.Parameter(logit.mean())
         self.easiness = nn.Parameter(logit - logit.mean())
         # What all questions share (loadings change with easiness), and a part of each one's own.
-        # At first, dimension 1 is ability, and an answer tells little: t = softplus(-2) = 0.13.
+        # At first, dimension 1 is ability, and an answer says little: t = softplus(-2) = 0.13.
         self.loading = nn.Parameter(torch.eye(k)[0])
         self.loading_slope = nn.Parameter(torch.zeros(k))
         self.own_loading = nn.Parameter(0.1 * torch.randn(len(logit), k))
@@ -99,7 +99,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     """Fit the network; the processes that torchrun starts share the students of every batch."""
     if N_PROCESSES > 1:
         distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
-        atexit.register(distributed.destroy_process_group)  # Or threads of gloo may abort.
+        atexit.register(distributed.destroy_process_group)  # Otherwise gloo's threads may abort.
         network = nn.parallel.DistributedDataParallel(network)
     sets = torch.split(answer, count.tolist())
     batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
@@ -132,7 +132,7 @@ def main() -> None:
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
     flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
     flag("--learning_rate", type=float, default=0.02, metavar="RATE", help="default 0.02")
-    flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
+    flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
     flag("--device", choices=["cpu", "cuda"], default="cpu", help="default cpu")
     options = parser.parse_args()
     for name in ("dimensions", "steps", "learning_rate"):

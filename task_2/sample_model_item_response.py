@@ -39,7 +39,7 @@ def main() -> None:
         help="chance to be right without knowing the answer (default %(default)s)",
     )
     parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
+        "--seed", type=cli.seed, metavar="N", default=0, help="seed of the random start (default 0)"
     )
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)

@@ -81,7 +81,7 @@ def main() -> None:
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
-    flag("--seed", type=cli.seed, default=0, metavar="N", help="another seed, another random start")
+    flag("--seed", type=cli.seed, default=0, metavar="N", help="of the random start (default 0)")
     options = parser.parse_args()
     if min(options.dimensions, options.iterations) < 1:
         raise InputError("--dimensions and --iterations must be at least 1")
@@ -130,7 +130,7 @@ def main() -> None:
             bar.set_postfix(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
     except KeyboardInterrupt:
         bar.close()
-        print("interrupted: going on with what it has learned so far", file=sys.stderr)
+        print("interrupted: predicting with what has been learned so far", file=sys.stderr)
 
     student = find_ids(student_ids, template.student)
     question = find_ids(question_ids, template.question)

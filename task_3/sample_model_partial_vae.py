@@ -12,7 +12,7 @@ to be expected from its answer, the papers' reward for a first question:
 Both sides are the same number. The papers take the left one with the encoder's posterior; here it
 is the right one, from the decoder alone: on real answers, rankings of fits with other seeds
 correlate 0.96 by it and 0.67 by the other. Agrees with five real experts on 0.51 of 25 pairs on
-average, no more than chance does, and with the best of them on 0.67; README.md says more.
+average, no more than chance, and with the best of them on 0.67; README.md says more.
 
 Run:     python task_3/sample_model_partial_vae.py [--dimensions 8] [--seed 1]
          python task_3/local_evaluation.py --phase public
@@ -38,7 +38,7 @@ from common.errors import InputError
 TASK = 3
 N_OPTIONS = len(schema.OPTIONS)
 N_STEPS, BATCH_SIZE, LEARNING_RATE = 600, 128, 0.02
-# Students drawn from the prior, to work out the expectations over z.
+# Students drawn from the prior, to compute the expectations over z.
 N_DRAWS = 2000
 
 

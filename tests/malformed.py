@@ -57,7 +57,7 @@ class Done:
 def run_script(script: Path, flags: Sequence[object]) -> Done:
     """Run a script as from the command line, without a new process, which takes 50 times as long.
 
-    The modules beside the script are imported anew, since several folders have the same names.
+    The modules beside the script are imported again, since several folders have the same names.
     """
     siblings = [path.stem for path in script.parent.glob("*.py")]
     if (script.parent / "__init__.py").exists():
@@ -109,7 +109,7 @@ class Input:
     header
         Whether a CSV has one.
     distinct
-        Whether a row that stands twice is wrong.
+        Whether a row that appears twice is wrong.
     optional
         Whether the script does without the file where it is missing.
     member
@@ -505,7 +505,7 @@ BAD_NUMBERS = {
 
 
 def bad_cells(column: Column, free: bool) -> Iterator[tuple[str, bytes]]:
-    """Give contents that a column may not have, by name."""
+    """Return contents that a column may not have, by name."""
     if not column.may_be_empty:
         yield "nothing", b""
         yield "blanks", b" \t"
@@ -531,7 +531,7 @@ def bad_cells(column: Column, free: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def damage_csv(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give damage to a CSV: cells, rows, header, the whole file."""
+    """Return damage to a CSV: cells, rows, header, the whole file."""
     text = content.decode("utf-8-sig")
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     header = rows.pop(0) if input.header else [column.name for column in input.columns]
@@ -613,7 +613,7 @@ def quoted(value: str) -> bytes:
 
 
 def damage_zip(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give damage to a zip that holds a CSV, and to the CSV in it."""
+    """Return damage to a zip that holds a CSV, and to the CSV in it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         table = archive.read(input.member)
     name = input.member
@@ -703,7 +703,7 @@ DEEP = "[" * 200_000
 
 
 def damage_json_lines(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give damage to a file of the cloze test, one object in each line."""
+    """Return damage to a file of the cloze test, one object in each line."""
     lines = content.decode().splitlines()
     place = len(lines) // 2
     record = json.loads(lines[place])
@@ -756,7 +756,7 @@ def damage_json_lines(input: Input, content: bytes) -> Iterator[tuple[str, bytes
 
 
 def damage_xml(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give damage to a question of student response analysis."""
+    """Return damage to a question of student response analysis."""
     text = content.decode()
     body = text.partition("?>")[2] if text.startswith("<?xml") else text
     for encoding in ("nothing", "shift_jis", "utf-7", "idna", "rot13", "base64", "utf-32", "\x00"):
@@ -794,7 +794,7 @@ def damage_xml(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def damage_array(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give damage to an array of UserIds in NumPy's format."""
+    """Return damage to an array of UserIds in NumPy's format."""
 
     def save(array: object) -> bytes:
         buffer = io.BytesIO()
@@ -827,7 +827,7 @@ def damage_array(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def damage_marker(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give damage to SIMULATED.json: what it stands for must then not be overwritten."""
+    """Return damage to SIMULATED.json: what it stands for must then not be overwritten."""
     marker = json.loads(content)
     (files,) = {"files", "bytes"} & marker.keys()
     yield "empty", b""
@@ -844,7 +844,7 @@ def damage_marker(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def damage_record(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give lines of results.jsonl that are no result, each as the only line of its file."""
+    """Return lines of results.jsonl that are no result, each as the only line of its file."""
     record = json.loads(content)
     wrong: dict[str, object] = {
         "null": None, "a number": 7, "a text": "x\"><script>", "a list": [], "an object": {},
@@ -919,7 +919,7 @@ def rewrite(input: Input, content: bytes) -> dict[str, bytes]:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
-    """Give the size and the time of every file in a folder."""
+    """Return the size and the time of every file in a folder."""
     found = {}
     for path in folder.rglob("*"):
         if "__pycache__" not in path.parts:

@@ -1,7 +1,7 @@
 """An entry of task 4 in a process of its own, in a temporary folder, with limits.
 
 The process that holds the answers runs none of the entry's code, and hands over only what has been
-revealed. What else keeps the entry apart stands in `isolation.py`.
+revealed. `isolation.py` isolates it further.
 """
 
 import contextlib
@@ -273,7 +273,7 @@ class EntryProcess:
                 pipe.write(part)
             pipe.flush()
         except (OSError, ValueError):
-            pass  # The process is gone; the missing reply tells.
+            pass  # The process is gone; the missing reply shows it.
 
     def _receive(self) -> dict[str, Any]:
         try:

@@ -1,7 +1,7 @@
-"""Start an entry of task 4 apart from everything else; `entry_process.py` beside it starts this.
+"""Start an entry of task 4 in isolation; `entry_process.py` beside it starts this.
 
-This file stands alone: a copy of it runs beside the entry's folder, with nothing but the standard
-library. It reads one line of JSON from stdin (see `main`), and then does three things before any
+This file is self-contained: a copy of it runs beside the entry's folder with the standard library
+only. It reads one line of JSON from stdin (see `main`), and then does three things before any
 code of the entry or of NumPy runs:
 
 On Linux the process splits in two. The first half supervises: whatever the entry starts, in a
@@ -69,7 +69,7 @@ _SYSTEM = (
     "/proc/version",
     "/sys/bus", "/sys/class", "/sys/devices", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
 )  # fmt: skip
-# How their names begin.
+# Prefixes of their names.
 _DEVICES = ("null", "zero", "full", "random", "urandom", "nvidia", "dri", "kfd")
 _SHARED_MEMORY = "/dev/shm"
 
@@ -309,7 +309,7 @@ def supervise(lifeline: int) -> None:
         os.setsid()
         _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         return
-    # The evaluator shall see its pipes end when the entry's processes let go of them.
+    # The evaluator must see its pipes close when the entry's processes let go of them.
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)

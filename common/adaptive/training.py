@@ -59,7 +59,7 @@ def add_more_train_data_flag(p: argparse.ArgumentParser) -> None:
 
 
 def training_paths(options: argparse.Namespace) -> TrainingPaths:
-    """Put together the paths from the flags of `training_parser` and of further training files."""
+    """Return the paths from the flags of `training_parser` and of further training files."""
     input_dir, train = (
         (layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4)
         if options.local

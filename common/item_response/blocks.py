@@ -195,7 +195,7 @@ def _logit_blocks(
     for begin in range(0, len(student), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         n = len(student[block])
-        # "clip" only because it takes twice as fast as checking each place.
+        # "clip" only because it is twice as fast as checking each place.
         np.take(student_rows, student[block], axis=0, out=students[:n], mode="clip")
         np.take(item_rows, item[block], axis=0, out=items[:n], mode="clip")
         mean = np.einsum("ij,ij->i", students[:n, :d], items[:n, :d])

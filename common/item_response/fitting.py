@@ -1,7 +1,7 @@
 """From ids and answers to a fitted model, and from that to predictions.
 
 A question whose answers are right or wrong is one item. In `options`, a question with more outcomes
-is several items, its stages. So an answer's outcome is in here the number of stages not passed.
+is several items, its stages. So an answer's outcome is here the number of stages not passed.
 """
 
 import sys
@@ -89,7 +89,7 @@ def fit(
     n_dimensions
         Number of abilities, at least 1. Those that the answers do not support shrink away.
     guessing
-        Probability that a student who does not know the answer is right all the same, 0 to 0.9.
+        Probability that a student who does not know the answer is right nevertheless, 0 to 0.9.
     seed
         Same seed, same model, whatever the number of threads.
     n_steps
@@ -188,7 +188,7 @@ def student_posterior(
 ) -> ItemResponseModel:
     """Return the model with other students in place of its own, their abilities as they answered.
 
-    The questions stay as they are. Answers to unknown questions tell little.
+    The questions stay as they are. Answers to unknown questions carry little information.
 
     Parameters
     ----------

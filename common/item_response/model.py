@@ -1,7 +1,7 @@
 r"""The mathematics: the model, the weighted least squares that fit it, and the prior of the items.
 
 A student has a latent `ability` (k numbers), an item k `slopes` (discriminations) and an intercept
-(easiness, which is −difficulty), and
+(easiness, the negative of difficulty), and
 
     P(right) = guessing + (1 − guessing) sigmoid(x),    x = slopes · ability + intercept.
 
@@ -132,7 +132,7 @@ class Moments(NamedTuple):
     mean
         E[z], shape (n, d).
     second
-        E[zzᵀ], of each matrix one triangle, shape (n, d(d + 1)/2). What lies off the diagonal is
+        E[zzᵀ], of each matrix one triangle, shape (n, d(d + 1)/2). Off-diagonal elements is
         multiplied by √2, so that the scalar product of two matrices is that of their triangles.
     """
 
@@ -193,7 +193,7 @@ def sum_for_items(weights: Any, kappas: Any, students: Moments) -> FloatArray:
     """Return Σ κ E[t] and the triangle of Σ w E[ttᵀ] for every item, side by side.
 
     These sums over the students are all that `update_items` needs, so that parts of the students
-    can be worked on apart. The last column, Σ w, is positive for an item with answers.
+    can be processed separately. The last column, Σ w, is positive for an item with answers.
     """
     return np.concatenate([kappas.T @ students.mean, weights.T @ students.second], axis=1)
 

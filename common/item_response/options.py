@@ -2,8 +2,8 @@
 
 Is the answer right? If not, is it the most popular distractor? If not, the next one? Each of these
 stages is an item with slopes of its own on the same abilities, so that the fit for right and wrong
-answers serves here too (Linderman, Johnson and Adams 2015, "Dependent multinomial models made
-easy"). Only the first stage can be guessed: who guesses a distractor does not know the answer.
+answers works here too (Linderman, Johnson and Adams 2015, "Dependent multinomial models made
+easy"). Only the first stage can be guessed: choosing a distractor means not knowing the answer.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def fit_options(
     option, correct_option
         The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
     n_dimensions, guessing, seed
-        As in `fit`, which tells the errors too.
+        As in `fit`, which also lists the errors.
     """
     require_answers(question)
     question_ids, number = number_ids(question)
@@ -104,7 +104,7 @@ def predict_options(model: OptionModel, student: IntArray, question: IntArray) -
 def _order_options(
     question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
 ) -> IntArray:
-    """Rank the options of each question: the right one, then the others as often as chosen."""
+    """Rank the options of each question: the right one, then the others by popularity."""
 
     def count(options: IntArray) -> IntArray:
         cells = question * np.int32(N_OPTIONS) + (options - 1)

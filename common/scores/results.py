@@ -2,7 +2,7 @@
 
 `python -m common.scoreboard` makes a table and a page of it. A submission carries a small file
 beside it that says which command made it (its origin), so that the record knows the model, its seed
-and its time however the files are called.
+and its time, whatever the files are named.
 """
 
 import json
@@ -44,7 +44,7 @@ class Evaluation:
     metric
         What the score measures, in one line.
     score
-        The more the better; from 0 to 1 where it is recorded.
+        Higher is better; from 0 to 1 if it is recorded.
     submission
         The file or folder scored.
     reference
@@ -54,9 +54,9 @@ class Evaluation:
     rules, parts, seconds
         As in `Result`; without seconds, the record takes them from the submission's origin.
     facts
-        What else the page tells, as (name, value) pairs.
+        What else the page shows, as (name, value) pairs.
     rests_on
-        Files that the true answers were made from, where these do not tell themselves.
+        Files that the true answers were made from, if the reference itself does not show it.
     training
         How the weights of an entry of task 4 were made; other submissions carry their origin.
     code
@@ -161,7 +161,7 @@ class Origin:
 
     @property
     def model(self) -> str:
-        """Name of the script, without what all sample models have in front."""
+        """Name of the script, without the prefix of sample models."""
         return Path(self.command[0]).stem.removeprefix("sample_model_")
 
     @property
@@ -227,7 +227,7 @@ def read_results(path: Path) -> tuple[list[Result], int]:
     list of Result
         In the order of the file.
     int
-        Number of lines that are no result, such as one that was cut off by a full disk.
+        Number of lines that are not a result, such as one that was cut off by a full disk.
     """
     names = {field.name for field in fields(Result)}
     results, unreadable = [], 0
@@ -297,7 +297,7 @@ def _as_file(origin: Mapping[str, object]) -> bytes:
 
 
 def read_origin(submission: Path) -> Origin | None:
-    """Read how a submission was made; None if it is not known, or the file is another by now."""
+    """Read how a submission was made; None if it is not known, or the file has changed since."""
     try:
         content = submission.with_suffix(".json").read_bytes()
         origin = io.parse_json(content.decode())

@@ -271,7 +271,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def as_text(tables: Sequence[Table]) -> str:
-    """Return the current tables as aligned text, 80 columns wide; longer names go on below."""
+    """Return the current tables as aligned text, 80 columns wide; longer names continue below."""
     current = [table for table in tables if table.is_current]
     all_cells = [HEADER, *(cells(row) for table in current for row in table.rows)]
     widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
@@ -298,7 +298,7 @@ def as_text(tables: Sequence[Table]) -> str:
 
 
 def describe_random(reached: tuple[float, float]) -> str:
-    """Say what random rankings reach."""
+    """Describe what random rankings reach."""
     return (
         f"random rankings reach {reached[0]:.2f} on average with their best expert; "
         f"1 in 20 reaches {reached[1]:.2f}"
@@ -346,7 +346,7 @@ def as_page(tables: Sequence[Table]) -> str:
         "<h2>Scores of 2020</h2><p>On the official answers. They cannot be compared with scores "
         "on simulated answers or on a local split.</p>"
     )
-    header = ["task", "scored on", "whose", "score", "source"]
+    header = ["task", "scored on", "model", "score", "source"]
     parts.append(score_files.table(header, rows, css_class="published"))
     return score_files.page("Scoreboard", "\n".join(parts), style=STYLE)
 

@@ -40,7 +40,7 @@ _MAX_SHARE_HIDDEN = 0.05
 _RESOLUTION = 0.7
 # Weight of a question's own uncertainty, beside its information, where it may be a target.
 _OWN_UNCERTAINTY = 20.0
-# After so many answers of a student the difference to the training students is estimated.
+# After this many answers of a student the difference to the training students is estimated.
 _ADAPT_AFTER = (3, 6, 10)
 # That difference (see `Population`): its standard deviation before any answer, and steps for finite
 # differences.

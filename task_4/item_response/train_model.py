@@ -1,4 +1,4 @@
-"""Task 4, item response model: learn the questions, and what the answered questions tell.
+"""Task 4, item response model: learn the questions, and what the answered questions reveal.
 
 Run:     python task_4/item_response/train_model.py --local     learn from the local split
          python task_4/item_response/local_evaluation.py        score that

@@ -1,4 +1,4 @@
-"""Partial VAE: ask what tells most about the answers that are probably hidden, then predict them.
+"""Partial VAE: ask what reveals most about the answers that are probably hidden, then predict them.
 
 What is known of a student is a Gaussian over the latent vector z, with independent dimensions. The
 encoder is additive: before any answer, z has a precision and a mean that depends on which questions

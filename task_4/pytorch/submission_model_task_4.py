@@ -1,4 +1,4 @@
-"""Task 4, partial VAE: asks what tells most about the answers that are probably to be predicted."""
+"""Task 4, partial VAE: asks what reveals most about the answers that are probably hidden."""
 
 from pathlib import Path
 from typing import Any

@@ -101,7 +101,7 @@ def factorise(covariance: FloatArray, n_factors: int) -> FloatArray:
     """Approximate a covariance by F Fᵀ, F of shape (questions, n_factors), by pivoted Cholesky.
 
     Each factor belongs to the question that is explained least so far and those like it: to one
-    quiz, since questions of different quizzes are unlike.
+    quiz, since questions of different quizzes are dissimilar.
     """
     factors = np.zeros((len(covariance), 0), np.float32)
     rest = np.diagonal(covariance).copy()

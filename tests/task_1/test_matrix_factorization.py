@@ -234,7 +234,7 @@ def test_control_c_predicts_with_what_was_learned(tmp_path: Path, task: int) -> 
         os.close(terminal)
     assert process.returncode == 0, shown
     (line,) = [line for line in shown.splitlines() if "interrupted" in line]
-    assert line == "interrupted: going on with what it has learned so far"
+    assert line == "interrupted: predicting with what has been learned so far"
     assert "Traceback" not in shown
     submission = pd.read_csv(tmp_path / f"submission_task_{task}.csv")
     assert accuracy(task, submission[COLUMN[task]].to_numpy()) > majority_accuracy(task) + 0.02
