@@ -62,8 +62,7 @@ class StepError(Exception):
 def main() -> int:
     """Set up, then run everything or the tests; return the exit code."""
     if sys.version_info < OLDEST_PYTHON:
-        found = platform.python_version()
-        print(f"error: this is Python {found}, expected 3.11 or newer", file=sys.stderr)
+        print(f"error: Python {platform.python_version()}, expected 3.11 or newer", file=sys.stderr)
         return 2
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -75,6 +74,8 @@ def main() -> int:
         help="size of the simulated data (default small); never touches official data",
     )
     options = parser.parse_args()
+    # PyTorch's threads that wait for one another then sleep, and slow nothing else that runs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         python = set_up(for_tests=options.test)
         return run_tests(python) if options.test else run_everything(python, options.size)
@@ -194,9 +195,8 @@ def prepare_data(python: str, size: str | None) -> None:
     is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
     is_simulated = not is_empty and bool(provenance.simulated_files(layout.DATA_DIR))
     if is_empty or (is_simulated and size and size != simulated_size()):
-        size = size or "small"
-        print(f"simulating {size} data in {show(layout.DATA_DIR)}/", flush=True)
-        run(python, "data/generate_sample.py", "--size", size)
+        print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
+        run(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
     templates = [layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3]
     if layout.METADATA_DIR.exists() and not provenance.are_current(templates):
