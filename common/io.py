@@ -371,7 +371,9 @@ def _survey(source: Source) -> _Survey:
             start = _LINE_END.split(start, 1)[-1]
         for block in chain([start], iter(lambda: file.read(_SURVEY_SIZE), b"")):
             is_odd = is_odd or b"x" in block or b"X" in block or b"\0" in block
-            n_quotes += block.count(b'"')
+            # Counting takes four times as long as looking whether there are any.
+            if b'"' in block:
+                n_quotes += block.count(b'"')
     return _Survey(is_odd or n_quotes % 2 == 1, n_quotes > 0)
 
 
