@@ -277,7 +277,7 @@ def test_several_files_are_put_together(write: Callable[[str, str], Path], tmp_p
     two = write("two.csv", header + "5,2,1,0,2,3\n")
     data = qf.read_for_features(["option_entropy"], [one, two], np.array([5, 6]), tmp_path)
     assert qf.option_entropy(data)[0][0] == 1
-    with pytest.raises(InputError, match="row 3 repeats row 2: UserId 1 and QuestionId 5"):
+    with pytest.raises(InputError, match="both hold UserId 1 and QuestionId 5"):
         qf.read_for_features(["option_entropy"], [one, one], np.array([5]), tmp_path)
     with pytest.raises(InputError, match=r"answer_metadata_task_3_4\.csv: file not found"):
         qf.read_for_features(["mean_confidence"], [one], np.array([5]), tmp_path)
