@@ -10,8 +10,7 @@ Run:     python task_1/sample_model_item_response.py --local     predict the loc
          python task_1/sample_model_item_response.py             predict the template
          python task_1/sample_model_item_response.py --help      all flags
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  0.740 on small simulated data, where the majority model scores 0.666;
-         0.7161 ± 0.0019 on real answers, the majority 0.6305
+Scores:  0.7161 ± 0.0019 on real answers, where the majority model scores 0.6301
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """

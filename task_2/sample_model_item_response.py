@@ -9,8 +9,7 @@ Run:     python task_2/sample_model_item_response.py --local     predict the loc
          python task_2/sample_model_item_response.py             predict the template
          python task_2/sample_model_item_response.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.654 on small simulated data, where the majority model scores 0.625;
-         0.5698 ± 0.0017 on real answers, the majority 0.5539
+Scores:  0.5698 ± 0.0017 on real answers, where the majority model scores 0.5539
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """

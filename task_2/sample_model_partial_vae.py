@@ -5,7 +5,7 @@ Run:     python task_2/sample_model_partial_vae.py --local     predict the local
          python task_2/sample_model_partial_vae.py             predict the template
          torchrun --nproc_per_node 2 -- task_2/sample_model_partial_vae.py --local
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  SCORES
+Scores:  0.5679 ± 0.0020 on real answers, where the majority model scores 0.5539
 
 A student is a latent vector z, N(0, I) before any answer. The encoder turns the set of a student's
 known answers, however many, into a Gaussian q(z); the decoder turns z into the probabilities of

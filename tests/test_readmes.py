@@ -42,3 +42,16 @@ def test_the_main_commands_are_the_promised_ones() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "\npython3 quickstart.py\n" in text
     assert "\npython3 quickstart.py --test\n" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_prose_wraps_at_one_width(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    long = [
+        line
+        for line in prose.splitlines()
+        # Tables cannot wrap, nor can a single long word, such as a link.
+        if len(line) > 100 and not line.startswith(("|", "    ")) and " " in line.strip()[:60]
+    ]
+    assert not long

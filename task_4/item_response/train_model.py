@@ -5,7 +5,7 @@ Run:     python task_4/item_response/train_model.py --local     learn from the l
          python task_4/item_response/train_model.py             learn from all training students
          python task_4/package.py task_4/item_response          write the zip to upload
 Writes:  task_4/item_response/model_task_4_item_response.npz
-Scores:  0.7029 (0.7308 where targets may be asked) with the right and wrong answers of 1,170
+Scores:  0.7024 (0.7315 where targets may be asked) with the right and wrong answers of 1,170
          training students, from two files (--more_train_data), mean of the ten public masks
 """
 
