@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ settings.load_profile("repeatable")
 
 # The tests run side by side, one on each core: threads of one would only wait for the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What a shell runs in the background ignores Control-C, and so would every script tried here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 # So that tests can import the modules that lie beside scripts, as these do.
