@@ -214,7 +214,7 @@ def test_control_c_predicts_with_what_was_learned(tmp_path: Path, task: int) -> 
     terminal, end = pty.openpty()  # for the progress bar, which says when the fit is on its way
     termios.tcsetwinsize(end, (24, 100))
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / str(first)), *map(str, rest), "--iterations", "1000000"],
+        [sys.executable, str(ROOT / str(first)), *map(str, rest), "--iterations", "5000"],
         stdout=subprocess.DEVNULL,
         stderr=end,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -153,6 +153,7 @@ def test_package_runs_in_an_empty_folder(kit: Path, trained: Path, tmp_path: Pat
         assert set(archive.namelist()) == {
             "model.py",
             "model_task_4_students.npy",
+            "model_task_4_training.json",
             "submission_model_task_4.py",
             WEIGHTS,
         }

@@ -133,6 +133,7 @@ def test_zip_holds_what_the_entry_needs(kit: Path, run: Run, tmp_path: Path) -> 
             "model.py",
             "submission_model_task_4.py",
             "model_task_4_students.npy",
+            "model_task_4_training.json",
             WEIGHTS,
         }
 

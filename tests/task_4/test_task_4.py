@@ -195,6 +195,7 @@ def test_package_holds_what_the_entry_needs(
             "model.py",
             "model_task_4.pt",
             "model_task_4_students.npy",
+            "model_task_4_training.json",
             "submission_model_task_4.py",
             "weights/model_task_4_more.npy",
         }

@@ -113,7 +113,7 @@ def test_scores_on_earlier_answers_are_set_apart() -> None:
     text = scoreboard.as_text([current, earlier])
     assert "0.5000" in text
     assert "0.6000" not in text
-    assert "1 scores on earlier answers" in text
+    assert "1 scores of earlier code or on earlier answers" in text
     page = scoreboard.as_page([current, earlier])
     assert page.index("<details>") < page.index("0.6000") < page.index("</details>")
 
