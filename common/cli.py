@@ -23,6 +23,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         without write permission) is for the user to fix as well. Any other exception is a bug
         and shows its traceback.
     """
+    _require_own_kit(Path(sys.argv[0]).resolve())
     # So that half-written files are removed after SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -39,6 +40,17 @@ def run(main: Callable[[], None]) -> NoReturn:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
+
+
+def _require_own_kit(script: Path) -> None:
+    """Stop where the environment of one copy of the kit runs a script of another one."""
+    roots = (folder for folder in script.parents if (folder / "common" / "layout.py").is_file())
+    root = next(roots, layout.ROOT)
+    if root != layout.ROOT:
+        _stop(
+            f"{script}: this Python belongs to the kit in {layout.ROOT} and would use its data; "
+            f"use the environment in {root}, which `python3 quickstart.py` makes there"
+        )
 
 
 def print_fault(message: str) -> None:

@@ -149,6 +149,7 @@ def main() -> None:
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
     torch.manual_seed(options.seed + RANK)
+    torch.set_num_threads(torch.get_num_threads() if len(answers) > 2e6 else 1)  # Short steps: one.
     # Numbers instead of ids; the one after the last stands for unknown students and questions.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)

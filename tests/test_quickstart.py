@@ -302,3 +302,20 @@ def test_python_that_is_too_old_is_reported(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "expected 3.11 or newer" in done.stderr
+
+
+def test_one_copys_environment_never_runs_anothers_script(tiny_kit: Path) -> None:
+    """It would silently use its own copy's data."""
+    script = tiny_kit / "task_1/local_data_split.py"
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tiny_kit,
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {script}: this Python belongs to the kit in {ROOT}")
+    assert f"use the environment in {tiny_kit}" in line
+    assert not (tiny_kit / "data/test_input").exists()
