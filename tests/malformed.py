@@ -34,6 +34,10 @@ from pathlib import Path
 
 import numpy as np
 
+if __name__ == "__main__":
+    # Python puts this folder first, and tests/common/ would hide the kit's own.
+    sys.path.remove(str(Path(__file__).resolve().parent))
+
 from common import layout, schema
 from common.schema import TEXT, Column
 
