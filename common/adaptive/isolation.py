@@ -367,8 +367,17 @@ def end_with_parent() -> None:
     parent = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
+        if sys.platform == "win32":
+            # There a process keeps the number of its parent; a handle on it is freed at its end.
+            may_wait, for_ever = 0x00100000, 0xFFFFFFFF
+            kernel = ctypes.windll.kernel32
+            evaluator = kernel.OpenProcess(may_wait, False, parent)
+            if not evaluator:
+                return
+            kernel.WaitForSingleObject(evaluator, for_ever)
+        else:
+            while os.getppid() == parent:
+                time.sleep(1)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
