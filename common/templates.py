@@ -58,7 +58,7 @@ def build_templates(
         ),
     )
     for name, needed, build in plans:
-        missing = [path for path in needed if not path.is_file()]
+        missing = [path for path in needed if not io.is_there(path)]
         if missing:
             left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
