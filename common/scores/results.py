@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
-from hashlib import sha256
+from functools import cached_property
 from pathlib import Path
 
 from common import io, layout, provenance, run_log, source_code
@@ -77,7 +77,7 @@ class Evaluation:
     training: "Origin | None" = None
     code: str = ""
 
-    @property
+    @cached_property
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
         return provenance.is_simulated(self.reference, *self.rests_on)
@@ -206,7 +206,7 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         command=_join(_this_command()),
         submission=_show(submission),
         revision=_revision(origin),
-        data=_fingerprint(evaluation.reference),
+        data=str(provenance.fingerprint(evaluation.reference)["sha256"])[:12],
         simulated=evaluation.simulated,
         code=evaluation.code or (origin.code if origin else ""),
     )
@@ -331,14 +331,6 @@ def _size_and_checksum(path: Path) -> tuple[int, int]:
         while block := file.read(1 << 20):
             checksum = zlib.crc32(block, checksum)
     return path.stat().st_size, checksum
-
-
-def _fingerprint(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()[:12]
 
 
 def _this_command() -> list[str]:

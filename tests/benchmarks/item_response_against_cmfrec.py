@@ -1,7 +1,7 @@
 """Item response theory beside cmfrec at full size: accuracy, time and memory from arrays in memory.
 
     python data/generate_sample.py --size full --output_dir FOLDER
-    python tests/benchmarks/item_response_against_cmfrec.py PEER/bin/python --data_dir FOLDER/data
+    python tests/benchmarks/item_response_against_cmfrec.py PEER/bin/python --data_dir FOLDER
 
 PEER is an environment with cmfrec, a fast matrix factorisation (see peer_cmfrec.py). Every run is a
 process of its own that is given arrays, and fits and predicts on two threads. Runs alternate, so

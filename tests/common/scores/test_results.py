@@ -230,7 +230,7 @@ def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -
     files = {"train_data/answers.csv": provenance.fingerprint(train / "answers.csv")}
     marker = {"simulated": True, "files": files}
     (tmp_path / "data" / "SIMULATED.json").write_text(json.dumps(marker))
-    assert evaluation.simulated
+    assert replace(evaluation).simulated
     assert replace(evaluation, reference=train).simulated
     # What answers were made from counts if their own file does not show it.
     other = replace(evaluation, reference=tmp_path / "data" / "test_input" / "answers.csv")
