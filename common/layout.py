@@ -84,6 +84,26 @@ def expert_judgements_name(phase: str) -> str:
     return f"quality_response_remapped_{phase}.csv"
 
 
+def _official_names() -> set[str]:
+    """Return the names of all official files, which the simulation uses as well."""
+    metadata = {
+        f"{kind}_metadata_task_{tasks}.csv"
+        for kind in ("question", "student", "answer")
+        for tasks in ("1_2", "3_4")
+    }
+    tests = {
+        name
+        for phase in PHASES
+        for name in (
+            test_answers_name(1, phase),
+            test_answers_name(2, phase),
+            test_masks_name(phase),
+            expert_judgements_name(phase),
+        )
+    }
+    return {TRAIN_TASK_1_2, TRAIN_TASK_3_4, SUBJECT_METADATA, *metadata, *tests}
+
+
 def where_to_get(path: Path) -> str:
     """Say which command makes or fetches a missing file, as the end of an error message."""
     if path.is_relative_to(RELATED_DIR):
@@ -106,7 +126,7 @@ def where_to_get(path: Path) -> str:
         return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
     if path.name == TEMPLATE_TASK_1_2:
         return "`python -m common.templates` builds it from the files in data/"
-    if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR):
+    if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR) and path.name in _official_names():
         return (
             "`python data/download.py` fetches the official file, "
             "`python data/generate_sample.py` simulates one"

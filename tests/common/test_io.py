@@ -313,3 +313,10 @@ def test_killed_write_keeps_the_previous_file(tmp_path: Path, kill: str) -> None
     assert path.read_text() == "previous"
     if kill == "SIGTERM":
         assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_no_command_is_named_for_a_file_that_none_makes() -> None:
+    """A slip in a file's name is not a missing official file."""
+    command = "`python data/generate_sample.py` simulates one"
+    assert command in layout.where_to_get(layout.TRAIN_DIR / layout.TRAIN_TASK_1_2)
+    assert layout.where_to_get(layout.TRAIN_DIR / "train_task_1_2_mine.csv") == ""
