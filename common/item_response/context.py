@@ -1,0 +1,296 @@
+r"""What answers given in the same context share: effects of the quiz, of the topic, of the day.
+
+A student's answers in one quiz are alike beyond what abilities tell: the topic was taught last week
+or it was not, the student was tired, or guessed. So the logit of an answer gets an effect u of
+(student, quiz), which is N(0, variance), and which all answers of this student in this quiz share:
+the testlet model (Bradlow, Wainer and Wang 1999, "A Bayesian random effects model for testlets").
+Contexts may be nested, say quizzes in groups of similar quizzes: then the effects on the way from
+the student down to the answer add up to its `total`. Each level has a variance of its own that is
+estimated from the answers, so that a level that tells nothing shrinks to zero.
+
+The contexts of one student are a tree, its root the student, and the log likelihood of an answer is
+replaced by κx − wx²/2 (see `model`). Thus ability and effects have a joint Gaussian posterior, and
+eliminating the effects from the leaves to the root gives it exactly, in time linear in the answers.
+Let t be (ability, 1), and let a node have gathered, as a function of the total U above it,
+
+    (r − S · t) U − W U²/2,     in a leaf r = Σ κ, S = Σ w E[z], W = Σ w over its answers.
+
+Integrating out its effect u with prior precision p, and g = p / (p + W), leaves its parent with
+g r, g S and g W to add to its own, the ability with SSᵀ / (p + W) less precision and r S / (p + W)
+less linear term; and given t and U the node's total is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from common.answers import find_ids
+from common.item_response.model import (
+    Effects,
+    FloatArray,
+    Gaussians,
+    IntArray,
+    Moments,
+    State,
+    pack,
+)
+
+# The variance of the effects of each level that a fit begins with. It is also the prior guess about
+# it, with the weight of so many contexts.
+_START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
+# A step multiplies a variance by the ratio that maximises the expected likelihood, to this power
+# and within these bounds: that ratio alone goes far too slowly where a context has few answers.
+_ACCELERATION, _MAX_RATIO = 4.0, 4.0
+_MIN_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Level:
+    """The nodes of one level of all students' trees, in the order of their answers.
+
+    Attributes
+    ----------
+    start
+        Shape (nodes + 1,), int64: the answers of node i are start[i] to start[i + 1].
+    parent
+        Shape (nodes,), int32: node of the level above; of the first level, the student.
+    label
+        Shape (nodes,), int32: which context of its level it is, increasing for one parent.
+    kind
+        Shape (nodes,), int8: the stage of the items in it; each kind has variances of its own.
+    """
+
+    start: IntArray
+    parent: IntArray
+    label: IntArray
+    kind: IntArray
+
+    def __len__(self) -> int:
+        """Count the nodes."""
+        return len(self.kind)
+
+    def nodes_of(self, answers: slice) -> slice:
+        """Return the nodes of answers that end with a student."""
+        begin, end = np.searchsorted(self.start, [answers.start, answers.stop]).tolist()
+        return slice(begin, end)
+
+    def take(self, nodes: slice, first_parent: int, first_answer: int) -> "Level":
+        """Return some nodes, with parents and answers numbered from the given ones."""
+        return Level(
+            self.start[nodes.start : nodes.stop + 1] - first_answer,
+            self.parent[nodes] - np.int32(first_parent),
+            self.label[nodes],
+            self.kind[nodes],
+        )
+
+    def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
+        """Sum up the values of the nodes, shape (nodes, …), for each parent."""
+        first = np.searchsorted(self.parent, np.arange(n_parents + 1))
+        ones = np.ones(len(self), np.float32)
+        indices = np.arange(len(self), dtype=np.int32)
+        matrix = scipy.sparse.csr_matrix((ones, indices, first), shape=(n_parents, len(self)))
+        return matrix @ values
+
+
+class _Step(NamedTuple):
+    """What eliminating a level leaves for the way back, in symbols (see above) of its nodes.
+
+    g, 1 / (p + W), r / (p + W) and S / (p + W).
+    """
+
+    gain: FloatArray
+    noise: FloatArray
+    linear: FloatArray
+    pull: FloatArray
+
+
+def eliminate(
+    levels: tuple[Level, ...],
+    weights: Any,
+    kappas: Any,
+    items: Moments,
+    variance: FloatArray,
+    n_students: int,
+) -> tuple[list[_Step], FloatArray, FloatArray]:
+    """Integrate out the effects, from the leaves to the students.
+
+    Parameters
+    ----------
+    levels
+        At least one, the coarsest first.
+    weights, kappas
+        w and κ, sparse matrices of the nodes of the last level × items.
+    items
+        Moments of (slopes, intercept).
+    variance
+        Prior variance of the effects, shape (levels, kinds).
+    n_students
+        Number of students.
+
+    Returns
+    -------
+    steps
+        For `restore`, the coarsest level first.
+    linear, precision
+        What the effects take away from Σ κ E[z] and Σ w E[zzᵀ] of a student's answers, shapes
+        (students, d) and, triangles as in `Moments`, (students, d(d + 1)/2).
+    """
+    d = items.mean.shape[1]
+    sums = [np.asarray(weights.sum(axis=1)), np.asarray(kappas.sum(axis=1)), weights @ items.mean]
+    gathered = np.concatenate(sums, axis=1)
+    taken = np.zeros((len(gathered), d + items.second.shape[1]), np.float32)
+    steps = []
+    for depth in reversed(range(len(levels))):
+        level = levels[depth]
+        weight, kappa, pull = gathered[:, 0], gathered[:, 1], gathered[:, 2:]
+        precision = 1 / variance[depth].astype(np.float32)[level.kind]
+        noise = 1 / (precision + weight)
+        gain = precision * noise
+        steps.append(_Step(gain, noise, noise * kappa, noise[:, None] * pull))
+        taken[:, :d] += steps[-1].linear[:, None] * pull
+        taken[:, d:] += pack(pull, steps[-1].pull)
+        n_parents = len(levels[depth - 1]) if depth else n_students
+        gathered = level.sum_children(gathered * gain[:, None], n_parents)
+        taken = level.sum_children(taken, n_parents)
+    return steps[::-1], taken[:, :d], taken[:, d:]
+
+
+def restore(
+    levels: tuple[Level, ...], steps: list[_Step], students: Gaussians, n_kinds: int
+) -> tuple[list[Effects], FloatArray]:
+    """Find the effects again, from the students to the leaves.
+
+    Returns
+    -------
+    effects
+        Of each level, the coarsest first.
+    square
+        Sum of E[u²] over the nodes and their number, shape (levels, kinds, 2).
+    """
+    n, k = students.mean.shape
+    student = np.arange(n)
+    t = np.concatenate([students.mean, np.ones((n, 1), np.float32)], axis=1)
+    pull, linear, noise = np.zeros((n, k + 1), np.float32), *np.zeros((2, n), np.float32)
+    mean = np.zeros(n, np.float32)
+    effects, square = [], np.zeros((len(levels), n_kinds, 2))
+    for depth, (level, step) in enumerate(zip(levels, steps, strict=True)):
+        above, student = level.parent, student[level.parent]
+        gain = step.gain
+        pull_above, noise_above, mean_above = pull[above], noise[above], mean[above]
+        pull = gain[:, None] * pull_above + step.pull
+        linear = gain * linear[above] + step.linear
+        noise = gain * gain * noise_above + step.noise
+        covariance = students.covariance[student]
+        with_ability = -np.einsum("nij,nj->ni", covariance, pull[:, :k])
+        mean = linear - np.einsum("ni,ni->n", pull, t[student])
+        variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
+        effects.append(Effects(mean, variance, with_ability))
+        own = (pull - pull_above)[:, :k]
+        own_variance = np.einsum("ni,nij,nj->n", own, covariance, own, optimize=True)
+        own_variance += (1 - gain) ** 2 * noise_above + step.noise
+        own_square = (mean - mean_above) ** 2 + own_variance
+        square[depth, :, 0] = np.bincount(level.kind, own_square, n_kinds)
+        square[depth, :, 1] = np.bincount(level.kind, minlength=n_kinds)
+    return effects, square
+
+
+def estimate_variance(square: FloatArray, old: FloatArray) -> FloatArray:
+    """Return the variances of the effects, shape (levels, kinds), from the sums of `restore`."""
+    guess = _PRIOR_CONTEXTS * _START_VARIANCE
+    new = (square[..., 0] + guess) / (square[..., 1] + _PRIOR_CONTEXTS)
+    ratio = np.clip((new / old) ** _ACCELERATION, 1 / _MAX_RATIO, _MAX_RATIO)
+    return np.maximum(old * ratio, _MIN_VARIANCE)
+
+
+def begin(state: State, levels: tuple[Level, ...], n_kinds: int) -> State:
+    """Return a state with effects of which only the prior variance is known."""
+    variance = np.full((len(levels), n_kinds), _START_VARIANCE)
+    k = state.students.mean.shape[1]
+    effects = []
+    for depth, level in enumerate(levels):
+        n = len(level)
+        total = np.full(n, (depth + 1) * _START_VARIANCE, np.float32)
+        effects.append(Effects(np.zeros(n, np.float32), total, np.zeros((n, k), np.float32)))
+    return replace(state, effects=tuple(effects), variance=variance)
+
+
+@dataclass(frozen=True)
+class ContextEffects:
+    """What a fit has learned about the contexts of its students.
+
+    Attributes
+    ----------
+    labels
+        The labels of each level that have answers, increasing.
+    levels
+        The nodes of all students' trees.
+    effects
+        Their posteriors, for each level.
+    variance
+        Prior variance of the effects, shape (levels, kinds).
+    root
+        Shape (students + 1,): place in the trees of each student of the model, and of one without
+        answers.
+    """
+
+    labels: tuple[IntArray, ...]
+    levels: tuple[Level, ...]
+    effects: tuple[Effects, ...]
+    variance: FloatArray
+    root: IntArray
+
+
+def find_effects(
+    learned: ContextEffects, student: IntArray, context: IntArray, kind: int
+) -> Effects:
+    """Return the total effects of pairs.
+
+    They are those at the last node on the way from the student down to the context that has
+    answers; further down, effects are only known to vary.
+
+    Parameters
+    ----------
+    learned
+        From a fit.
+    student
+        Places of students in the model, shape (pairs,).
+    context
+        Contexts of the pairs, shape (pairs, levels).
+    kind
+        The stage.
+    """
+    n_kinds = learned.variance.shape[1]
+    k = learned.effects[0].with_ability.shape[1]
+    found = Effects(*np.zeros((2, len(student)), np.float32), np.zeros((len(student), k), np.float32))
+    labels = [
+        find_ids(ids, context[:, depth]) * np.int32(n_kinds) + np.int32(kind)
+        for depth, ids in enumerate(learned.labels)
+    ]
+    nodes = find_nodes(learned.levels, learned.root[student], labels)
+    for node, own, variance in zip(nodes, learned.effects, learned.variance, strict=True):
+        is_there = node >= 0
+        for values, source in zip(found, own, strict=True):
+            values[is_there] = source[node[is_there]]
+        found.variance[~is_there] += np.float32(variance[kind])
+    return found
+
+
+def find_nodes(
+    levels: tuple[Level, ...], student: IntArray, labels: list[IntArray]
+) -> Iterator[IntArray]:
+    """Yield for each level the nodes of pairs, shape (pairs,); −1 where there is none.
+
+    `student` and `labels`, of each level, are numbered as in `levels`.
+    """
+    node = student.astype(np.int64)
+    is_there = np.ones(len(node), bool)
+    for level, label in zip(levels, labels, strict=True):
+        width = np.int64(1 + max(level.label.max(initial=0), label.max(initial=0)))
+        keys = level.parent * width + level.label
+        place = find_ids(keys, node * width + label)
+        is_there &= place < len(keys)
+        node = np.where(is_there, place, -1).astype(np.int64)
+        yield node
