@@ -1,6 +1,5 @@
 """Answer metadata: joined by AnswerId, tolerant of gaps in the official files."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,10 +148,9 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
     assert found.tolist() == expected
 
 
-@pytest.mark.skipif("KIT_REAL_DATA" not in os.environ, reason="KIT_REAL_DATA is not set")
-def test_real_answer_metadata() -> None:
+def test_real_answer_metadata(real_data: Path) -> None:
     """A part of the official file, beside pandas; it lacks DateAnswered and SchemeOfWorkId."""
-    folder = Path(os.environ["KIT_REAL_DATA"]) / "eedi_tasks_1_2_sample"
+    folder = real_data / "eedi_tasks_1_2_sample"
     answers = read_answers(folder / "train_data/train_task_1_2.csv", ids=True)
     assert answers.answer_id is not None
     path = folder / "metadata/answer_metadata_task_1_2_partial.csv"

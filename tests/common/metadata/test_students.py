@@ -1,6 +1,5 @@
 """Student metadata: gender, date of birth without nonsense, pupil premium."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,7 +79,6 @@ def test_faulty_student_metadata(write: Write, rows: str, message: str) -> None:
         read_student_metadata(write("students.csv", HEADER + rows), np.array([4, 8]))
 
 
-@pytest.mark.skipif("KIT_REAL_DATA" not in os.environ, reason="KIT_REAL_DATA is not set")
 @pytest.mark.parametrize(
     "name",
     [
@@ -88,9 +86,9 @@ def test_faulty_student_metadata(write: Write, rows: str, message: str) -> None:
         "eedi_tasks_3_4/metadata/student_metadata_task_3_4.csv",
     ],
 )
-def test_real_student_metadata(name: str) -> None:
+def test_real_student_metadata(real_data: Path, name: str) -> None:
     """Official files beside pandas, which reads the dates as text."""
-    path = Path(os.environ["KIT_REAL_DATA"]) / name
+    path = real_data / name
     frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
     found = read_student_metadata(path, frame.UserId.to_numpy())
     assert np.array_equal(found.gender, frame.Gender)

@@ -1,6 +1,5 @@
 """The tree of subjects, and the subjects of questions."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,11 +89,10 @@ def test_the_most_specific_subjects(write: Write) -> None:
     assert names == ["Maths", "Area", "", "Angles, right, Area"]
 
 
-@pytest.mark.skipif("KIT_REAL_DATA" not in os.environ, reason="KIT_REAL_DATA is not set")
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
-def test_real_subjects(tasks: str) -> None:
+def test_real_subjects(real_data: Path, tasks: str) -> None:
     """The official lists hold every subject on the way to the root."""
-    folder = Path(os.environ["KIT_REAL_DATA"]) / f"eedi_tasks_{tasks}" / "metadata"
+    folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
     tree = read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree.ids) == 388
     path = folder / f"question_metadata_task_{tasks[:3]}.csv"
