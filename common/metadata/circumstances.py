@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from common import io, schema
 from common.answers import IntArray
@@ -95,10 +96,12 @@ def read_circumstances(
         # The file's own column is no longer needed: it may be large.
         return take(data.pop(column.name), rows, missing)
 
-    return Circumstances(
+    found = Circumstances(
         date_answered=column(schema.DATE_ANSWERED, np.datetime64("NaT")),
         confidence=column(schema.CONFIDENCE, np.nan),
         group=io.to_ids(column(schema.GROUP_ID, np.nan)),
         quiz=io.to_ids(column(schema.QUIZ_ID, np.nan)),
         scheme=io.to_ids(column(schema.SCHEME_ID, np.nan)),
     )
+    pa.default_memory_pool().release_unused()
+    return found

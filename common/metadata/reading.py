@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from common import io
 from common.answers import IntArray, find_repeats, find_rows
@@ -63,6 +64,8 @@ def read_whole(
         io.require_columns(source, header, optional)
     columns = [*columns, *present]
     data = io.to_arrays(io.read_table(source, columns), columns)
+    # Columns with empty cells have been copied: the table need not stay beside them.
+    pa.default_memory_pool().release_unused()
     with source.open() as file:
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":
