@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,9 @@ class Answers:
         AnswerValue, the option chosen, 1 to 4, int8; None where it is not known.
     correct_option
         CorrectAnswer, the right option, 1 to 4, int8; None where it is not known.
+    answer_id
+        AnswerId, int32, by which `common.metadata` finds what is known about the answer; None
+        where it was not read or is not there.
     """
 
     student: IntArray
@@ -39,6 +43,7 @@ class Answers:
     is_correct: IntArray
     option: IntArray | None = None
     correct_option: IntArray | None = None
+    answer_id: IntArray | None = None
 
     def __len__(self) -> int:
         """Count the answers."""
@@ -52,13 +57,10 @@ class Answers:
         rows
             Row numbers, or a boolean for every answer.
         """
-        return Answers(
-            student=self.student[rows],
-            question=self.question[rows],
-            is_correct=self.is_correct[rows],
-            option=None if self.option is None else self.option[rows],
-            correct_option=None if self.correct_option is None else self.correct_option[rows],
-        )
+        columns: dict[str, Any] = {
+            name: None if column is None else column[rows] for name, column in vars(self).items()
+        }
+        return Answers(**columns)
 
 
 def read_answer_table(
@@ -117,9 +119,9 @@ def read_answer_table(
     return table
 
 
-def read_answers(path: Path, *, options: bool | None = None) -> Answers:
-    """Read and check a file of answers into arrays; as `read_answer_table`, without AnswerId."""
-    return as_answers(read_answer_table(path, options=options, ids=False))
+def read_answers(path: Path, *, options: bool | None = None, ids: bool = False) -> Answers:
+    """Read and check a file of answers into arrays; as `read_answer_table`."""
+    return as_answers(read_answer_table(path, options=options, ids=ids))
 
 
 def read_students(files: list[Path]) -> Answers:
@@ -165,6 +167,7 @@ def as_answers(table: pa.Table) -> Answers:
         is_correct=io.to_array(table["IsCorrect"]),
         option=column("AnswerValue"),
         correct_option=column("CorrectAnswer"),
+        answer_id=column("AnswerId"),
     )
 
 
@@ -193,6 +196,29 @@ def find_ids(distinct: IntArray, ids: IntArray) -> npt.NDArray[np.int32]:
     place = np.searchsorted(distinct, ids)
     found = distinct[np.minimum(place, len(distinct) - 1)] == ids
     return np.where(found, place, len(distinct)).astype(np.int32)
+
+
+def find_rows(ids: IntArray, wanted: IntArray) -> npt.NDArray[np.int32]:
+    """Find the row that holds each wanted id; -1 for an id that is not there, or is -1 itself.
+
+    Parameters
+    ----------
+    ids
+        In any order; each at most once, apart from -1, which stands for an unknown id.
+    wanted
+        Ids, shape (n,).
+    """
+    highest = int(ids.max(initial=-1))
+    if highest < 4 * len(ids) + _SMALL_TABLE:
+        row = np.full(highest + 2, -1, np.int32)
+        row[ids] = np.arange(len(ids), dtype=np.int32)
+        # The last element is that of -1, and of ids that are too high.
+        row[-1] = -1
+        return row[np.minimum(wanted, highest + 1)]
+    order = np.argsort(ids)
+    place = find_ids(ids[order], wanted)
+    found = (place < len(ids)) & (wanted >= 0)
+    return np.where(found, order[np.where(found, place, 0)], -1).astype(np.int32)
 
 
 def pair_keys(student: IntArray, question: IntArray) -> npt.NDArray[np.int64]:

@@ -136,15 +136,24 @@ def split_options(doc: str | None, train_name: str) -> SplitOptions:
 
 @dataclass(frozen=True)
 class SampleModelPaths:
-    """Where a sample model reads and writes."""
+    """Where a sample model reads and writes.
+
+    Attributes
+    ----------
+    train, template, output
+        The training answers, the submission template, and the submission to be written.
+    metadata
+        Folder of the metadata of these answers; None where there is none, or none is asked for.
+    """
 
     train: Path
     template: Path
     output: Path
+    metadata: Path | None = None
 
 
 def sample_model_parser(
-    doc: str | None, task: int, *, reads_answers: bool = True
+    doc: str | None, task: int, *, reads_answers: bool = True, reads_metadata: bool = False
 ) -> argparse.ArgumentParser:
     """Make the parser of a sample model of task 1, 2 or 3; a model adds its own flags to it.
 
@@ -156,6 +165,8 @@ def sample_model_parser(
         Number of the task.
     reads_answers
         Whether the model learns from the training answers.
+    reads_metadata
+        Whether the model uses what is known about answers, students and questions besides.
     """
     train, template = _default_names(task)
     output = layout.submission_name(task)
@@ -163,6 +174,14 @@ def sample_model_parser(
     if reads_answers:
         p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
         p.add_argument("--train_data", metavar="FILE", default=train, help=f"default {train}")
+    if reads_metadata:
+        p.add_argument(
+            "--metadata_dir",
+            type=Path,
+            metavar="DIR",
+            help="folder of the metadata of these answers, of which any file may be missing; "
+            "default data/metadata, and none for training answers from another folder",
+        )
     add_template_flags(p, template)
     p.add_argument("--output_dir", type=Path, metavar="DIR", help="default submissions")
     p.add_argument(
@@ -201,7 +220,8 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
     Raises
     ------
     InputError
-        If a file to be read is missing; this is reported before any work starts.
+        If a file to be read, or a folder that was named, is missing; this is reported before any
+        work starts.
     """
     if getattr(options, "local", False):
         input_dir = template_dir = layout.TEST_INPUT_DIR
@@ -213,16 +233,32 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
     reads_answers = hasattr(options, "train_data")
     train = options.train_data if reads_answers else _default_names(task)[0]
+    train_dir = getattr(options, "input_dir", None) or input_dir
     paths = SampleModelPaths(
-        train=(getattr(options, "input_dir", None) or input_dir) / train,
+        train=train_dir / train,
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
+        metadata=_metadata_dir(options, train_dir),
     )
     if reads_answers:
         io.require_file(paths.train)
     io.require_file(paths.template)
     provenance.require_current([paths.train])
     return paths
+
+
+def _metadata_dir(options: argparse.Namespace, train_dir: Path) -> Path | None:
+    """Return the folder of the metadata that belong to the training answers of a folder."""
+    if not hasattr(options, "metadata_dir"):
+        return None
+    if options.metadata_dir is not None:
+        named: Path = options.metadata_dir
+        if not named.is_dir():
+            raise InputError(f"{named}: not found, expected a folder of metadata")
+        return named
+    # Other answers have other ids, which must not be looked up in the default files.
+    own = {folder.resolve() for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR)}
+    return layout.METADATA_DIR if train_dir.resolve() in own else None
 
 
 def _default_names(task: int) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,7 +30,7 @@ import pyarrow.csv as pa_csv
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.provenance import is_running
-from common.schema import TEXT, Column
+from common.schema import DATE, TEXT, Column
 
 IntArray = npt.NDArray[np.integer[Any]]
 Columns = dict[str, npt.NDArray[Any]]
@@ -294,16 +295,23 @@ def read_columns(path: Path, columns: Sequence[Column]) -> Columns:
 def to_arrays(table: pa.Table, columns: Sequence[Column]) -> Columns:
     """Return columns of a checked table as NumPy arrays.
 
-    An empty number becomes NaN; a whole number that was reported as faulty, `UNREADABLE`.
+    An empty number becomes NaN, an empty date NaT; a whole number that was reported as faulty,
+    `UNREADABLE`.
     """
 
-    def values(column: Column) -> pa.ChunkedArray:
+    def values(column: Column) -> npt.NDArray[Any]:
         values = table[column.name]
         if values.null_count and pa.types.is_integer(values.type):
             values = pc.fill_null(values, UNREADABLE)
-        return values
+        array = to_array(values)
+        return array.astype(DATE) if column.dtype == DATE else array
 
-    return {column.name: to_array(values(column)) for column in columns}
+    return {column.name: values(column) for column in columns}
+
+
+def to_ids(numbers: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int32]:
+    """Return ids that were read as floats, because some are empty, as int32; -1 where empty."""
+    return np.where(np.isnan(numbers), UNREADABLE, numbers).astype(np.int32)
 
 
 def to_array(values: pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -324,7 +332,10 @@ def to_array(values: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def _arrow_type(column: Column) -> pa.DataType:
-    return pa.string() if column.dtype == TEXT else pa.type_for_alias(column.dtype)
+    if column.dtype == TEXT:
+        return pa.string()
+    # pyarrow reads a fraction of a second only into a type that has room for it.
+    return pa.timestamp("ms") if column.dtype == DATE else pa.type_for_alias(column.dtype)
 
 
 def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
@@ -333,6 +344,8 @@ def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
         return column.may_be_empty or not pc.any(blank).as_py()
     if values.null_count and not column.may_be_empty:
         return False
+    if column.dtype == DATE:
+        return True
     bounds = pc.min_max(values).as_py()
     if bounds["min"] is None:
         return True
@@ -523,6 +536,10 @@ def _convert(
     if column.dtype == TEXT:
         wrong = pc.and_(empty, not column.may_be_empty)
         converted = values
+    elif column.dtype == DATE:
+        converted = _to_dates(trimmed)
+        wrong = pc.is_null(converted)
+        wrong = pc.and_(wrong, pc.invert(empty)) if column.may_be_empty else wrong
     else:
         if column.is_boolean:
             words = pc.utf8_lower(trimmed)
@@ -549,6 +566,25 @@ def _convert(
         more = f" and {len(rows) - SHOWN} more rows" if len(rows) > SHOWN else ""
         report(f"{source.name}: column '{column.name}': {found}{more}, expected {column.expected}")
     return converted
+
+
+def _to_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert texts to dates; null where a text is none."""
+    is_date = pc.match_substring_regex(
+        values, r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?$"
+    )
+    # Each different text once: without the fraction, which not all of Python's versions read.
+    texts = pc.if_else(is_date, pc.utf8_slice_codeunits(values, 0, 19), None).dictionary_encode()
+    texts = texts.unify_dictionaries().combine_chunks()
+    dates = pa.array([_to_date(text) for text in texts.dictionary.to_pylist()], pa.timestamp("ms"))
+    return pa.chunked_array([dates.take(texts.indices)])
+
+
+def _to_date(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def parse_json(text: str) -> Any:

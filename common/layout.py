@@ -24,7 +24,10 @@ SIMULATED_MARKER_NAME = "SIMULATED.json"
 TRAIN_TASK_1_2 = "train_task_1_2.csv"
 TRAIN_TASK_3_4 = "train_task_3_4.csv"
 
-# Names of the official metadata that tasks 3 and 4 use.
+# Names of the official metadata.
+QUESTION_METADATA_TASK_1_2 = "question_metadata_task_1_2.csv"
+STUDENT_METADATA_TASK_1_2 = "student_metadata_task_1_2.csv"
+ANSWER_METADATA_TASK_1_2 = "answer_metadata_task_1_2.csv"
 QUESTION_METADATA_TASK_3_4 = "question_metadata_task_3_4.csv"
 STUDENT_METADATA_TASK_3_4 = "student_metadata_task_3_4.csv"
 ANSWER_METADATA_TASK_3_4 = "answer_metadata_task_3_4.csv"

@@ -3,9 +3,13 @@
 import re
 from dataclasses import dataclass
 
-# The types that a column may have, as in NumPy; "text" is read unchanged.
+# The types that a column may have, as in NumPy; "text" is read unchanged. A date with or without a
+# time of day, seconds and fractions of them dropped, is read in minutes.
 INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "text"
+DATE = "datetime64[m]"
 INT32_MAX = 2**31 - 1
+# From the next number on float32 leaves whole numbers out.
+FLOAT32_MAX = 2**24 - 1
 
 
 @dataclass(frozen=True)
@@ -17,13 +21,13 @@ class Column:
     name
         Name in the file's header.
     dtype
-        NumPy type that the values are read into (``int8``, ``int32``, ``float32``, ``float64``) or
-        ``text``.
+        NumPy type that the values are read into (``int8``, ``int32``, ``float32``, ``float64``,
+        ``datetime64[m]``) or ``text``.
     low, high
         Smallest and largest valid value, both inclusive.
     may_be_empty
-        Whether an empty cell is valid; it is read as NaN, so the type must then be a float
-        (or ``text``, read as an empty text).
+        Whether an empty cell is valid; it is read as NaN or NaT, so the type must then be a float
+        or a date (or ``text``, read as an empty text).
     whole
         Whether only whole numbers are valid.
     is_boolean
@@ -44,6 +48,8 @@ class Column:
         """The valid values in words, for messages."""
         if self.dtype == TEXT:
             return "text"
+        if self.dtype == DATE:
+            return "a date such as 2020-02-11 14:05:00.000" + self.may_be_empty * " or nothing"
         kind = "a whole number" if self.whole else "a number"
         text = (
             f"{kind} from {self.low} to {self.high}"
@@ -98,14 +104,15 @@ def is_target_name(name: str) -> bool:
 SUBJECT_LIST = Column("SubjectId", TEXT)
 SUBJECT_ID = Column("SubjectId")
 SUBJECT_NAME = Column("Name", TEXT)
-PARENT_ID = Column("ParentId", TEXT)
+PARENT_ID = Column("ParentId", TEXT, may_be_empty=True)
 LEVEL = Column("Level", INT8, 0, 127)
 # Ids of answers beyond 16.8 million do not fit into float32.
 ANSWER_ID_OR_EMPTY = Column("AnswerId", FLOAT64, may_be_empty=True)
 GENDER = Column("Gender", INT8, 0, 3)
-DATE_OF_BIRTH = Column("DateOfBirth", TEXT, may_be_empty=True)
+DATE_OF_BIRTH = Column("DateOfBirth", DATE, may_be_empty=True)
 PREMIUM_PUPIL = Column("PremiumPupil", FLOAT32, 0, 1, may_be_empty=True)
-DATE_ANSWERED = Column("DateAnswered", TEXT, may_be_empty=True)
+DATE_ANSWERED = Column("DateAnswered", DATE, may_be_empty=True)
 CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=False)
-GROUP_ID = Column("GroupId", FLOAT32, may_be_empty=True)
-QUIZ_ID = Column("QuizId", FLOAT32, may_be_empty=True)
+GROUP_ID = Column("GroupId", FLOAT32, high=FLOAT32_MAX, may_be_empty=True)
+QUIZ_ID = Column("QuizId", FLOAT32, high=FLOAT32_MAX, may_be_empty=True)
+SCHEME_ID = Column("SchemeOfWorkId", FLOAT32, high=FLOAT32_MAX, may_be_empty=True)

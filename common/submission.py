@@ -57,9 +57,12 @@ class Template(Pairs):
     ----------
     table
         All columns of the file; further columns as text, to be passed through unchanged.
+    answer_id
+        AnswerId of every row, int32, -1 where it is empty; None where there is no such column.
     """
 
     table: pa.Table
+    answer_id: IntArray | None = None
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ def read_template(path: Path) -> Template:
     Raises
     ------
     InputError
-        If it is missing, has no UserId or QuestionId, names a pair twice, or was built from other
-        data than now lie there.
+        If it is missing, has no UserId or QuestionId, names a pair twice, has an AnswerId that is
+        none, or was built from other data than now lie there.
     """
     provenance.require_current([path])
     source = io.file_source(path)
@@ -91,7 +94,11 @@ def read_template(path: Path) -> Template:
     # Copies, since the table will be written.
     student, question = (ids.copy() for ids in io.to_arrays(table, columns).values())
     require_distinct_pairs(source, student, question)
-    return Template(source, student, question, table)
+    if schema.ANSWER_ID.name not in table.column_names:
+        return Template(source, student, question, table)
+    # Read once more: in the table it stays the text that it is.
+    answer_id = io.read_columns(path, [schema.ANSWER_ID_OR_EMPTY])[schema.ANSWER_ID.name]
+    return Template(source, student, question, table, io.to_ids(answer_id))
 
 
 def read_ranking_template(path: Path) -> IntArray:

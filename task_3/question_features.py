@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, item_response, layout, metadata
+from common import io, item_response, layout, metadata, schema
 from common.answers import Answers, as_answers, find_repeats, pair_keys, read_answer_table
 from common.errors import InputError
 
@@ -122,7 +122,7 @@ def number_answers(answers: Answers, question_id: IntArray) -> QuestionAnswers:
 
 
 def read_for_features(
-    names: Sequence[str], train: Sequence[Path], question_id: IntArray, metadata_dir: Path
+    names: Sequence[str], train: Sequence[Path], question_id: IntArray, metadata_dir: Path | None
 ) -> QuestionAnswers:
     """Read training answers, and exactly the metadata that some features need.
 
@@ -135,14 +135,23 @@ def read_for_features(
     question_id
         Questions that get a row even if nobody answered them.
     metadata_dir
-        Folder with the official metadata of tasks 3 and 4.
+        Folder with the official metadata of tasks 3 and 4; None where there is none.
 
     Raises
     ------
     InputError
         If a file is missing or not as expected.
     """
-    files = {_METADATA_FILE.get(FEATURES[name].needs) for name in names}
+    files: dict[str, Path] = {}
+    for name in names:
+        file = _METADATA_FILE.get(FEATURES[name].needs)
+        if file is not None and metadata_dir is None:
+            raise InputError(
+                f"{train[0]}: the feature {name} needs {file} of the same data, expected its "
+                "folder by --metadata_dir"
+            )
+        if file is not None and metadata_dir is not None:
+            files[file] = metadata_dir / file
     with_metadata = layout.ANSWER_METADATA_TASK_3_4 in files
     tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
     for path, table in zip(train, tables, strict=True):
@@ -160,11 +169,15 @@ def read_for_features(
         )
     data = number_answers(answers, question_id)
     if with_metadata:
-        path = metadata_dir / layout.ANSWER_METADATA_TASK_3_4
-        data = replace(data, **vars(metadata.read_circumstances(path, table)))
+        path = files[layout.ANSWER_METADATA_TASK_3_4]
+        assert answers.answer_id is not None
+        columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
+        told = metadata.read_circumstances(path, answers.answer_id, columns=columns)
+        data = replace(data, confidence=told.confidence, group=told.group, quiz=told.quiz)
     if layout.QUESTION_METADATA_TASK_3_4 in files:
-        path = metadata_dir / layout.QUESTION_METADATA_TASK_3_4
-        data = replace(data, n_subjects=metadata.count_subjects(path, data.question_id))
+        path = files[layout.QUESTION_METADATA_TASK_3_4]
+        count = metadata.read_question_subjects(path, data.question_id).count
+        data = replace(data, n_subjects=np.where(count > 0, count, np.nan))
     return data
 
 

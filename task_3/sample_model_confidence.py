@@ -10,8 +10,6 @@ Run:     python task_3/sample_model_confidence.py
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
-from pathlib import Path
-
 import numpy as np
 from question_features import FEATURES, read_for_features, shrink
 
@@ -22,18 +20,10 @@ TASK = 3
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
-    parser.add_argument(
-        "--metadata_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.METADATA_DIR,
-        help="folder of the answer metadata; default data/metadata",
-    )
-    options = parser.parse_args()
+    options = cli.sample_model_parser(__doc__, TASK, reads_metadata=True).parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
-    data = read_for_features(["mean_confidence"], [paths.train], question, options.metadata_dir)
+    data = read_for_features(["mean_confidence"], [paths.train], question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: the columns of `data`. Out: `quality`, a number for every row of `question`.

@@ -11,8 +11,6 @@ Run:     python task_3/sample_model_rank_average.py [--features point_biserial o
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
-from pathlib import Path
-
 import numpy as np
 from question_features import FEATURES, average_ranks, read_for_features, shrink
 
@@ -24,7 +22,7 @@ CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
     parser.add_argument(
         "--features",
         nargs="+",
@@ -33,17 +31,10 @@ def main() -> None:
         metavar="NAME",
         help=f"some of: {', '.join(FEATURES)} (default {' '.join(CHOSEN)})",
     )
-    parser.add_argument(
-        "--metadata_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.METADATA_DIR,
-        help="read only if a feature needs it; default data/metadata",
-    )
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
-    data = read_for_features(options.features, [paths.train], question, options.metadata_dir)
+    data = read_for_features(options.features, [paths.train], question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: the columns of `data`. Out: `quality`, a number for every row of `question`.

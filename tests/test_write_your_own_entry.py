@@ -4,21 +4,33 @@ import json
 import re
 import textwrap
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from conftest import Run, blocks, commands, copy_kit
 from html_page import check_page
+
+from common import layout
+from common.answers import Answers, pair_keys
+from common.metadata import read_circumstances
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
 
 
 def apply(diff: str, text: str) -> str:
-    lines = diff.splitlines(keepends=True)
-    old = "".join(line[1:] for line in lines if line.startswith("-"))
-    new = "".join(line[1:] for line in lines if line.startswith("+"))
-    assert text.count(old) == 1
-    return text.replace(old, new)
+    """Change a text as a diff says, of which each part removes lines and then adds some."""
+    parts = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE)
+    assert "".join(removed + added for removed, added in parts) == diff
+    for part in parts:
+        old, new = (re.sub("^.", "", lines, flags=re.MULTILINE) for lines in part)
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return text
 
 
 def score(printed: str) -> float:
@@ -50,7 +62,7 @@ def test_the_guide_leads_from_a_fresh_copy_to_checked_zips(tmp_path: Path, run: 
         assert command == "python"
         printed[" ".join(arguments)] = ok(arguments)
         if arguments[-2:] == ["task_1", "my_idea"]:
-            (diff,) = blocks(GUIDE, "diff")
+            diff = blocks(GUIDE, "diff")[0]
             entry = kit / "task_1" / "my_idea.py"
             entry.write_text(apply(diff, entry.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -91,7 +103,7 @@ def test_the_guide_leads_from_a_fresh_copy_to_checked_zips(tmp_path: Path, run: 
 
 
 def test_the_block_in_pandas_does_what_the_majority_model_does(tiny_kit: Path, run: Run) -> None:
-    (block,) = blocks(GUIDE, "python")
+    block = blocks(GUIDE, "python")[0]
     assert "frame = pd.DataFrame(vars(answers))\n" in block
     path = tiny_kit / "task_1/sample_model_majority.py"
     before, rest = path.read_text(encoding="utf-8").split("    n_questions = ", 1)
@@ -106,3 +118,59 @@ def test_the_block_in_pandas_does_what_the_majority_model_does(tiny_kit: Path, r
         assert done.returncode == 0, done.stderr
         submissions.append((folder / "submission_task_1.csv").read_bytes())
     assert submissions[0] == submissions[1]
+
+
+def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path, run: Run) -> None:
+    _, flags, prediction = blocks(GUIDE, "diff")
+    _, block = blocks(GUIDE, "python")
+    text = (tiny_kit / "task_1/sample_model_majority.py").read_text(encoding="utf-8")
+    text = apply(prediction, apply(flags, text))
+    place = text.index("    n_questions = ")
+    text = text[:place] + textwrap.indent(block, "    ") + text[place:]
+    (tiny_kit / "task_1/my_quiz.py").write_text(text, encoding="utf-8")
+    scores = []
+    for script in ("sample_model_majority", "my_quiz"):
+        for command in (["task_1/local_data_split.py"], [f"task_1/{script}.py", "--local"]):
+            done = run(command, kit=tiny_kit)
+            assert done.returncode == 0, done.stderr
+        scores.append(score(run(["task_1/local_evaluation.py"], kit=tiny_kit).stdout))
+    assert scores[1] > scores[0] + 0.02
+
+
+def test_the_feature_of_the_guide_does_not_leak(
+    tmp_path: Path, write: Callable[[str, str], Path]
+) -> None:
+    """An outcome counts for other answers of its student and quiz, never for its own part."""
+    rng = np.random.default_rng(1)
+    n, n_train = 6000, 5000
+    quiz, student = rng.integers(20, size=n), rng.integers(50, size=n)
+    rows = "".join(f"{row},{number}\n" for row, number in enumerate(quiz))
+    write("answer_metadata_task_1_2.csv", "AnswerId,QuizId\n" + rows)
+    is_correct = rng.integers(2, size=n_train).astype(np.int8)
+    ids, question = np.arange(n), np.zeros(n, np.int32)
+    template = SimpleNamespace(student=student[n_train:], answer_id=ids[n_train:])
+
+    def run_block(is_correct: npt.NDArray[np.int8]) -> dict[str, Any]:
+        names: dict[str, Any] = {
+            "answers": Answers(
+                student[:n_train], question[:n_train], is_correct, answer_id=ids[:n_train]
+            ),
+            "template": template,
+            "paths": SimpleNamespace(metadata=tmp_path),
+            **{"np": np, "layout": layout, "pair_keys": pair_keys},
+            "read_circumstances": read_circumstances,
+        }
+        exec(blocks(GUIDE, "python")[1], names)
+        return names
+
+    before = run_block(is_correct)
+    part, sitting = before["part"], student * 20 + quiz
+    for row in range(20):
+        changed = is_correct.copy()
+        changed[row] ^= 1
+        differs = run_block(changed)["rate"] != before["rate"]
+        assert np.array_equal(differs, (sitting == sitting[row]) & (part != part[row]))
+    # The template's rates are those of all training answers, a little towards one half.
+    row = n_train
+    same = is_correct[sitting[:n_train] == sitting[row]]
+    assert before["rate"][row] == (same.sum() + 1) / (len(same) + 2)

@@ -86,14 +86,16 @@ def _sequences(reference: Reference, games: Mapping[str, Game], metadata_dir: Pa
         metadata_dir / layout.SUBJECT_METADATA,
     )
     known = all(path.is_file() for path in metadata_paths)
-    subjects = metadata.name_subjects(*metadata_paths) if known else {}
+    n_students, n_questions = reference.is_correct.shape
+    subjects = [""] * n_questions
+    if known:
+        subjects = metadata.name_subjects(*metadata_paths, np.arange(n_questions))
     parts = [f"<h2>Questions chosen for some students ({escape(mask)})</h2>"]
-    n_students = len(reference.student)
     for row in np.unique(np.linspace(0, n_students - 1, _N_SHOWN).astype(int)):
         rows = []
         for number, question in enumerate(game.chosen[row], start=1):
             outcome = "right" if reference.is_correct[row, question] else "wrong"
-            rows.append([str(number), str(question), subjects.get(int(question), ""), outcome])
+            rows.append([str(number), str(question), subjects[question], outcome])
         parts.append(
             score_files.table(
                 ["Round", "QuestionId", "Subject", "Answer"],

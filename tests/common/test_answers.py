@@ -45,8 +45,8 @@ def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
     rows = np.column_stack(columns).tolist()
     path = write("a.csv", HEADER + "".join(",".join(map(str, row)) + "\n" for row in rows))
     assert path.stat().st_size > 2 * (4 << 20)
-    answers = read_answers(path)
-    expected = [student, question, option == correct, option, correct]
+    answers = read_answers(path, ids=True)
+    expected = [student, question, option == correct, option, correct, pairs]
     chosen = rng.permutation(len(pairs))[:1000]
     every_third = np.arange(len(pairs)) % 3 == 0
     for rows, taken in (
@@ -63,6 +63,7 @@ def test_right_wrong_only(write: Write) -> None:
     answers = read_answers(path)
     assert answers.option is None
     assert answers.take(np.array([0])).option is None
+    assert read_answers(path, ids=True).answer_id is None
     assert read_answer_table(path).column_names == ["QuestionId", "UserId", "IsCorrect"]
     with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
         read_answers(path, options=True)
@@ -70,12 +71,18 @@ def test_right_wrong_only(write: Write) -> None:
 
 def test_a_frame_of_pandas_in_one_line(write: Write) -> None:
     frame = pd.DataFrame(
-        vars(read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,8,101,0,1,4\n")))
+        vars(read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,8,101,0,1,4\n"), ids=True))
     )
-    expected = {"student": [9, 8], "question": [5, 6], "is_correct": [1, 0], "option": [2, 4]}
-    assert frame.to_dict("list") == {**expected, "correct_option": [2, 1]}
+    assert frame.to_dict("list") == {
+        "student": [9, 8],
+        "question": [5, 6],
+        "is_correct": [1, 0],
+        "option": [2, 4],
+        "correct_option": [2, 1],
+        "answer_id": [100, 101],
+    }
     short = read_answers(write("b.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n"))
-    assert pd.DataFrame(vars(short)).option.isna().all()
+    assert pd.DataFrame(vars(short))[["option", "answer_id"]].isna().all(axis=None)
 
 
 def test_half_the_options_is_a_fault(write: Write) -> None:

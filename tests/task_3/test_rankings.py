@@ -122,6 +122,7 @@ def test_questions_that_nobody_answered_come_last(
     train = answers[~answers.QuestionId.isin(silent)]
     train.to_csv(tmp_path / "train.csv", index=False)
     flags = ["--input_dir", tmp_path, "--train_data", "train.csv"]
+    flags += ["--metadata_dir", simulated_kit / "data/metadata"]
     for script in ("sample_model_rank_average.py", "sample_model_confidence.py"):
         ranking = rank(simulated_kit, run, tmp_path / script, script, *flags)
         assert set(ranking[silent]) == {len(ranking) - 1, len(ranking)}
@@ -138,7 +139,28 @@ def test_missing_metadata_is_said_in_one_line(
     flags += ["--features", "number_of_subjects"]
     line = fails(["task_3/sample_model_rank_average.py", *flags], kit=simulated_kit)
     assert "question_metadata_task_3_4.csv: file not found" in line
+    flags[1] = tmp_path / "none"
+    line = fails(["task_3/sample_model_rank_average.py", *flags], kit=simulated_kit)
+    assert line == f"{tmp_path / 'none'}: not found, expected a folder of metadata"
     assert not (tmp_path / "out").exists()
+
+
+def test_metadata_are_never_those_of_other_answers(
+    simulated_kit: Path, run: Run, fails: Fails, tmp_path: Path, answers: pd.DataFrame
+) -> None:
+    answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
+    flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out"]
+    line = fails(["task_3/sample_model_confidence.py", *flags], kit=simulated_kit)
+    assert line == (
+        f"{tmp_path / 'train_task_3_4.csv'}: the feature mean_confidence needs "
+        "answer_metadata_task_3_4.csv of the same data, expected its folder by --metadata_dir"
+    )
+    # The default folder by another name; and a feature of the answers alone.
+    link = tmp_path / "link"
+    link.symlink_to(simulated_kit / "data/train_data")
+    for script, folder in (("confidence", link), ("rank_average", tmp_path)):
+        flags[1] = folder
+        rank(simulated_kit, run, tmp_path / script, f"sample_model_{script}.py", *flags[:2])
 
 
 def test_evaluation_shows_intervals_experts_and_disputes(

@@ -1,0 +1,63 @@
+"""Time and memory of reading and joining all metadata of tasks 1 and 2 at official size.
+
+Run:     python data/generate_sample.py --size full --output_dir FULL
+         python tests/benchmarks/answer_metadata_at_full_size.py --data_dir FULL
+         … --repeats 3
+Writes:  a table to the terminal
+
+Reads the training answers, then the metadata of each answer, its student and its question. Every
+run is a process of its own; medians are printed. Linux and macOS only.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from running import run_script
+
+from common import cli, layout, metadata
+from common.answers import read_answers
+
+STEPS = ("training answers", "and answer metadata", "and metadata of students and questions")
+
+
+def main() -> None:
+    """Read in a process of its own and print what it cost, step by step."""
+    p = cli.parser(__doc__)
+    p.add_argument("--data_dir", type=Path, required=True, help="where the full data lie")
+    p.add_argument("--repeats", type=int, default=1, metavar="N")
+    p.add_argument("--steps", type=int, choices=(1, 2, 3), help="only read, as far as this step")
+    options = p.parse_args()
+    if options.steps:
+        read(options.data_dir, options.steps)
+        return
+    print("| what is read | wall | processor | peak memory |\n|---|---|---|---|")
+    for number, step in enumerate(STEPS, start=1):
+        command = [__file__, "--data_dir", options.data_dir, "--steps", number]
+        costs = [run_script(command) for _ in range(options.repeats)]
+        seconds, processor, peak = (
+            np.median([getattr(cost, name) for cost in costs])
+            for name in ("seconds", "processor_seconds", "peak_gb")
+        )
+        print(f"| {step} | {seconds:.1f} s | {processor:.1f} s | {peak:.1f} GB |", flush=True)
+
+
+def read(data_dir: Path, n_steps: int) -> None:
+    """Read the answers, and in further steps what is known about them."""
+    folder = data_dir / layout.METADATA_DIR.name
+    answers = read_answers(
+        data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
+    )
+    known: list[object] = [answers]
+    if n_steps > 1 and answers.answer_id is not None:
+        path = folder / layout.ANSWER_METADATA_TASK_1_2
+        known.append(metadata.read_circumstances(path, answers.answer_id))
+    if n_steps > 2:
+        path = folder / layout.STUDENT_METADATA_TASK_1_2
+        known.append(metadata.read_student_metadata(path, answers.student))
+        tree = metadata.read_subject_tree(folder / layout.SUBJECT_METADATA)
+        path = folder / layout.QUESTION_METADATA_TASK_1_2
+        known.append(metadata.read_question_subjects(path, np.unique(answers.question), tree))
+
+
+if __name__ == "__main__":
+    cli.run(main)
