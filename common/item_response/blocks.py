@@ -95,7 +95,7 @@ def pass_over_answers(
         )
         new = model.update_students(weights, kappas, of_items, (taken[0], taken[1]))
         mean[rows], covariance[rows] = new.mean, new.covariance
-        found, square = context.restore(part.levels, steps, new, state.variance.shape[1])
+        found, square = context.restore(part.levels, steps, new, state.variance)
         for whole, own, place in zip(effects, found, nodes, strict=True):
             for target, values in zip(whole, own, strict=True):
                 target[place] = values
@@ -105,7 +105,7 @@ def pass_over_answers(
         return sums, square
 
     total = np.zeros((observations.n_items, item_rows.shape[1]))
-    squares = np.zeros(0 if state.variance is None else (*state.variance.shape, 2))
+    squares = np.zeros(0 if state.variance is None else (*state.variance.shape, 3))
     for sums, square in in_threads(work, observations.chunks()):
         total += sums
         squares += square

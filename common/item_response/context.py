@@ -41,9 +41,8 @@ from common.item_response.model import (
 # The variance of the effects of each level that a fit begins with. It is also the prior guess about
 # it, with the weight of so many contexts.
 _START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
-# A step multiplies a variance by the ratio that maximises the expected likelihood, to this power
-# and within these bounds: that ratio alone goes far too slowly where a context has few answers.
-_ACCELERATION, _MAX_RATIO = 4.0, 4.0
+# Bounds on how a step changes a variance: see `estimate_variance`.
+_MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
 _MIN_VARIANCE = 1e-6
 
 
@@ -159,7 +158,7 @@ def eliminate(
 
 
 def restore(
-    levels: tuple[Level, ...], steps: list[_Step], students: Gaussians, n_kinds: int
+    levels: tuple[Level, ...], steps: list[_Step], students: Gaussians, variance: FloatArray
 ) -> tuple[list[Effects], FloatArray]:
     """Find the effects again, from the students to the leaves.
 
@@ -167,15 +166,17 @@ def restore(
     -------
     effects
         Of each level, the coarsest first.
-    square
-        Sum of E[u²] over the nodes and their number, shape (levels, kinds, 2).
+    sums
+        Over the nodes: their number, Σ E[u²], and Σ s², s being the share of the prior variance
+        that the answers have removed; shape (levels, kinds, 3).
     """
+    n_kinds = variance.shape[1]
     n, k = students.mean.shape
     student = np.arange(n)
     t = np.concatenate([students.mean, np.ones((n, 1), np.float32)], axis=1)
     pull, linear, noise = np.zeros((n, k + 1), np.float32), *np.zeros((2, n), np.float32)
     mean = np.zeros(n, np.float32)
-    effects, square = [], np.zeros((len(levels), n_kinds, 2))
+    effects, sums = [], np.zeros((*variance.shape, 3))
     for depth, (level, step) in enumerate(zip(levels, steps, strict=True)):
         above, student = level.parent, student[level.parent]
         gain = step.gain
@@ -186,22 +187,29 @@ def restore(
         covariance = students.covariance[student]
         with_ability = -np.einsum("nij,nj->ni", covariance, pull[:, :k])
         mean = linear - np.einsum("ni,ni->n", pull, t[student])
-        variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
-        effects.append(Effects(mean, variance, with_ability))
+        total_variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
+        effects.append(Effects(mean, total_variance, with_ability))
         own = (pull - pull_above)[:, :k]
         own_variance = np.einsum("ni,nij,nj->n", own, covariance, own, optimize=True)
         own_variance += (1 - gain) ** 2 * noise_above + step.noise
+        removed = 1 - own_variance / variance[depth][level.kind]
         own_square = (mean - mean_above) ** 2 + own_variance
-        square[depth, :, 0] = np.bincount(level.kind, own_square, n_kinds)
-        square[depth, :, 1] = np.bincount(level.kind, minlength=n_kinds)
-    return effects, square
+        for column, values in enumerate((None, own_square, removed * removed)):
+            sums[depth, :, column] = np.bincount(level.kind, values, n_kinds)
+    return effects, sums
 
 
-def estimate_variance(square: FloatArray, old: FloatArray) -> FloatArray:
-    """Return the variances of the effects, shape (levels, kinds), from the sums of `restore`."""
-    guess = _PRIOR_CONTEXTS * _START_VARIANCE
-    new = (square[..., 0] + guess) / (square[..., 1] + _PRIOR_CONTEXTS)
-    ratio = np.clip((new / old) ** _ACCELERATION, 1 / _MAX_RATIO, _MAX_RATIO)
+def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
+    """Return the variances of the effects, shape (levels, kinds), from the sums of `restore`.
+
+    The mean of E[u²] is the step of expectation maximisation, which goes far too slowly where a
+    context has few answers: near the end each step leaves 1 − s² of the way, so that Aitken's
+    extrapolation takes 1 / s² steps at once.
+    """
+    n_nodes = sums[..., 0] + _PRIOR_CONTEXTS
+    new = (sums[..., 1] + _PRIOR_CONTEXTS * _START_VARIANCE) / n_nodes
+    acceleration = np.minimum(n_nodes / np.maximum(sums[..., 2], 1e-9), _MAX_ACCELERATION)
+    ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
     return np.maximum(old * ratio, _MIN_VARIANCE)
 
 

@@ -1,122 +1,150 @@
-"""Contexts where no quiz is known: questions that the same students answer.
+"""Contexts where no quiz is known: clusters of questions that the same students answer.
 
 Who answered a question is no accident: a class is set a quiz, and all in it answer the same ones.
 So questions are similar if they are answered by the same students, and clusters of similar ones
 stand for quizzes and for groups of quizzes. Only who answered, or is to answer, is looked at, never
-how: this is known for the answers to be predicted as well.
+how; and that is known for the answers to be predicted as well.
 """
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from common.answers import find_ids, number_ids
+from common.answers import number_ids
 from common.item_response.model import FloatArray, IntArray
 
-# Mean number of answers that a student gives in a context, on each level: the clusters are cut
-# where it is next to these.
+# How many answers a student gives in a context on average: there is a level for each, with the
+# clusters as they are when they come next to it.
 _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
-# A level tells nothing if its contexts hold fewer answers than this on average, or are hardly more
-# than the students.
+# A level tells nothing if its contexts hold fewer answers than this on average, or if there are
+# hardly more of them than students.
 _MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
-# Similarities at which clusters may be cut, in falling order.
-_CUTS = np.concatenate([1 - np.array([2, 5, 10, 20, 30]) / 1000, np.arange(0.95, 0.04, -0.05)])
-# Students are drawn until they have so many pairs of answers.
-_MAX_PAIRS = 200_000_000
+# The similarities at which clusters may be cut, in falling order.
+_CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
+# Smaller similarities count as none, and so do those beyond the nearest questions.
+_MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 200
+# Who answered a question is a vector of as many numbers as there are students. Where all vectors
+# together would have more numbers than this, they are projected to so many dimensions.
+_MAX_NUMBERS, _N_PROJECTED = 1 << 26, 512
+# Contexts are counted with so many answers, and similarities are found in blocks of so many.
+_MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
 
 
-def find_contexts(
-    student: IntArray, question: IntArray, asked: IntArray, seed: int = 0
+def cluster_questions(
+    student: IntArray, question: IntArray, seed: int = 0
 ) -> tuple[IntArray, IntArray]:
-    """Find contexts for answers by clusters of similar questions.
+    """Cluster the questions that the same students answer, on nested levels.
 
-    The similarity of two questions is the cosine of who answered them. Clusters are merged by
-    average linkage (Sokal and Michener 1958), nearest neighbours of each other first, which gives
-    the same clusters as the closest pair first (Bruynooghe 1977), from few large sparse products.
+    The similarity of two questions is the cosine of who answered them, with many students that of a
+    random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage; all
+    that are nearest to each other are merged at once, which gives the clusters of merging the
+    nearest pair only (Murtagh 1983, "A survey of recent advances in hierarchical clustering
+    algorithms") in few steps. Nothing of the size questions × questions is ever kept.
 
     Parameters
     ----------
     student, question
-        Ids of all pairs that were answered or are to be answered, shape (pairs,).
+        Ids of every pair that was answered or is to be answered, shape (pairs,).
+    seed
+        Of the projection.
+
+    Returns
+    -------
+    question_ids : array of int, shape (questions,)
+        Increasing.
+    cluster : array of int32, shape (questions, levels)
+        The largest clusters first. There are no levels where all students answer the same
+        questions, or hardly ever two of the same.
     """
-    raise NotImplementedError
-
-
-def cluster_questions(student: IntArray, question: IntArray, seed: int = 0) -> tuple[IntArray, IntArray]:
     question_ids, item = number_ids(question)
-    _, number = number_ids(student)
-    n_students = int(number.max()) + 1
-    counts = np.bincount(number, minlength=n_students)
-    order = np.random.default_rng(seed).permutation(n_students)
-    n_drawn = int(np.searchsorted(np.cumsum(counts[order].astype(np.int64) ** 2), _MAX_PAIRS)) + 1
-    is_drawn = np.zeros(n_students, bool)
-    is_drawn[order[:n_drawn]] = True
-    rows = is_drawn[number]
-    number, item = number[rows], item[rows]
-    ones = np.ones(len(item))
-    answered = scipy.sparse.csr_matrix((ones, (number, item)), (n_students, len(question_ids)))
-    similarity = (answered.T @ answered).tocsr()
-    n_answers = np.maximum(similarity.diagonal(), 1)
-    similarity = _scale(similarity, 1 / np.sqrt(n_answers))
-    cuts, kept = [], []
-    for label in _merge(similarity):
-        per = len(item) / len(np.unique(number.astype(np.int64) * len(question_ids) + label[item]))
-        cuts.append(label)
-        kept.append(per)
-    per = np.array(kept)
-    n_nodes = len(item) / per
-    possible = np.flatnonzero((per >= _MIN_ANSWERS) & (n_nodes >= _MIN_CONTEXTS * min(n_drawn, n_students)))
-    if not len(possible):
-        return question_ids, np.zeros((len(question_ids), 0), np.int32)
-    chosen = {int(possible[np.abs(np.log(per[possible] / n)).argmin()]) for n in _ANSWERS_IN_CONTEXT}
-    return question_ids, np.stack([cuts[i] for i in sorted(chosen, reverse=True)], axis=1)
+    student_ids, number = number_ids(student)
+    shape = len(question_ids), len(student_ids)
+    similarity = _find_similarity(_find_vectors(item, number, shape, seed))
+    # Those who come first among the ids are as good a sample as any.
+    counted = number < np.sort(number)[min(_MAX_COUNTED, len(number)) - 1] + 1
+    place, item = number[counted].astype(np.int64) * len(question_ids), item[counted]
+    clusters = list(_merge(similarity))
+    n_contexts = np.array([len(np.unique(place + cluster[item])) for cluster in clusters])
+    size = len(item) / n_contexts
+    tells = (size >= _MIN_ANSWERS) & (n_contexts >= _MIN_CONTEXTS * len(np.unique(place)))
+    off = np.abs(np.log(size / np.array(_ANSWERS_IN_CONTEXT)[:, None]))
+    levels = np.unique(np.where(tells, off, np.inf).argmin(axis=1))[::-1] if tells.any() else []
+    nested = np.array([clusters[level] for level in levels], np.int32)
+    return question_ids, nested.reshape(len(nested), len(question_ids)).T
 
 
-def _scale(matrix, factor):
-    """Return a symmetric sparse matrix with rows and columns scaled, and without its diagonal."""
-    matrix = matrix.tocoo()
-    data = matrix.data * (factor[matrix.row] * factor[matrix.col])
-    keep = (matrix.row != matrix.col) & (data >= _CUTS[-1] / 2)
-    return scipy.sparse.csr_matrix((data[keep], (matrix.row[keep], matrix.col[keep])), matrix.shape)
+def _find_vectors(
+    item: IntArray, student: IntArray, shape: tuple[int, int], seed: int
+) -> FloatArray:
+    """Return for each item who answered it, as vectors of length 1, float32."""
+    answered = scipy.sparse.csr_matrix((np.ones(len(item), np.float32), (item, student)), shape)
+    if shape[0] * shape[1] <= _MAX_NUMBERS:
+        vectors = answered.toarray()
+    else:
+        rng = np.random.default_rng(seed)
+        vectors = answered @ rng.standard_normal((shape[1], _N_PROJECTED), np.float32)
+    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return vectors / np.maximum(length, 1e-30)[:, None]
 
 
-def _merge(similarity):
-    """Yield the cluster of every question, shape (questions,), int32, at each of the cuts."""
+def _find_similarity(vectors: FloatArray) -> Any:
+    """Return the scalar products of different vectors as a symmetric sparse matrix."""
+    n = len(vectors)
+    step = max(1, _BLOCK // n)
+    parts = []
+    for begin in range(0, n, step):
+        product = vectors[begin : begin + step] @ vectors.T
+        if n > _MAX_NEIGHBOURS:
+            least = np.partition(product, n - _MAX_NEIGHBOURS, axis=1)[:, n - _MAX_NEIGHBOURS]
+            product[product < least[:, None]] = 0
+        row, col = np.nonzero(product >= _MIN_SIMILARITY)
+        kept = row + begin != col
+        row, col = row[kept], col[kept]
+        parts.append((product[row, col].astype(np.float64), row + begin, col))
+    value, row, col = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    matrix = scipy.sparse.csr_matrix((value, (row, col)), (n, n))
+    # What one of two finds near, the other may not: and rounding differs.
+    return matrix.maximum(matrix.T)
+
+
+def _merge(similarity: Any) -> Iterator[IntArray]:
+    """Yield the cluster of every item, int32 from 0, at each of the cuts."""
     n = similarity.shape[0]
-    label, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
+    cluster, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
     for cut in _CUTS:
         while True:
-            pairs = _nearest_pairs(total, size, cut)
-            if not len(pairs):
+            first, second = _nearest_pairs(total, size, cut)
+            if not len(first):
                 break
-            new = np.arange(len(size), dtype=np.int32)
-            new[pairs[:, 1]] = pairs[:, 0]
-            _, new = np.unique(new, return_inverse=True)
-            new = new.astype(np.int32)
-            label = new[label]
-            m = int(new.max()) + 1
-            size = np.bincount(new, size, m)
-            coo = total.tocoo()
-            row, col = new[coo.row], new[coo.col]
-            keep = row != col
-            total = scipy.sparse.csr_matrix((coo.data[keep], (row[keep], col[keep])), (m, m))
-        yield label
+            new = np.arange(len(size))
+            new[second] = first
+            new = np.unique(new, return_inverse=True)[1].astype(np.int32)
+            cluster, size = new[cluster], np.bincount(new, size)
+            entries = total.tocoo()
+            row, col = new[entries.row], new[entries.col]
+            kept = row != col
+            shape = len(size), len(size)
+            total = scipy.sparse.csr_matrix((entries.data[kept], (row[kept], col[kept])), shape)
+        yield cluster
 
 
-def _nearest_pairs(total, size, cut):
-    """Return clusters that are each other's nearest, and at least so similar, shape (pairs, 2)."""
-    if not total.nnz:
-        return np.empty((0, 2), np.int32)
-    counts = np.diff(total.indptr)
-    row = np.repeat(np.arange(len(size), dtype=np.int32), counts)
-    average = total.data / (size[row] * size[total.indices])
-    has = np.flatnonzero(counts)
-    best = np.maximum.reduceat(average, total.indptr[has])
-    top = np.full(len(size), -1.0)
-    top[has] = best
-    hits = np.flatnonzero((average == top[row]) & (average >= cut))
-    # The first of equally near ones, so that some pair agrees.
-    nearest = np.full(len(size), -1, np.int32)
-    nearest[row[hits[::-1]]] = total.indices[hits[::-1]]
-    own = np.arange(len(size), dtype=np.int32)
-    mutual = (nearest > own) & (nearest[nearest] == own)
-    return np.stack([own[mutual], nearest[mutual]], axis=1)
+def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
+    """Return the pairs of clusters that are each other's nearest, and similar enough.
+
+    `total` holds the sums of the similarities between the members of clusters of a `size`.
+    """
+    n_near = np.diff(total.indptr)
+    row, col = np.repeat(np.arange(len(size)), n_near), total.indices
+    average = total.data / (size[row] * size[col])
+    highest = np.zeros(len(size))
+    with_any = np.flatnonzero(n_near)
+    if len(with_any):
+        highest[with_any] = np.maximum.reduceat(average, total.indptr[with_any])
+    # Backwards, so that the first of equally near ones counts: then some pair always agrees.
+    hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
+    nearest = np.arange(len(size))
+    nearest[row[hits]] = col[hits]
+    own = np.flatnonzero((nearest > np.arange(len(size))) & (nearest[nearest] == np.arange(len(size))))
+    return own, nearest[own]
