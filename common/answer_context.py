@@ -10,7 +10,7 @@ import numpy as np
 
 from common import layout, metadata, schema
 from common.answers import Answers, IntArray
-from common.item_response.similarity import cluster_questions
+from common.item_response import cluster_questions
 from common.submission import Template
 
 # Quizzes are used if they are known for at least this share of the pairs to be predicted.
@@ -22,8 +22,9 @@ def find_contexts(
 ) -> tuple[IntArray, IntArray]:
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
-    Clusters of questions that the same students answer, the largest first; within them the quiz,
-    where the answer metadata tell it for most pairs to be predicted.
+    The quiz, where the answer metadata tell it for most pairs to be predicted; a pair whose quiz is
+    not known is then alone. Else clusters of questions that the same students answer, on several
+    levels.
 
     Parameters
     ----------
@@ -37,35 +38,32 @@ def find_contexts(
     Returns
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        Labels from 0 on nested levels, for `item_response.fit` and `item_response.predict`.
+        Whole numbers from 0 on nested levels, for `item_response.fit` and `item_response.predict`.
 
     Raises
     ------
     InputError
         If the metadata are not as expected; see `metadata.read_circumstances`.
     """
-    question = np.concatenate([answers.question, template.question])
-    question_ids, cluster = cluster_questions(
-        np.concatenate([answers.student, template.student]), question
-    )
-    levels = list(cluster[np.searchsorted(question_ids, question)].T)
+    n = len(answers)
     quiz = _read_quizzes(answers, template, metadata_dir)
-    if quiz is not None:
-        levels.append(quiz)
-    context = np.array(levels, np.int32).reshape(len(levels), len(question)).T
-    return context[: len(answers)], context[len(answers) :]
+    if quiz is not None and (quiz[n:] >= 0).mean() >= _MIN_SHARE_KNOWN:
+        unknown = np.flatnonzero(quiz < 0)
+        quiz[unknown] = quiz.max() + 1 + np.arange(len(unknown))
+        return quiz[:n, None], quiz[n:, None]
+    question = np.concatenate([answers.question, template.question])
+    student = np.concatenate([answers.student, template.student])
+    question_ids, cluster = cluster_questions(student, question)
+    context = cluster[np.searchsorted(question_ids, question)]
+    return context[:n], context[n:]
 
 
 def _read_quizzes(
     answers: Answers, template: Template, metadata_dir: Path | None
 ) -> IntArray | None:
-    """Return the quiz of every pair, if most of those to be predicted are known."""
+    """Return the quiz of every answer and then of every pair, −1 where it is not known."""
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     if path is None or answers.answer_id is None or template.answer_id is None:
         return None
     answer_id = np.concatenate([answers.answer_id, template.answer_id])
-    quiz = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID]).quiz
-    if (quiz[len(answers) :] >= 0).mean() < _MIN_SHARE_KNOWN:
-        return None
-    # No quiz is a context as well: that of the pairs whose quiz is not known.
-    return quiz + np.int32(1)
+    return metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID]).quiz

@@ -20,7 +20,7 @@ g r, g S and g W to add to its own, the ability with SSᵀ / (p + W) less precis
 less linear term; and given t and U the node's total is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -91,7 +91,8 @@ class Level:
         ones = np.ones(len(self), np.float32)
         indices = np.arange(len(self), dtype=np.int32)
         matrix = scipy.sparse.csr_matrix((ones, indices, first), shape=(n_parents, len(self)))
-        return matrix @ values
+        sums: FloatArray = matrix @ values
+        return sums
 
 
 class _Step(NamedTuple):
@@ -138,9 +139,12 @@ def eliminate(
         (students, d) and, triangles as in `Moments`, (students, d(d + 1)/2).
     """
     d = items.mean.shape[1]
-    sums = [np.asarray(weights.sum(axis=1)), np.asarray(kappas.sum(axis=1)), weights @ items.mean]
-    gathered = np.concatenate(sums, axis=1)
-    taken = np.zeros((len(gathered), d + items.second.shape[1]), np.float32)
+    # W, r and S of every node, side by side.
+    gathered: FloatArray = np.concatenate(
+        [np.asarray(weights.sum(axis=1)), np.asarray(kappas.sum(axis=1)), weights @ items.mean],
+        axis=1,
+    )
+    taken: FloatArray = np.zeros((len(gathered), d + items.second.shape[1]), np.float32)
     steps = []
     for depth in reversed(range(len(levels))):
         level = levels[depth]
@@ -174,8 +178,10 @@ def restore(
     n, k = students.mean.shape
     student = np.arange(n)
     t = np.concatenate([students.mean, np.ones((n, 1), np.float32)], axis=1)
-    pull, linear, noise = np.zeros((n, k + 1), np.float32), *np.zeros((2, n), np.float32)
-    mean = np.zeros(n, np.float32)
+    # The total at a node, as a function of t, is N(linear − pull · t, noise); above the root 0.
+    pull: FloatArray = np.zeros((n, k + 1), np.float32)
+    linear: FloatArray = np.zeros(n, np.float32)
+    noise, mean = linear, linear
     effects, sums = [], np.zeros((*variance.shape, 3))
     for depth, (level, step) in enumerate(zip(levels, steps, strict=True)):
         above, student = level.parent, student[level.parent]
@@ -271,23 +277,24 @@ def find_effects(
         The stage.
     """
     n_kinds = learned.variance.shape[1]
-    k = learned.effects[0].with_ability.shape[1]
-    found = Effects(*np.zeros((2, len(student)), np.float32), np.zeros((len(student), k), np.float32))
+    shape = len(student), learned.effects[0].with_ability.shape[1]
+    mean, variance = np.zeros((2, len(student)), np.float32)
+    found = Effects(mean, variance, np.zeros(shape, np.float32))
     labels = [
         find_ids(ids, context[:, depth]) * np.int32(n_kinds) + np.int32(kind)
         for depth, ids in enumerate(learned.labels)
     ]
     nodes = find_nodes(learned.levels, learned.root[student], labels)
-    for node, own, variance in zip(nodes, learned.effects, learned.variance, strict=True):
+    for node, own, prior in zip(nodes, learned.effects, learned.variance, strict=True):
         is_there = node >= 0
         for values, source in zip(found, own, strict=True):
             values[is_there] = source[node[is_there]]
-        found.variance[~is_there] += np.float32(variance[kind])
+        found.variance[~is_there] += np.float32(prior[kind])
     return found
 
 
 def find_nodes(
-    levels: tuple[Level, ...], student: IntArray, labels: list[IntArray]
+    levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
 ) -> Iterator[IntArray]:
     """Yield for each level the nodes of pairs, shape (pairs,); −1 where there is none.
 

@@ -21,8 +21,8 @@ from common.item_response.model import (
     FloatArray,
     Gaussians,
     IntArray,
-    expected_probability,
     State,
+    expected_probability,
     standard_normal,
 )
 from common.item_response.observations import sort_by_student
@@ -106,7 +106,7 @@ def fit(
     context
         In which context each answer was given, such as a quiz: labels of any whole numbers of at
         least 0, shape (answers, levels), the coarsest level first. Two answers share a context of
-        a level if they agree in its label and all before. See `find_contexts`.
+        a level if they agree in its label and all before. `cluster_questions` finds some.
 
     Raises
     ------
@@ -191,9 +191,7 @@ def fit_stages(
         if state.variance is not None:
             root = np.append(place, np.int32(n_students))
             ids = tuple(ids for ids, _ in labels)
-            effects = ContextEffects(
-                ids, observations.levels, state.effects, state.variance, root
-            )
+            effects = ContextEffects(ids, observations.levels, state.effects, state.variance, root)
         return ItemResponseModel(
             student_ids, question_ids, students, state.items, guess, history, effects
         )
@@ -227,7 +225,8 @@ def student_posterior(
 ) -> ItemResponseModel:
     """Return the model with other students in place of its own, their abilities as they answered.
 
-    The questions stay as they are, contexts are left aside. Answers to unknown questions carry little information.
+    The questions stay as they are, contexts are left aside. Answers to unknown questions carry
+    little information.
 
     Parameters
     ----------

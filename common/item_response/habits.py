@@ -129,13 +129,14 @@ def with_habits(
     ):
         habit[node >= 0] = own[node[node >= 0]]
     result: FloatArray = probability * np.exp(habit)
-    return result / result.sum(axis=1, keepdims=True)
+    result /= result.sum(axis=1, keepdims=True)
+    return result
 
 
 def _eliminate(
     levels: tuple[Level, ...], weight: FloatArray, kappa: FloatArray, variance: FloatArray
 ) -> Steps:
-    """As `context.eliminate` for every option, shapes (nodes, options); the coarsest level first."""
+    """As `context.eliminate`, for every option: shapes (nodes, options)."""
     steps: Steps = []
     for depth in reversed(range(len(levels))):
         noise = 1 / (np.float32(1 / variance[depth]) + weight)
@@ -153,8 +154,10 @@ def _restore(
 ) -> tuple[list[FloatArray], npt.NDArray[np.float64]]:
     """As `context.restore`: the total at the nodes of each level, and the sums of E[u²]."""
     shape = n_students, steps[0][0].shape[1]
-    mean, variance = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    totals, squares = [], np.zeros(len(levels))
+    mean: FloatArray = np.zeros(shape, np.float32)
+    variance: FloatArray = np.zeros(shape, np.float32)
+    totals: list[FloatArray] = []
+    squares = np.zeros(len(levels))
     for depth, (level, (gain, noise, linear)) in enumerate(zip(levels, steps, strict=True)):
         above, variance_above = mean[level.parent], variance[level.parent]
         mean = gain * above + linear

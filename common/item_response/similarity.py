@@ -24,10 +24,10 @@ _MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
 # The similarities at which clusters may be cut, in falling order.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
 # Smaller similarities count as none, and so do those beyond the nearest questions.
-_MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 200
+_MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 100
 # Who answered a question is a vector of as many numbers as there are students. Where all vectors
 # together would have more numbers than this, they are projected to so many dimensions.
-_MAX_NUMBERS, _N_PROJECTED = 1 << 26, 512
+_MAX_NUMBERS, _N_PROJECTED = 1 << 26, 256
 # Contexts are counted with so many answers, and similarities are found in blocks of so many.
 _MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
 
@@ -62,17 +62,18 @@ def cluster_questions(
     student_ids, number = number_ids(student)
     shape = len(question_ids), len(student_ids)
     similarity = _find_similarity(_find_vectors(item, number, shape, seed))
-    # Those who come first among the ids are as good a sample as any.
-    counted = number < np.sort(number)[min(_MAX_COUNTED, len(number)) - 1] + 1
+    # The first students are as good a sample as any.
+    n_counted = np.searchsorted(np.cumsum(np.bincount(number)), _MAX_COUNTED) + 1
+    counted = number < n_counted
     place, item = number[counted].astype(np.int64) * len(question_ids), item[counted]
     clusters = list(_merge(similarity))
     n_contexts = np.array([len(np.unique(place + cluster[item])) for cluster in clusters])
     size = len(item) / n_contexts
     tells = (size >= _MIN_ANSWERS) & (n_contexts >= _MIN_CONTEXTS * len(np.unique(place)))
     off = np.abs(np.log(size / np.array(_ANSWERS_IN_CONTEXT)[:, None]))
-    levels = np.unique(np.where(tells, off, np.inf).argmin(axis=1))[::-1] if tells.any() else []
-    nested = np.array([clusters[level] for level in levels], np.int32)
-    return question_ids, nested.reshape(len(nested), len(question_ids)).T
+    levels = np.unique(np.where(tells, off, np.inf).argmin(axis=1))[::-1] if tells.any() else ()
+    nested = [clusters[level] for level in levels]
+    return question_ids, np.array(nested, np.int32).reshape(-1, len(question_ids)).T
 
 
 def _find_vectors(
@@ -81,12 +82,12 @@ def _find_vectors(
     """Return for each item who answered it, as vectors of length 1, float32."""
     answered = scipy.sparse.csr_matrix((np.ones(len(item), np.float32), (item, student)), shape)
     if shape[0] * shape[1] <= _MAX_NUMBERS:
-        vectors = answered.toarray()
+        vectors: FloatArray = answered.toarray()
     else:
         rng = np.random.default_rng(seed)
         vectors = answered @ rng.standard_normal((shape[1], _N_PROJECTED), np.float32)
-    length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return vectors / np.maximum(length, 1e-30)[:, None]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
 def _find_similarity(vectors: FloatArray) -> Any:
@@ -146,5 +147,7 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
     hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
     nearest = np.arange(len(size))
     nearest[row[hits]] = col[hits]
-    own = np.flatnonzero((nearest > np.arange(len(size))) & (nearest[nearest] == np.arange(len(size))))
+    own = np.flatnonzero(
+        (nearest > np.arange(len(size))) & (nearest[nearest] == np.arange(len(size)))
+    )
     return own, nearest[own]
