@@ -1,7 +1,7 @@
-"""In which context answers were given: the same quiz, or similar questions.
+"""In which context answers were given: a class's quiz, or similar questions.
 
-What else a student answered in the same quiz tells more about an answer than anything but student
-and question themselves. `common.item_response` learns effects of such contexts.
+What else a student answered in the same quiz, and what the class did, tells more about an answer
+than anything but student and question themselves. `common.item_response` learns effects of both.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from common import layout, metadata, schema
-from common.answers import Answers, IntArray
+from common.answers import Answers, IntArray, number_ids
 from common.item_response import cluster_questions
 from common.submission import Template
 
@@ -22,8 +22,8 @@ def find_contexts(
 ) -> tuple[IntArray, IntArray]:
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
-    The quiz, where the answer metadata tell it for most pairs to be predicted; a pair whose quiz is
-    not known is then alone. Else clusters of questions that the same students answer, on several
+    The quiz of a class (QuizId and GroupId), where the answer metadata tell it for most pairs to be
+    predicted; a pair whose quiz is not known is then alone. Else clusters of questions that the same students answer, on several
     levels.
 
     Parameters
@@ -61,9 +61,21 @@ def find_contexts(
 def _read_quizzes(
     answers: Answers, template: Template, metadata_dir: Path | None
 ) -> IntArray | None:
-    """Return the quiz of every answer and then of every pair, −1 where it is not known."""
+    """Number the quizzes of classes; return that of all answers and then of all pairs.
+
+    −1 where the quiz is not known, None without metadata.
+    """
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     if path is None or answers.answer_id is None or template.answer_id is None:
         return None
-    answer_id = np.concatenate([answers.answer_id, template.answer_id])
-    return metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID]).quiz
+    found = metadata.read_circumstances(
+        path,
+        np.concatenate([answers.answer_id, template.answer_id]),
+        columns=[schema.GROUP_ID, schema.QUIZ_ID],
+    )
+    if found.quiz.max() < 0:
+        return None
+    quizzes, quiz = number_ids(found.quiz + 1)
+    _, group = number_ids(found.group + 1)
+    _, quiz_of_group = number_ids(group * np.int64(len(quizzes)) + quiz)
+    return np.where(found.quiz < 0, np.int32(-1), quiz_of_group)

@@ -38,78 +38,91 @@ N_THREADS = _count_threads()
 def run_step(
     observations: Observations, state: State, group: IntArray, guessing: FloatArray
 ) -> State:
-    """Make one step of the fit: students and effects, then items, then priors, then the scale.
+    """Make one step of the fit: students and contexts, then items, their prior, then the scale.
 
     `group` and `guessing` have shape (items,); items of one group share a prior.
     """
-    state, sums, square = pass_over_answers(observations, state, guessing)
+    state, sums = pass_over_answers(observations, state, guessing)
     items = model.update_items(sums, state.prior, group)
     prior = model.estimate_prior(items, group, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
-    state = replace(state, items=items, prior=prior)
-    if state.variance is not None:
-        state = replace(state, variance=context.estimate_variance(square, state.variance))
-    return model.standardise(state)
+    return model.standardise(replace(state, items=items, prior=prior))
 
 
 def pass_over_answers(
     observations: Observations, state: State, guessing: FloatArray
-) -> tuple[State, FloatArray, FloatArray]:
-    """Update all students and effects, and sum up what the items need (see `sum_for_items`).
-
-    The last result is what the variances of the effects need (see `context.restore`).
-    """
+) -> tuple[State, FloatArray]:
+    """Update all students and contexts, and sum up what the items need (see `sum_for_items`)."""
     students, items = state.students, state.items
-    levels = observations.levels if state.variance is not None else ()
     of_items, item_rows = model.moments(items), _rows(items)
-    k = students.mean.shape[1]
     mean, covariance = np.empty_like(students.mean), np.empty_like(students.covariance)
     effects = tuple(Effects(*map(np.empty_like, e)) for e in state.effects)
 
-    def work(rows: slice) -> tuple[FloatArray, FloatArray]:
-        part = observations.of_students(rows.start, rows.stop)
-        answers = slice(int(observations.start[rows.start]), int(observations.start[rows.stop]))
+    def expand(part: Observations, rows: slice, at_leaves: Effects | None) -> FloatArray:
+        """Return κ and w of every answer, shape (2, answers)."""
         old = _rows(model.append_one(Gaussians(students.mean[rows], students.covariance[rows])))
-        kappa, weight = np.empty((2, len(part.item)), np.float32)
-        nodes = [level.nodes_of(answers) for level in levels]
-        leaf, at_leaf = None, None
-        if levels:
-            leaf, at_leaf = part.leaf(), state.effects[-1].take(nodes[-1])
-        for block, m, v in _logit_blocks(old, item_rows, part.student(), part.item, at_leaf, leaf):
+        kappa, weight = values = np.empty((2, len(part.item)), np.float32)
+        leaf = None if at_leaves is None else part.leaf()
+        for block, m, v in _logit_blocks(
+            old, item_rows, part.student(), part.item, at_leaves, leaf
+        ):
             slope, curvature = model.expected_slope_and_curvature(
                 m, v, part.is_right[block], guessing[part.item[block]]
             )
             kappa[block], weight[block] = slope + curvature * m, curvature
-        kappa *= part.is_used
-        weight *= part.is_used
+        values *= part.is_used
+        return values
+
+    def work(rows: slice) -> tuple[FloatArray, ...]:
+        part = observations.of_students(rows.start, rows.stop)
+        kappa, weight = expand(part, rows, None)
         weights, kappas = part.matrix(weight), part.matrix(kappa)
-        if not levels:
-            new = model.update_students(weights, kappas, of_items)
-            mean[rows], covariance[rows] = new.mean, new.covariance
-            sums = model.sum_for_items(weights, kappas, model.moments(model.append_one(new)))
-            return sums, np.zeros(0)
-        leaf_weights, leaf_kappas = part.leaf_matrix(weight), part.leaf_matrix(kappa)
-        assert state.variance is not None
-        steps, *taken = context.eliminate(
-            part.levels, leaf_weights, leaf_kappas, of_items, state.variance, part.n_students
-        )
-        new = model.update_students(weights, kappas, of_items, (taken[0], taken[1]))
+        new = model.update_students(weights, kappas, of_items)
         mean[rows], covariance[rows] = new.mean, new.covariance
-        found, square = context.restore(part.levels, steps, new, state.variance)
+        return (model.sum_for_items(weights, kappas, model.moments(model.append_one(new))),)
+
+    def work_with_contexts(rows: slice) -> tuple[FloatArray, ...]:
+        assert state.variance is not None and state.shared is not None
+        part = observations.of_students(rows.start, rows.stop)
+        answers = slice(int(observations.start[rows.start]), int(observations.start[rows.stop]))
+        nodes = [level.nodes_of(answers) for level in observations.levels]
+        leaves, leaf = part.levels[-1], part.leaf()
+        at_leaves = context.add_shared(state.effects[-1].take(nodes[-1]), leaves, state.shared)
+        kappa, weight = expand(part, rows, at_leaves)
+        kappa -= weight * state.shared.mean[leaves.label][leaf]
+        weights, leaf_weights = part.matrix(weight), part.leaf_matrix(weight)
+        steps, *taken = context.eliminate(
+            part.levels,
+            leaf_weights,
+            part.leaf_matrix(kappa),
+            of_items,
+            state.variance,
+            part.n_students,
+        )
+        new = model.update_students(weights, part.matrix(kappa), of_items, (taken[0], taken[1]))
+        mean[rows], covariance[rows] = new.mean, new.covariance
+        found, of_variance = context.restore(part.levels, steps, new, state.variance)
         for whole, own, place in zip(effects, found, nodes, strict=True):
             for target, values in zip(whole, own, strict=True):
                 target[place] = values
+        of_shared = context.sum_shared(part.levels, steps[-1], new, found, state.shared)
         kappas = part.matrix(kappa - weight * found[-1].mean[leaf])
         sums = model.sum_for_items(weights, kappas, model.moments(model.append_one(new)))
-        sums[:, :k] -= leaf_weights.T @ found[-1].with_ability
-        return sums, square
+        sums[:, : mean.shape[1]] -= leaf_weights.T @ found[-1].with_ability
+        return sums, of_variance, of_shared
 
-    total = np.zeros((observations.n_items, item_rows.shape[1]))
-    squares = np.zeros(0 if state.variance is None else (*state.variance.shape, 3))
-    for sums, square in in_threads(work, observations.chunks()):
-        total += sums
-        squares += square
-    return replace(state, students=Gaussians(mean, covariance), effects=effects), total, squares
+    has_contexts = state.shared is not None
+    totals: tuple[Any, ...] = (0.0, 0.0, 0.0) if has_contexts else (0.0,)
+    for sums in in_threads(work_with_contexts if has_contexts else work, observations.chunks()):
+        totals = tuple(total + own.astype(float) for total, own in zip(totals, sums, strict=True))
+    state = replace(state, students=Gaussians(mean, covariance), effects=effects)
+    if state.variance is not None and state.shared is not None:
+        state = replace(
+            state,
+            variance=context.estimate_variance(totals[1], state.variance),
+            shared=context.update_shared(totals[2], state.shared),
+        )
+    return state, totals[0]
 
 
 def logit_moments(

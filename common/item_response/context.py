@@ -6,7 +6,8 @@ or it was not, the student was tired, or guessed. So the logit of an answer gets
 the testlet model (Bradlow, Wainer and Wang 1999, "A Bayesian random effects model for testlets").
 Contexts may be nested, say quizzes in groups of similar quizzes: then the effects on the way from
 the student down to the answer add up to its `total`. Each level has a variance of its own that is
-estimated from the answers, so that a level that tells nothing shrinks to zero.
+estimated from the answers, so that a level that tells nothing shrinks to zero. If the context is
+the quiz of a class, its students share an effect as well: they have been taught the topic or not.
 
 The contexts of one student are a tree, its root the student, and the log likelihood of an answer is
 replaced by κx − wx²/2 (see `model`). Thus ability and effects have a joint Gaussian posterior, and
@@ -18,6 +19,8 @@ Let t be (ability, 1), and let a node have gathered, as a function of the total 
 Integrating out its effect u with prior precision p, and g = p / (p + W), leaves its parent with
 g r, g S and g W to add to its own, the ability with SSᵀ / (p + W) less precision and r S / (p + W)
 less linear term; and given t and U the node's total is N(gU + (r − S · t) / (p + W), 1 / (p + W)).
+An effect that students share is one more term of U in the leaves of all of them. It is updated from
+what these leaves leave to their parents, with the students' own effects integrated out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,6 +37,7 @@ from common.item_response.model import (
     Gaussians,
     IntArray,
     Moments,
+    SharedEffects,
     State,
     pack,
 )
@@ -130,6 +134,8 @@ def eliminate(
     n_students
         Number of students.
 
+    `kappas` must be without what students share, κ − w E[shared].
+
     Returns
     -------
     steps
@@ -219,8 +225,73 @@ def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     return np.maximum(old * ratio, _MIN_VARIANCE)
 
 
-def begin(state: State, levels: tuple[Level, ...], n_kinds: int) -> State:
-    """Return a state with effects of which only the prior variance is known."""
+def add_shared(effects: Effects, leaves: Level, shared: SharedEffects) -> Effects:
+    """Add the effects that students share to those of each at the nodes of the last level."""
+    return effects._replace(
+        mean=effects.mean + shared.mean[leaves.label],
+        variance=effects.variance + shared.variance[leaves.label],
+    )
+
+
+def sum_shared(
+    levels: tuple[Level, ...],
+    step: _Step,
+    students: Gaussians,
+    effects: list[Effects],
+    shared: SharedEffects,
+) -> FloatArray:
+    """Sum up what the leaves tell of the effects that students share.
+
+    Parameters
+    ----------
+    levels
+        As for `restore`.
+    step
+        That of the last level.
+    students, effects
+        What `update_students` and `restore` have found.
+    shared
+        The old posterior, which the `kappas` of `eliminate` were without.
+
+    Returns
+    -------
+    array, shape (labels + kinds, 2)
+        Precision and linear term of the likelihood of each.
+    """
+    student = np.arange(len(students))
+    above: FloatArray = np.zeros(len(students), np.float32)
+    for level, own in zip(levels, [None, *effects[:-1]], strict=True):
+        above = (above if own is None else own.mean)[level.parent]
+        student = student[level.parent]
+    pull = np.einsum("ni,ni->n", step.pull[:, :-1], students.mean[student]) + step.pull[:, -1]
+    # g W, and g (r − S · t − W U) where U is without the shared effect.
+    weight = step.gain * (1 - step.gain) / step.noise
+    linear = step.gain * (step.linear - pull) / step.noise
+    linear += weight * (shared.mean[levels[-1].label] - above)
+    n, label = len(shared.mean), levels[-1].label
+    return np.stack([np.bincount(label, values, n) for values in (weight, linear)], axis=1)
+
+
+def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
+    """Return posterior and prior variance of the effects that students share."""
+    n_kinds = len(old.prior)
+    kind = np.arange(len(sums)) % n_kinds
+    variance = 1 / (1 / old.prior[kind] + sums[:, 0])
+    mean = variance * sums[:, 1]
+    removed = 1 - variance / old.prior[kind]
+    with_answers = sums[:, 0] > 0
+    columns = with_answers * 1.0, mean**2 + variance, removed**2
+    counts = [np.bincount(kind, with_answers * values, n_kinds) for values in columns]
+    prior = estimate_variance(np.stack(counts, axis=1), old.prior)
+    variance = np.where(with_answers, variance, prior[kind])
+    return SharedEffects(mean.astype(np.float32), variance.astype(np.float32), prior)
+
+
+def begin(state: State, levels: tuple[Level, ...], n_labels: int, n_kinds: int) -> State:
+    """Return a state with effects of which only the prior variance is known.
+
+    `n_labels` is the number of labels of the last level, for all kinds.
+    """
     variance = np.full((len(levels), n_kinds), _START_VARIANCE)
     k = state.students.mean.shape[1]
     effects = []
@@ -228,7 +299,12 @@ def begin(state: State, levels: tuple[Level, ...], n_kinds: int) -> State:
         n = len(level)
         total = np.full(n, (depth + 1) * _START_VARIANCE, np.float32)
         effects.append(Effects(np.zeros(n, np.float32), total, np.zeros((n, k), np.float32)))
-    return replace(state, effects=tuple(effects), variance=variance)
+    shared = SharedEffects(
+        np.zeros(n_labels + n_kinds, np.float32),
+        np.full(n_labels + n_kinds, _START_VARIANCE, np.float32),
+        np.full(n_kinds, _START_VARIANCE),
+    )
+    return replace(state, effects=tuple(effects), variance=variance, shared=shared)
 
 
 @dataclass(frozen=True)
@@ -245,6 +321,8 @@ class ContextEffects:
         Their posteriors, for each level.
     variance
         Prior variance of the effects, shape (levels, kinds).
+    shared
+        What students share in the contexts of the last level.
     root
         Shape (students + 1,): place in the trees of each student of the model, and of one without
         answers.
@@ -254,6 +332,7 @@ class ContextEffects:
     levels: tuple[Level, ...]
     effects: tuple[Effects, ...]
     variance: FloatArray
+    shared: SharedEffects
     root: IntArray
 
 
@@ -290,7 +369,11 @@ def find_effects(
         for values, source in zip(found, own, strict=True):
             values[is_there] = source[node[is_there]]
         found.variance[~is_there] += np.float32(prior[kind])
-    return found
+    shared = learned.shared
+    return found._replace(
+        mean=found.mean + shared.mean[labels[-1]],
+        variance=found.variance + shared.variance[labels[-1]],
+    )
 
 
 def find_nodes(

@@ -177,7 +177,8 @@ def fit_stages(
 
     state = find_start(observations, n_dimensions, group, seed)
     if labels:
-        state = contexts.begin(state, observations.levels, n_stages)
+        n_labels = n_stages * len(labels[-1][0])
+        state = contexts.begin(state, observations.levels, n_labels, n_stages)
 
     def as_model(state: State, history: list[tuple[float, float]]) -> ItemResponseModel:
         """Return what was learned, in the order of the ids."""
@@ -188,10 +189,15 @@ def fit_stages(
             np.concatenate([state.students.covariance[place], unknown.covariance]),
         )
         effects = None
-        if state.variance is not None:
-            root = np.append(place, np.int32(n_students))
-            ids = tuple(ids for ids, _ in labels)
-            effects = ContextEffects(ids, observations.levels, state.effects, state.variance, root)
+        if state.variance is not None and state.shared is not None:
+            effects = ContextEffects(
+                tuple(ids for ids, _ in labels),
+                observations.levels,
+                state.effects,
+                state.variance,
+                state.shared,
+                np.append(place, np.int32(n_students)),
+            )
         return ItemResponseModel(
             student_ids, question_ids, students, state.items, guess, history, effects
         )
@@ -245,7 +251,7 @@ def student_posterior(
     # The prior of the items does not matter: they stay.
     state = State(students, model.items, prior=model.items)
     for _ in range(_POSTERIOR_STEPS):
-        state, *_ = pass_over_answers(observations, state, model.guessing)
+        state, _ = pass_over_answers(observations, state, model.guessing)
     return replace(
         model, student_ids=student_ids, students=state.students, history=[], effects=None
     )

@@ -93,12 +93,28 @@ class Effects(NamedTuple):
         return self._replace(with_ability=self.with_ability @ matrix.T.astype(np.float32))
 
 
+class SharedEffects(NamedTuple):
+    """What all students have in common in a context of the last level: effects, independent.
+
+    Attributes
+    ----------
+    mean, variance
+        Posterior, shape (labels + kinds,), float32; last what is known of contexts without answers.
+    prior
+        Prior variance, shape (kinds,).
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    prior: FloatArray
+
+
 @dataclass(frozen=True)
 class State:
     """What is known after a step: posteriors, the prior of the items of each group.
 
-    With a context, also the `effects` of each of its levels, and their `variance`, shape
-    (levels, kinds); see `context`.
+    With contexts, also the `effects` of each of their levels, the prior `variance` of these, shape
+    (levels, kinds), and the effects `shared` by all students; see `context`.
     """
 
     students: Gaussians
@@ -106,6 +122,7 @@ class State:
     prior: Gaussians
     effects: tuple["Effects", ...] = ()
     variance: FloatArray | None = None
+    shared: SharedEffects | None = None
 
 
 def standard_normal(n: int, k: int) -> Gaussians:
