@@ -23,8 +23,8 @@ def find_contexts(
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
     The quiz of a class (QuizId and GroupId), where the answer metadata tell it for most pairs to be
-    predicted; a pair whose quiz is not known is then alone. Else clusters of questions that the same students answer, on several
-    levels.
+    predicted; a pair whose quiz is not known is then alone. Else clusters of questions that the
+    same students answer, on several levels.
 
     Parameters
     ----------
