@@ -5,11 +5,12 @@ it in words and compares it with the real files):
 
 1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
 2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
-   activity and of one school year, who are set the same quizzes in the same order. A student
-   skips some, leaves some early, and stops after their count; one who runs out of quizzes
+   activity and of one school year, who are set the same quizzes in the same order, two a day. A
+   student skips some, leaves some early, and stops after their count; one who runs out of quizzes
    continues alone. No pair of student and question appears twice.
-3. Abilities along the subject tree: one general ability, plus deviations per area and per topic,
-   plus the form of the day in each quiz.
+3. Abilities along the subject tree: one general ability, plus deviations per area and per topic.
+   To these comes the form in each sitting: how well the quiz suits the class and the student, and
+   the student's day. So the other answers of a sitting tell about an answer, as real ones do.
 4. Answers: a student knows the answer with a probability that is logistic in ability, or else is
    drawn to one of the four options by its attraction. This is the multiple-choice model with a
    "don't know" state of Samejima (1979, A new family of models for the multiple-choice item) and
@@ -34,7 +35,7 @@ CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
 # Standard deviations of the abilities, in logits.
 GENERAL_SD, AREA_SD, TOPIC_SD = 2.0, 0.4, 0.2
 # The same for what adds to them in one quiz, and on one day.
-QUIZ_SD, DAY_SD = 1.6, 0.3
+QUIZ_SD, DAY_SD = 1.55, 0.3
 # Shares of variances that lie between cohorts: of the general ability, of the effect of a quiz.
 COHORT_SHARE, COHORT_QUIZ_SHARE = 0.3, 0.8
 # Share of the variance of the questions' easiness that lies between topics.
@@ -180,7 +181,8 @@ class Choices:
         Confidence from 0 to 100, or -1 where it was not asked; int8 (n,).
     limit_is_correct, limit_option
         Expected accuracy of predicting right or wrong, and the option, from the true
-        probabilities: nobody can do better, except by luck.
+        probabilities given the question, the abilities and the form in the sitting: nobody can do
+        better, except by luck, and nobody can know all these exactly.
     """
 
     option: Array
