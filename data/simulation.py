@@ -648,7 +648,7 @@ def draw_form(rng: np.random.Generator, sittings: Sittings) -> Array:
     ):
         shared = np.unique(who * (int(what.max()) + np.int64(1)) + what, return_inverse=True)[1]
         form += sd * rng.standard_normal(n, np.float32)[shared]
-    return form.astype(np.float32)
+    return np.asarray(form, np.float32)
 
 
 def option_probabilities(
