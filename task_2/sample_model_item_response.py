@@ -1,8 +1,10 @@
-"""Task 2: multidimensional item response theory, the options by stick breaking.
+"""Task 2: item response theory with the context of an answer, the options by stick breaking.
 
 Is the answer right? If not, is it the most popular wrong option? If not, the next one? Each of
-these has slopes and an intercept of its own on the student's abilities (see task 1), so that one
-fit serves all. The mathematics is in common/item_response/model.py, the stages in options.py.
+these has slopes and an intercept of its own on the student's abilities, and effects of the context
+in which the answer was given (see task 1), so that one fit serves all. Last come habits: students
+prefer some position, whatever the option says. The mathematics is in common/item_response/: the
+stages in options.py, the habits in habits.py.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that

@@ -277,12 +277,17 @@ def predict(
     student, question
         Ids of each pair, shape (pairs,).
     context
-        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if,
-        and only if, the fit had contexts.
+        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if
+        the fit had contexts, and without effect if it had none.
 
     Returns
     -------
     array of float32, shape (pairs,)
+
+    Raises
+    ------
+    InputError
+        If contexts are needed and not given.
     """
     return predict_stages(model, student, question, context)[0]
 
@@ -294,6 +299,8 @@ def predict_stages(
     context: IntArray | None = None,
 ) -> list[FloatArray]:
     """Return the probability of passing each stage, once it is reached; else as `predict`."""
+    if context is None and model.effects is not None:
+        raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
     place = find_ids(model.student_ids, np.asarray(student))
     item = find_ids(model.question_ids, np.asarray(question))
     return _predict_places(model, place, item, context)
