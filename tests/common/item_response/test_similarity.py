@@ -153,6 +153,13 @@ def test_a_test_that_all_answer_whole_has_no_contexts(n_questions: int) -> None:
 
 
 @pytest.mark.usefixtures("way")
+def test_answers_left_out_here_and_there_make_no_contexts() -> None:
+    answered = RNG(0).random((600, 32)) > np.append(np.full(31, 0.002), 0.03)
+    _, cluster = cluster_questions(*np.nonzero(answered))
+    assert cluster.shape == (32, 0)
+
+
+@pytest.mark.usefixtures("way")
 def test_questions_that_nobody_shares_have_no_contexts() -> None:
     # Every student answers two of 2,000 questions.
     rng = RNG(0)
