@@ -169,9 +169,7 @@ def _restore(
         own_variance = (1 - gain) ** 2 * variance_above + noise
         # What all options share has no influence, its mean is 0, and its variance would be missed
         # where options separate: the sum is that over the other dimensions, scaled up to all.
-        own = mean - above
-        own -= own.mean(axis=1, keepdims=True)
-        scaled = own * own * np.float32(shape[1] / (shape[1] - 1)) + own_variance
+        scaled = (mean - above) ** 2 * np.float32(shape[1] / (shape[1] - 1)) + own_variance
         removed = 1 - own_variance / np.float32(prior[depth])
         sums[depth] = [x.sum(dtype=np.float64) for x in (scaled, removed * removed)]
         totals.append(mean)

@@ -86,6 +86,40 @@ def test_where_there_are_no_habits_hardly_anything_changes() -> None:
     assert loss(p, test) < loss(test.before, test) + 1e-3
 
 
+@given(seed=st.integers(0, 2**32), n_levels=st.integers(1, 3), n=st.integers(1, 30))
+@settings(max_examples=40)
+def test_elimination_is_exact(seed: int, n_levels: int, n: int) -> None:
+    """Against one large system of equations for each option."""
+    rng = RNG(seed)
+    nothing, labels = np.zeros(n, bool), list(rng.integers(0, 3, (n_levels, n)))
+    levels = observations.sort_by_student(
+        rng.integers(0, 4, n), np.arange(n), nothing, nothing, (4, n), labels
+    ).levels
+    sizes = np.cumsum([0, *map(len, levels)])
+    weight, kappa = rng.uniform(0, 2, (len(levels[-1]), 3)), rng.normal(0, 1, (len(levels[-1]), 3))
+    prior = np.exp(rng.uniform(-3, 1, n_levels))
+    steps = habits._eliminate(levels, weight, kappa, prior)
+    totals, sums = habits._restore(levels, steps, prior, 4)
+
+    # Row j: which terms add up to the total at node j.
+    path = np.eye(sizes[-1])
+    for depth in range(1, n_levels):
+        own = slice(sizes[depth], sizes[depth + 1])
+        path[own] += path[sizes[depth - 1] + levels[depth].parent]
+    depth_of = np.repeat(np.arange(n_levels), np.diff(sizes))
+    expected = np.zeros((n_levels, 2))
+    for option in range(3):
+        leaf = path[sizes[-2] :]
+        precision = np.diag(1 / prior[depth_of]) + leaf.T * weight[:, option] @ leaf
+        covariance = np.linalg.inv(precision)
+        mean, variance = covariance @ leaf.T @ kappa[:, option], np.diag(covariance)
+        found = np.concatenate([total[:, option] for total in totals])
+        assert_allclose(found, path @ mean, atol=1e-4, rtol=1e-4)
+        removed = 1 - variance / prior[depth_of]
+        np.add.at(expected, depth_of, np.stack([mean**2 * 1.5 + variance, removed**2], axis=1))
+    assert_allclose(sums, expected, atol=1e-3, rtol=1e-3)
+
+
 @pytest.mark.parametrize("scale", [0.02, 1.0])
 def test_the_mode_is_that_of_the_posterior(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the mode, the slope of the likelihood is that of the prior."""

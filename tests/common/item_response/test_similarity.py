@@ -105,17 +105,23 @@ def test_ties_end_in_clusters_that_could_not_be_merged_further(seed: int, n: int
         assert average.max() < cut + 1e-9
 
 
-def test_similarity_is_the_cosine_of_who_answered() -> None:
+@pytest.mark.parametrize("most", [100, 5])
+def test_similarity_is_the_cosine_of_who_answered(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(similarity, "_MAX_NEIGHBOURS", most)
     rng = RNG(3)
-    answered = rng.random((50, 20)) < 0.3
+    answered = rng.random((500, 20)) < 0.3
     answered[0] = True
     student, item = np.nonzero(answered)
-    vectors = similarity._find_vectors(item, student, (20, 50), 0)
+    vectors = similarity._find_vectors(item, student, (20, 500), 0)
     found = similarity._find_similarity(vectors).toarray()
     count = answered.astype(float).T @ answered
     expected = count / np.sqrt(np.outer(np.diag(count), np.diag(count)))
-    np.fill_diagonal(expected, 0)
-    expected[expected < similarity._MIN_SIMILARITY] = 0
+    # Each item's nearest ones, of which the first is itself; and those that it is near to.
+    is_near = expected >= np.sort(expected, axis=1)[:, -min(most, 20), None]
+    expected[~(is_near | is_near.T) | np.eye(20, dtype=bool)] = 0
+    assert_array_equal(found > 0, expected > 0)
     assert_allclose(found, expected, atol=1e-6)
 
 
