@@ -19,7 +19,7 @@ COLUMNS = ["QuestionId", "UserId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
 
 
 def simulate(noise: bool = False, share: float = 0.5) -> pd.DataFrame:
-    """Answers of 300 students to a share of 80 questions; even and odd ones ask for two abilities."""
+    """Answers of 300 students to a share of 80 questions; even and odd ones ask for two skills."""
     rng = np.random.default_rng(0)
     ability, intercept = 1.8 * rng.standard_normal((300, 2)), rng.normal(0, 0.7, 80)
     student, question = np.nonzero(rng.random((300, 80)) < share)
