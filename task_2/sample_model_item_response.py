@@ -37,7 +37,7 @@ def main() -> None:
         "--guessing",
         type=float,
         metavar="P",
-        default=0.0,
+        default=0.2,
         help="chance to be right without knowing the answer (default %(default)s)",
     )
     parser.add_argument(
