@@ -11,7 +11,7 @@ Run:     python task_2/sample_model_item_response.py --local     predict the loc
          python task_2/sample_model_item_response.py             predict the template
          python task_2/sample_model_item_response.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
-Scores:  0.5749 ± 0.0019 on real answers, where the majority model scores 0.5539
+Scores:  0.5768 ± 0.0020 on real answers, where the majority model scores 0.5539
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """
