@@ -17,7 +17,12 @@ from common.item_response.fitting import (
     predict,
     student_posterior,
 )
-from common.item_response.options import OptionModel, fit_options, predict_options
+from common.item_response.options import (
+    OptionModel,
+    fit_options,
+    order_options,
+    predict_options,
+)
 
 __all__ = [
     "DEFAULT_DIMENSIONS",
@@ -25,6 +30,7 @@ __all__ = [
     "OptionModel",
     "fit",
     "fit_options",
+    "order_options",
     "predict",
     "predict_options",
     "student_posterior",
