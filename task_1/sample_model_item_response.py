@@ -18,6 +18,7 @@ Control-C ends the fit early and predicts with what it has learned so far.
 import numpy as np
 
 from common import cli, item_response, layout, schema, submission
+from common.answer_context import find_contexts
 from common.answers import read_answers
 
 TASK = 1
@@ -25,7 +26,7 @@ TASK = 1
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
     parser.add_argument(
         "--dimensions",
         type=int,
@@ -46,10 +47,11 @@ def main() -> None:
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
-    answers = read_answers(paths.train, options=False)
+    answers = read_answers(paths.train, options=False, ids=True)
+    context, context_to_predict = find_contexts(answers, template, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
+    # In: the columns of `answers`, `context`. Out: `prediction`, 0 or 1 for each row of `template`.
     model = item_response.fit(
         answers.student,
         answers.question,
@@ -57,8 +59,9 @@ def main() -> None:
         n_dimensions=options.dimensions,
         guessing=options.guessing,
         seed=options.seed,
+        context=context,
     )
-    p_right = item_response.predict(model, template.student, template.question)
+    p_right = item_response.predict(model, template.student, template.question, context_to_predict)
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 

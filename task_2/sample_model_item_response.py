@@ -15,6 +15,7 @@ Control-C ends the fit early and predicts with what it has learned so far.
 """
 
 from common import cli, item_response, layout, schema, submission
+from common.answer_context import find_contexts
 from common.answers import read_answers
 
 TASK = 2
@@ -22,7 +23,7 @@ TASK = 2
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
     parser.add_argument(
         "--dimensions",
         type=int,
@@ -43,11 +44,12 @@ def main() -> None:
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
-    answers = read_answers(paths.train, options=True)
+    answers = read_answers(paths.train, options=True, ids=True)
     assert answers.option is not None and answers.correct_option is not None
+    context, context_to_predict = find_contexts(answers, template, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    # In: the columns of `answers`, `context`. Out: `prediction`, 1 to 4 for each row of `template`.
     model = item_response.fit_options(
         answers.student,
         answers.question,
@@ -56,8 +58,11 @@ def main() -> None:
         n_dimensions=options.dimensions,
         guessing=options.guessing,
         seed=options.seed,
+        context=context,
     )
-    p_option = item_response.predict_options(model, template.student, template.question)
+    p_option = item_response.predict_options(
+        model, template.student, template.question, context_to_predict
+    )
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -5,9 +5,12 @@
     student_posterior(model, student, question, is_correct)    new students, the same questions
 
 and for the options chosen `fit_options` and `predict_options`. Ids are whole numbers of any size.
+All take the contexts in which answers were given, quizzes or what `cluster_questions` finds in
+their place, and learn what a student's answers in one context share.
 
-Read `model` for the mathematics, `fitting` for the loop and its early stopping, `options` for how
-an option becomes several right/wrong items; `start` finds where to begin, `blocks` makes it fast.
+Read `model` for the mathematics, `context` for that of contexts, `fitting` for the loop and its
+early stopping, `options` and `habits` for the options; `start` finds where to begin, `similarity`
+contexts where none are known, `observations` and `blocks` make it fast.
 """
 
 from common.item_response.fitting import (
@@ -23,11 +26,13 @@ from common.item_response.options import (
     order_options,
     predict_options,
 )
+from common.item_response.similarity import cluster_questions
 
 __all__ = [
     "DEFAULT_DIMENSIONS",
     "ItemResponseModel",
     "OptionModel",
+    "cluster_questions",
     "fit",
     "fit_options",
     "order_options",

@@ -1,4 +1,4 @@
-"""What makes the fit fast: answers in compressed sparse rows, blocks and threads.
+"""What makes the fit fast: one pass over the answers, in blocks and threads.
 
 Answers lie sorted by student. One pass over them updates every student and sums up what the items
 need. It goes in chunks of students, one thread for each chunk, and within a chunk in blocks of
@@ -7,22 +7,20 @@ is ever made. Chunks do not depend on the number of threads, nor does the order 
 results are summed up, so neither do the results.
 """
 
-import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse
 
-from common.item_response import model
-from common.item_response.model import BoolArray, FloatArray, Gaussians, IntArray, State
+from common.item_response import context, model
+from common.item_response.model import Effects, FloatArray, Gaussians, IntArray, State
+from common.item_response.observations import Observations
 
-# Answers in a chunk, at most and at least, and how many chunks there are in between.
-_MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
+Result = TypeVar("Result")
+
 # Answers in a block.
 _BLOCK = 1 << 13
 
@@ -37,145 +35,111 @@ def _count_threads() -> int:
 N_THREADS = _count_threads()
 
 
-@dataclass(frozen=True)
-class Observations:
-    """Right and wrong answers in compressed sparse rows, one row for each student.
-
-    Attributes
-    ----------
-    start
-        Shape (students + 1,), int64: the answers of student i are start[i] to start[i + 1].
-    item
-        Shape (answers,), int32, from 0.
-    is_right
-        Shape (answers,), bool.
-    is_used
-        Shape (answers,), bool: False for an answer that is left out.
-    n_items
-        Number of items, answered or not.
-    """
-
-    start: npt.NDArray[np.int64]
-    item: npt.NDArray[np.int32]
-    is_right: BoolArray
-    is_used: BoolArray
-    n_items: int
-
-    @property
-    def n_students(self) -> int:
-        """Number of students, with or without answers."""
-        return len(self.start) - 1
-
-    def of_students(self, first: int, last: int) -> "Observations":
-        """Return the answers of students `first` to `last` − 1, without copying them."""
-        start = self.start[first : last + 1]
-        rows = slice(int(start[0]), int(start[-1]))
-        columns = self.item[rows], self.is_right[rows], self.is_used[rows]
-        return Observations(start - start[0], *columns, self.n_items)
-
-    def student(self) -> npt.NDArray[np.int32]:
-        """Return the student of every answer, shape (answers,)."""
-        return np.repeat(np.arange(self.n_students, dtype=np.int32), np.diff(self.start))
-
-    def matrix(self, values: FloatArray) -> Any:
-        """Return a sparse matrix of students × items with a value for every answer."""
-        indptr = self.start.astype(np.int32 if len(self.item) < 2**31 else np.int64)
-        return scipy.sparse.csr_matrix(
-            (values, self.item, indptr), shape=(self.n_students, self.n_items)
-        )
-
-    def chunks(self) -> list[slice]:
-        """Cut the students into ranges with about equally many answers."""
-        end = int(self.start[-1])
-        size = min(_MAX_CHUNK, max(_MIN_CHUNK, end // _N_CHUNKS))
-        cuts = np.searchsorted(self.start, np.arange(size, end, size))
-        bounds = [0, *np.unique(cuts).tolist(), self.n_students]
-        return [slice(a, b) for a, b in itertools.pairwise(bounds) if a < b]
-
-
-def sort_by_student(
-    student: IntArray,
-    item: IntArray,
-    is_right: BoolArray,
-    is_used: BoolArray,
-    shape: tuple[int, int],
-) -> Observations:
-    """Sort answers by student, those of one student in the order given.
-
-    All arrays have shape (answers,), see `Observations`; students and items are numbered from 0,
-    and `shape` says how many there are of each.
-    """
-    n = len(student)
-    # A sparse matrix with one answer in each column: its conversion is a stable counting sort,
-    # several times faster than argsort.
-    columns = np.arange(n, dtype=np.int32)
-    matrix = scipy.sparse.coo_matrix(
-        (np.ones(n, np.int8), (student.astype(np.int32, copy=False), columns)),
-        shape=(shape[0], max(n, 1)),
-    ).tocsr()
-    order = matrix.indices
-    return Observations(
-        start=matrix.indptr.astype(np.int64),
-        item=item[order].astype(np.int32, copy=False),
-        is_right=is_right[order],
-        is_used=is_used[order],
-        n_items=shape[1],
-    )
-
-
 def run_step(
     observations: Observations, state: State, group: IntArray, guessing: FloatArray
 ) -> State:
-    """Make one step of the fit: students, then items, then the prior, then the scale.
+    """Make one step of the fit: students and contexts, then items, their prior, then the scale.
 
     `group` and `guessing` have shape (items,); items of one group share a prior.
     """
-    students, sums = pass_over_answers(observations, state.students, state.items, guessing)
+    state, sums = pass_over_answers(observations, state, guessing)
     items = model.update_items(sums, state.prior, group)
     prior = model.estimate_prior(items, group, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
-    return model.standardise(State(students, items, prior))
+    return model.standardise(replace(state, items=items, prior=prior))
 
 
 def pass_over_answers(
-    observations: Observations, students: Gaussians, items: Gaussians, guessing: FloatArray
-) -> tuple[Gaussians, FloatArray]:
-    """Update all students, and sum up what the items need (see `sum_for_items`)."""
+    observations: Observations, state: State, guessing: FloatArray
+) -> tuple[State, FloatArray]:
+    """Update all students and contexts, and sum up what the items need (see `sum_for_items`)."""
+    students, items = state.students, state.items
     of_items, item_rows = model.moments(items), _rows(items)
     mean, covariance = np.empty_like(students.mean), np.empty_like(students.covariance)
+    effects = tuple(Effects(*map(np.empty_like, e)) for e in state.effects)
 
-    def work(rows: slice) -> FloatArray:
-        part = observations.of_students(rows.start, rows.stop)
+    def expand(part: Observations, rows: slice, at_leaves: Effects | None) -> FloatArray:
+        """Return κ and w of every answer, shape (2, answers)."""
         old = _rows(model.append_one(Gaussians(students.mean[rows], students.covariance[rows])))
-        kappa, weight = np.empty((2, len(part.item)), np.float32)
-        for block, m, v in _logit_blocks(old, item_rows, part.student(), part.item):
+        kappa, weight = values = np.empty((2, len(part.item)), np.float32)
+        leaf = None if at_leaves is None else part.leaf()
+        for block, m, v in _logit_blocks(
+            old, item_rows, part.student(), part.item, at_leaves, leaf
+        ):
             slope, curvature = model.expected_slope_and_curvature(
                 m, v, part.is_right[block], guessing[part.item[block]]
             )
             kappa[block], weight[block] = slope + curvature * m, curvature
-        kappa *= part.is_used
-        weight *= part.is_used
+        values *= part.is_used
+        return values
+
+    def work(rows: slice) -> tuple[FloatArray, ...]:
+        part = observations.of_students(rows.start, rows.stop)
+        kappa, weight = expand(part, rows, None)
         weights, kappas = part.matrix(weight), part.matrix(kappa)
         new = model.update_students(weights, kappas, of_items)
         mean[rows], covariance[rows] = new.mean, new.covariance
-        return model.sum_for_items(weights, kappas, model.moments(model.append_one(new)))
+        return (model.sum_for_items(weights, kappas, model.moments(model.append_one(new))),)
 
-    total = np.zeros((observations.n_items, item_rows.shape[1]))
-    for sums in in_threads(work, observations.chunks()):
-        total += sums
-    return Gaussians(mean, covariance), total
+    def work_with_contexts(rows: slice) -> tuple[FloatArray, ...]:
+        assert state.variance is not None and state.shared is not None
+        part = observations.of_students(rows.start, rows.stop)
+        answers = slice(int(observations.start[rows.start]), int(observations.start[rows.stop]))
+        nodes = [level.nodes_of(answers) for level in observations.levels]
+        leaves, leaf = part.levels[-1], part.leaf()
+        at_leaves = context.add_shared(state.effects[-1].take(nodes[-1]), leaves, state.shared)
+        kappa, weight = expand(part, rows, at_leaves)
+        kappa -= weight * state.shared.mean[leaves.label][leaf]
+        weights, leaf_weights = part.matrix(weight), part.leaf_matrix(weight)
+        steps, *taken = context.eliminate(
+            part.levels,
+            leaf_weights,
+            part.leaf_matrix(kappa),
+            of_items,
+            state.variance,
+            part.n_students,
+        )
+        new = model.update_students(weights, part.matrix(kappa), of_items, (taken[0], taken[1]))
+        mean[rows], covariance[rows] = new.mean, new.covariance
+        found, of_variance = context.restore(part.levels, steps, new, state.variance)
+        for whole, own, place in zip(effects, found, nodes, strict=True):
+            for target, values in zip(whole, own, strict=True):
+                target[place] = values
+        of_shared = context.sum_shared(part.levels, steps[-1], new, found, state.shared)
+        kappas = part.matrix(kappa - weight * found[-1].mean[leaf])
+        sums = model.sum_for_items(weights, kappas, model.moments(model.append_one(new)))
+        sums[:, : mean.shape[1]] -= leaf_weights.T @ found[-1].with_ability
+        return sums, of_variance, of_shared
+
+    has_contexts = state.shared is not None
+    totals: tuple[Any, ...] = (0.0, 0.0, 0.0) if has_contexts else (0.0,)
+    for sums in in_threads(work_with_contexts if has_contexts else work, observations.chunks()):
+        totals = tuple(total + own.astype(float) for total, own in zip(totals, sums, strict=True))
+    state = replace(state, students=Gaussians(mean, covariance), effects=effects)
+    if state.variance is not None and state.shared is not None:
+        state = replace(
+            state,
+            variance=context.estimate_variance(totals[1], state.variance),
+            shared=context.update_shared(totals[2], state.shared),
+        )
+    return state, totals[0]
 
 
 def logit_moments(
-    students: Gaussians, items: Gaussians, student: IntArray, item: IntArray
+    students: Gaussians,
+    items: Gaussians,
+    student: IntArray,
+    item: IntArray,
+    effects: Effects | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of the logit slopes · ability + intercept for pairs.
 
-    Posteriors are taken as independent; `student` and `item` are places in them, shape (pairs,).
+    Posteriors of students and items are taken as independent; `student` and `item` are places in
+    them, shape (pairs,). The `effects` of the pairs are added.
     """
     mean, variance = np.empty((2, len(student)), np.float32)
     sides = _rows(model.append_one(students)), _rows(items)
-    for block, m, v in _logit_blocks(*sides, student, item):
+    for block, m, v in _logit_blocks(*sides, student, item, effects):
         mean[block], variance[block] = m, v
     return mean, variance
 
@@ -186,9 +150,17 @@ def _rows(g: Gaussians) -> FloatArray:
 
 
 def _logit_blocks(
-    student_rows: FloatArray, item_rows: FloatArray, student: IntArray, item: IntArray
+    student_rows: FloatArray,
+    item_rows: FloatArray,
+    student: IntArray,
+    item: IntArray,
+    effects: Effects | None = None,
+    node: IntArray | None = None,
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Return the logits' mean E[z] · E[t] and variance E[(z · t)²] − mean², block by block."""
+    """Return the logits' mean E[z] · E[t] and variance E[(z · t)²] − mean², block by block.
+
+    With the effect U of a pair, or of its `node`: E[U] more, and Var[U] + 2 Cov[z · t, U].
+    """
     width = item_rows.shape[1]
     d = int(np.sqrt(2 * width + 2.25) - 1.5)  # width = d + d(d + 1)/2
     students, items = np.empty((2, _BLOCK, width), np.float32)
@@ -200,10 +172,16 @@ def _logit_blocks(
         np.take(item_rows, item[block], axis=0, out=items[:n], mode="clip")
         mean = np.einsum("ij,ij->i", students[:n, :d], items[:n, :d])
         square = np.einsum("ij,ij->i", students[:n, d:], items[:n, d:])
-        yield block, mean, np.maximum(square - mean * mean, 0)
+        variance = square - mean * mean
+        if effects is not None:
+            at = block if node is None else node[block]
+            mean += effects.mean[at]
+            shared = np.einsum("ij,ij->i", effects.with_ability[at], items[:n, : d - 1])
+            variance += effects.variance[at] + 2 * shared
+        yield block, mean, np.maximum(variance, 0)
 
 
-def in_threads(function: Callable[[Any], FloatArray], parts: Iterable[Any]) -> Iterator[FloatArray]:
+def in_threads(function: Callable[[Any], Result], parts: Iterable[Any]) -> Iterator[Result]:
     """Return function(part) for every part, in order, several at a time."""
     if N_THREADS == 1:
         yield from map(function, parts)

@@ -13,15 +13,19 @@ from tqdm import tqdm
 
 from common.answers import find_ids, number_ids
 from common.errors import InputError
-from common.item_response.blocks import logit_moments, pass_over_answers, run_step, sort_by_student
+from common.item_response import context as contexts
+from common.item_response.blocks import logit_moments, pass_over_answers, run_step
+from common.item_response.context import ContextEffects
 from common.item_response.model import (
     BoolArray,
     FloatArray,
     Gaussians,
     IntArray,
+    State,
     expected_probability,
     standard_normal,
 )
+from common.item_response.observations import sort_by_student
 from common.item_response.start import find_start
 
 DEFAULT_DIMENSIONS = 8
@@ -55,6 +59,8 @@ class ItemResponseModel:
         Probability of passing an item without knowing how, shape (items,), float32.
     history
         Log loss and accuracy on the answers held out for early stopping, after each step.
+    effects
+        Of the contexts in which the answers were given; None without contexts.
     """
 
     student_ids: IntArray
@@ -63,6 +69,7 @@ class ItemResponseModel:
     items: Gaussians
     guessing: FloatArray
     history: list[tuple[float, float]]
+    effects: ContextEffects | None = None
 
 
 def fit(
@@ -74,6 +81,7 @@ def fit(
     guessing: float = 0.0,
     seed: int = 0,
     n_steps: int | None = None,
+    context: IntArray | None = None,
 ) -> ItemResponseModel:
     """Fit the item response model to right and wrong answers.
 
@@ -95,6 +103,10 @@ def fit(
     n_steps
         Number of steps, with all answers. Default: until the loss on some that are held out stops
         falling; these are learned from in the end, unless they are too few to matter.
+    context
+        In which context each answer was given, such as a quiz: labels of any whole numbers of at
+        least 0, shape (answers, levels), the coarsest level first. Two answers share a context of
+        a level if they agree in its label and all before. `cluster_questions` finds some.
 
     Raises
     ------
@@ -102,7 +114,9 @@ def fit(
         If there are no answers, or a setting is out of its range.
     """
     is_wrong = np.asarray(is_correct) == 0
-    return fit_stages(student, question, is_wrong, 1, n_dimensions, guessing, seed, n_steps)
+    return fit_stages(
+        student, question, is_wrong, 1, n_dimensions, guessing, seed, context, n_steps
+    )
 
 
 def fit_stages(
@@ -113,6 +127,7 @@ def fit_stages(
     n_dimensions: int,
     guessing: float,
     seed: int,
+    context: IntArray | None = None,
     n_steps: int | None = None,
 ) -> ItemResponseModel:
     """Fit questions that are passed in stages; `fit` is this with one stage.
@@ -131,40 +146,74 @@ def fit_stages(
     rng = np.random.default_rng(seed)
     # In random order, because the start is found on the first ones.
     place = rng.permutation(n_students).astype(np.int32)
-    student = place[student]
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / len(student))
     stops_early = n_steps is None and share * len(student) >= _MIN_HELD_OUT
     is_held_out = rng.random(len(student), np.float32) < (share if stops_early else 0)
-    held_out = student[is_held_out], question[is_held_out], outcome[is_held_out]
+    if context is None:
+        context = np.zeros((len(student), 0), np.int32)
+    held_out = student[is_held_out], question[is_held_out], context[is_held_out]
 
+    student = place[student]
     # Every answer reaches the first stage, the item of its question; those with an outcome of at
     # least s reach stage s, an item of its own. It is answered right by those who pass it.
     stages: list[tuple[int, Any]] = [(0, slice(None))]
     stages += [(s, np.flatnonzero(outcome >= s)) for s in range(1, n_stages)]
+    # A stage has effects of its own: knowing the answer is one thing, preferring an option another.
+    labels = [number_ids(np.ascontiguousarray(level)) for level in context.T]
     observations = sort_by_student(
         np.concatenate([student[rows] for _, rows in stages]),
         np.concatenate([question[rows] + np.int32(s * n_questions) for s, rows in stages]),
         np.concatenate([outcome[rows] == s for s, rows in stages]),
         np.concatenate([~is_held_out[rows] for _, rows in stages]),
         (n_students, n_stages * n_questions),
+        [
+            np.concatenate([label[rows] * np.int32(n_stages) + np.int32(s) for s, rows in stages])
+            for _, label in labels
+        ],
+        np.concatenate([np.full(len(student[rows]), s, np.int8) for s, rows in stages]),
     )
     group = np.repeat(np.arange(n_stages), n_questions)
     guess = np.where(group == 0, guessing, 0).astype(np.float32)
 
     state = find_start(observations, n_dimensions, group, seed)
-    model = ItemResponseModel(student_ids, question_ids, state.students, state.items, guess, [])
+    if labels:
+        n_labels = n_stages * len(labels[-1][0])
+        state = contexts.begin(state, observations.levels, n_labels, n_stages)
+
+    def as_model(state: State, history: list[tuple[float, float]]) -> ItemResponseModel:
+        """Return what was learned, in the order of the ids."""
+        # The student after the last one has no answers.
+        unknown = standard_normal(1, n_dimensions)
+        students = Gaussians(
+            np.concatenate([state.students.mean[place], unknown.mean]),
+            np.concatenate([state.students.covariance[place], unknown.covariance]),
+        )
+        effects = None
+        if state.variance is not None and state.shared is not None:
+            effects = ContextEffects(
+                tuple(ids for ids, _ in labels),
+                observations.levels,
+                state.effects,
+                state.variance,
+                state.shared,
+                np.append(place, np.int32(n_students)),
+            )
+        return ItemResponseModel(
+            student_ids, question_ids, students, state.items, guess, history, effects
+        )
+
+    history: list[tuple[float, float]] = []
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     try:
         with tqdm(desc="item response", total=n_max, disable=None) as bar:
-            while n_done < n_max and not _has_converged(model.history):
+            while n_done < n_max and not _has_converged(history):
                 state = run_step(observations, state, group, guess)
                 n_done += 1
-                model = replace(model, students=state.students, items=state.items)
                 if stops_early:
-                    passing = _predict_places(model, *held_out[:2])
-                    model.history.append(_score(break_stick(passing), held_out[2]))
-                    loss, accuracy = model.history[-1]
+                    passing = _predict_places(as_model(state, history), *held_out)
+                    history.append(_score(break_stick(passing), outcome[is_held_out]))
+                    loss, accuracy = history[-1]
                     bar.set_postfix(loss=loss, accuracy=accuracy, refresh=False)
                 bar.update()
         if stops_early and share >= _SHARE_WORTH_A_STEP:
@@ -174,13 +223,7 @@ def fit_stages(
         if not n_done:
             raise
         print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
-    # Back into the order of the ids; the student after the last one has no answers.
-    unknown = standard_normal(1, n_dimensions)
-    students = Gaussians(
-        np.concatenate([state.students.mean[place], unknown.mean]),
-        np.concatenate([state.students.covariance[place], unknown.covariance]),
-    )
-    return replace(model, students=students, items=state.items)
+    return as_model(state, history)
 
 
 def student_posterior(
@@ -188,7 +231,8 @@ def student_posterior(
 ) -> ItemResponseModel:
     """Return the model with other students in place of its own, their abilities as they answered.
 
-    The questions stay as they are. Answers to unknown questions carry little information.
+    The questions stay as they are, contexts are left aside. Answers to unknown questions carry
+    little information.
 
     Parameters
     ----------
@@ -204,12 +248,21 @@ def student_posterior(
         number, item, np.asarray(is_correct) == 1, np.ones(len(item), bool), shape
     )
     students = standard_normal(shape[0], model.students.mean.shape[1])
+    # The prior of the items does not matter: they stay.
+    state = State(students, model.items, prior=model.items)
     for _ in range(_POSTERIOR_STEPS):
-        students, _ = pass_over_answers(observations, students, model.items, model.guessing)
-    return replace(model, student_ids=student_ids, students=students, history=[])
+        state, _ = pass_over_answers(observations, state, model.guessing)
+    return replace(
+        model, student_ids=student_ids, students=state.students, history=[], effects=None
+    )
 
 
-def predict(model: ItemResponseModel, student: IntArray, question: IntArray) -> FloatArray:
+def predict(
+    model: ItemResponseModel,
+    student: IntArray,
+    question: IntArray,
+    context: IntArray | None = None,
+) -> FloatArray:
     """Return the probability that students answer questions correctly.
 
     An unknown student has average abilities, an unknown question an average intercept and slopes,
@@ -221,21 +274,27 @@ def predict(model: ItemResponseModel, student: IntArray, question: IntArray) -> 
         From `fit` or `student_posterior`.
     student, question
         Ids of each pair, shape (pairs,).
+    context
+        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if,
+        and only if, the fit had contexts.
 
     Returns
     -------
     array of float32, shape (pairs,)
     """
-    return predict_stages(model, student, question)[0]
+    return predict_stages(model, student, question, context)[0]
 
 
 def predict_stages(
-    model: ItemResponseModel, student: IntArray, question: IntArray
+    model: ItemResponseModel,
+    student: IntArray,
+    question: IntArray,
+    context: IntArray | None = None,
 ) -> list[FloatArray]:
     """Return the probability of passing each stage, once it is reached; else as `predict`."""
     place = find_ids(model.student_ids, np.asarray(student))
     item = find_ids(model.question_ids, np.asarray(question))
-    return _predict_places(model, place, item)
+    return _predict_places(model, place, item, context)
 
 
 def require_answers(answers: IntArray) -> None:
@@ -257,13 +316,18 @@ def break_stick(passing: list[FloatArray]) -> FloatArray:
 
 
 def _predict_places(
-    model: ItemResponseModel, student: IntArray, item: IntArray
+    model: ItemResponseModel, student: IntArray, item: IntArray, context: IntArray | None
 ) -> list[FloatArray]:
     """As `predict_stages`, for places in `model.students` and in the items of the first stage."""
     passing = []
-    for first_item in range(0, len(model.items), len(model.question_ids) + 1):
-        of_stage = item + np.int32(first_item)
-        moments = logit_moments(model.students, model.items, student, of_stage)
+    n_items = len(model.question_ids) + 1
+    for stage in range(len(model.items) // n_items):
+        of_stage = item + np.int32(stage * n_items)
+        effects = None
+        if model.effects is not None:
+            assert context is not None
+            effects = contexts.find_effects(model.effects, student, context, stage)
+        moments = logit_moments(model.students, model.items, student, of_stage, effects)
         knows = expected_probability(*moments)
         passing.append(knows + model.guessing[of_stage] * (1 - knows))
     return passing

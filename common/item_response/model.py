@@ -22,7 +22,7 @@ Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensi
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,13 +69,60 @@ class Gaussians:
         return Gaussians(mean, covariance)
 
 
+class Effects(NamedTuple):
+    """Posterior of the total effect at the nodes of a level of the context, float32.
+
+    Attributes
+    ----------
+    mean, variance
+        Shape (nodes,).
+    with_ability
+        Covariance with the student's ability, shape (nodes, k).
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    with_ability: FloatArray
+
+    def take(self, nodes: slice) -> "Effects":
+        """Return those at some nodes."""
+        return Effects(*(values[nodes] for values in self))
+
+    def transform(self, matrix: FloatArray) -> "Effects":
+        """Return the effects beside the ability matrix @ x."""
+        return self._replace(with_ability=self.with_ability @ matrix.T.astype(np.float32))
+
+
+class SharedEffects(NamedTuple):
+    """What all students have in common in a context of the last level: effects, independent.
+
+    Attributes
+    ----------
+    mean, variance
+        Posterior, shape (labels + kinds,), float32; last what is known of contexts without answers.
+    prior
+        Prior variance, shape (kinds,).
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    prior: FloatArray
+
+
 @dataclass(frozen=True)
 class State:
-    """What is known after a step: posteriors, and the prior of the items of each group."""
+    """What is known after a step: posteriors, the prior of the items of each group.
+
+    With contexts, also the `effects` of each of their levels, the prior `variance` of these, shape
+    (levels, kinds), and the effects `shared` by all students; see `context`.
+    """
 
     students: Gaussians
     items: Gaussians
     prior: Gaussians
+    effects: tuple["Effects", ...] = ()
+    variance: FloatArray | None = None
+    shared: SharedEffects | None = None
 
 
 def standard_normal(n: int, k: int) -> Gaussians:
@@ -145,8 +192,13 @@ def moments(g: Gaussians) -> Moments:
     n, d = g.mean.shape
     i, j, scale = _triangle(d)
     second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1)
-    second += np.take(g.mean, i, axis=1) * np.take(g.mean, j, axis=1)
-    return Moments(g.mean, second * scale)
+    return Moments(g.mean, second * scale + pack(g.mean, g.mean))
+
+
+def pack(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the triangles of the symmetric matrices left @ rightᵀ, as in `Moments.second`."""
+    i, j, scale = _triangle(left.shape[1])
+    return np.take(left, i, axis=1) * np.take(right, j, axis=1) * scale
 
 
 def append_one(students: Gaussians) -> Gaussians:
@@ -173,18 +225,25 @@ def _unpack(triangles: FloatArray, d: int) -> FloatArray:
 # ---- The two weighted least squares ------------------------------------------------------------
 
 
-def update_students(weights: Any, kappas: Any, items: Moments) -> Gaussians:
+def update_students(
+    weights: Any, kappas: Any, items: Moments, taken: tuple[FloatArray, FloatArray] | None = None
+) -> Gaussians:
     """Return the posterior of the students' abilities.
 
     precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − w E[ab], with the slopes a and the
     intercept b of the items that the student answered. `weights` and `kappas`, w and κ, are sparse
-    matrices of students × items.
+    matrices of students × items; `taken` is what effects of the context take away from both sums
+    (see `context.eliminate`).
     """
     d = items.mean.shape[1]
     k = d - 1
-    sums = _unpack(weights @ items.second, d)
+    triangles, linears = weights @ items.second, kappas @ items.mean
+    if taken is not None:
+        linears -= taken[0]
+        triangles -= taken[1]
+    sums = _unpack(triangles, d)
     precision = sums[:, :k, :k] + np.eye(k, dtype=np.float32)
-    linear = (kappas @ items.mean)[:, :k] - sums[:, :k, k]
+    linear = linears[:, :k] - sums[:, :k, k]
     covariance = np.linalg.inv(precision)
     return Gaussians(np.einsum("nij,nj->ni", covariance, linear), covariance)
 
@@ -251,8 +310,10 @@ def standardise(state: State) -> State:
     matrix = np.eye(k + 1)
     matrix[:k, :k] = root.T
     matrix[k, :k] = centre
-    return State(
-        state.students.transform(inverse, -inverse @ centre),
-        state.items.transform(matrix),
-        state.prior.transform(matrix),
+    return replace(
+        state,
+        students=state.students.transform(inverse, -inverse @ centre),
+        items=state.items.transform(matrix),
+        prior=state.prior.transform(matrix),
+        effects=tuple(e.transform(inverse) for e in state.effects),
     )

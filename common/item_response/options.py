@@ -6,7 +6,7 @@ answers works here too (Linderman, Johnson and Adams 2015, "Dependent multinomia
 easy"). Only the first stage can be guessed: choosing a distractor means not knowing the answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from common.item_response.fitting import (
     predict_stages,
     require_answers,
 )
+from common.item_response.habits import Habits, fit_habits, with_habits
 from common.item_response.model import FloatArray, IntArray
 
 N_OPTIONS = len(schema.OPTIONS)
@@ -39,11 +40,19 @@ class OptionModel:
         (questions, `N_OPTIONS`).
     option_shares
         How often each option is chosen over all questions, shape (`N_OPTIONS`,).
+    habits
+        Of the students, in the contexts of their answers; None without contexts.
     """
 
     stages: ItemResponseModel
     outcome_of_option: IntArray
     option_shares: FloatArray
+    habits: Habits | None = None
+
+
+def _context_of_habits(context: IntArray) -> IntArray:
+    """Return the level, of shape (pairs,), in which students have habits of their own."""
+    return np.ascontiguousarray(context[:, (context.shape[1] - 1) // 2])
 
 
 def fit_options(
@@ -55,6 +64,7 @@ def fit_options(
     n_dimensions: int = DEFAULT_DIMENSIONS,
     guessing: float = 0.0,
     seed: int = 0,
+    context: IntArray | None = None,
 ) -> OptionModel:
     """Fit the item response model to the options chosen.
 
@@ -64,19 +74,31 @@ def fit_options(
         Ids, shape (answers,).
     option, correct_option
         The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    n_dimensions, guessing, seed
+    n_dimensions, guessing, seed, context
         As in `fit`, which also lists the errors.
     """
     require_answers(question)
     question_ids, number = number_ids(question)
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
-    stages = fit_stages(student, question, outcome, N_OPTIONS - 1, n_dimensions, guessing, seed)
+    stages = fit_stages(
+        student, question, outcome, N_OPTIONS - 1, n_dimensions, guessing, seed, context
+    )
     shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
-    return OptionModel(stages, outcome_of_option, shares.astype(np.float32))
+    model = OptionModel(stages, outcome_of_option, shares.astype(np.float32))
+    if context is None or not context.shape[1]:
+        return model
+    probability = predict_options(model, student, question, context)
+    habits = fit_habits(student, _context_of_habits(context), option - 1, probability)
+    return replace(model, habits=habits)
 
 
-def predict_options(model: OptionModel, student: IntArray, question: IntArray) -> FloatArray:
+def predict_options(
+    model: OptionModel,
+    student: IntArray,
+    question: IntArray,
+    context: IntArray | None = None,
+) -> FloatArray:
     """Return the probability of every option.
 
     Parameters
@@ -91,14 +113,17 @@ def predict_options(model: OptionModel, student: IntArray, question: IntArray) -
     array of float32, shape (pairs, `N_OPTIONS`)
         Rows sum to 1. Of an unknown question, how often each option is chosen over all questions.
     """
-    probability = break_stick(predict_stages(model.stages, student, question))
+    probability = break_stick(predict_stages(model.stages, student, question, context))
     number = find_ids(model.stages.question_ids, np.asarray(question))
     is_known = number < len(model.outcome_of_option)
     result = np.tile(model.option_shares, (len(number), 1))
     result[is_known] = np.take_along_axis(
         probability[is_known], model.outcome_of_option[number[is_known]], axis=1
     )
-    return result
+    if model.habits is None:
+        return result
+    assert context is not None
+    return with_habits(model.habits, student, _context_of_habits(context), result)
 
 
 def order_options(

@@ -8,8 +8,9 @@ other dimensions away before they have turned.
 import numpy as np
 
 from common.item_response import model
-from common.item_response.blocks import Observations, in_threads, logit_moments, run_step
+from common.item_response.blocks import in_threads, logit_moments, run_step
 from common.item_response.model import FloatArray, Gaussians, IntArray, State
+from common.item_response.observations import Observations
 
 # The first students, so many that they have about this number of answers.
 _MAX_ANSWERS = 4_000_000

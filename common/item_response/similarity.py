@@ -1,0 +1,153 @@
+"""Contexts where no quiz is known: clusters of questions that the same students answer.
+
+Who answered a question is no accident: a class is set a quiz, and all in it answer the same ones.
+So questions are similar if they are answered by the same students, and clusters of similar ones
+stand for quizzes and for groups of quizzes. Only who answered, or is to answer, is looked at, never
+how; and that is known for the answers to be predicted as well.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from common.answers import number_ids
+from common.item_response.model import FloatArray, IntArray
+
+# How many answers a student gives in a context on average: there is a level for each, with the
+# clusters as they are when they come next to it.
+_ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
+# A level tells nothing if its contexts hold fewer answers than this on average, or if there are
+# hardly more of them than students.
+_MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
+# The similarities at which clusters may be cut, in falling order.
+_CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
+# Smaller similarities count as none, and so do those beyond the nearest questions.
+_MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 100
+# Who answered a question is a vector of as many numbers as there are students. Where all vectors
+# together would have more numbers than this, they are projected to so many dimensions.
+_MAX_NUMBERS, _N_PROJECTED = 1 << 26, 256
+# Contexts are counted with so many answers, and similarities are found in blocks of so many.
+_MAX_COUNTED, _BLOCK = 1_000_000, 1 << 22
+
+
+def cluster_questions(
+    student: IntArray, question: IntArray, seed: int = 0
+) -> tuple[IntArray, IntArray]:
+    """Cluster the questions that the same students answer, on nested levels.
+
+    The similarity of two questions is the cosine of who answered them, with many students that of a
+    random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage; all
+    that are nearest to each other are merged at once, which gives the clusters of merging the
+    nearest pair only (Murtagh 1983, "A survey of recent advances in hierarchical clustering
+    algorithms") in few steps. Nothing of the size questions × questions is ever kept.
+
+    Parameters
+    ----------
+    student, question
+        Ids of every pair that was answered or is to be answered, shape (pairs,).
+    seed
+        Of the projection.
+
+    Returns
+    -------
+    question_ids : array of int, shape (questions,)
+        Increasing.
+    cluster : array of int32, shape (questions, levels)
+        The largest clusters first. There are no levels where all students answer the same
+        questions, or hardly ever two of the same.
+    """
+    question_ids, item = number_ids(question)
+    student_ids, number = number_ids(student)
+    shape = len(question_ids), len(student_ids)
+    similarity = _find_similarity(_find_vectors(item, number, shape, seed))
+    # The first students are as good a sample as any.
+    n_counted = np.searchsorted(np.cumsum(np.bincount(number)), _MAX_COUNTED) + 1
+    counted = number < n_counted
+    place, item = number[counted].astype(np.int64) * len(question_ids), item[counted]
+    clusters = list(_merge(similarity))
+    n_contexts = np.array([len(np.unique(place + cluster[item])) for cluster in clusters])
+    size = len(item) / n_contexts
+    tells = (size >= _MIN_ANSWERS) & (n_contexts >= _MIN_CONTEXTS * len(np.unique(place)))
+    off = np.abs(np.log(size / np.array(_ANSWERS_IN_CONTEXT)[:, None]))
+    levels = np.unique(np.where(tells, off, np.inf).argmin(axis=1))[::-1] if tells.any() else ()
+    nested = [clusters[level] for level in levels]
+    return question_ids, np.array(nested, np.int32).reshape(-1, len(question_ids)).T
+
+
+def _find_vectors(
+    item: IntArray, student: IntArray, shape: tuple[int, int], seed: int
+) -> FloatArray:
+    """Return for each item who answered it, as vectors of length 1, float32."""
+    answered = scipy.sparse.csr_matrix((np.ones(len(item), np.float32), (item, student)), shape)
+    if shape[0] * shape[1] <= _MAX_NUMBERS:
+        vectors: FloatArray = answered.toarray()
+    else:
+        rng = np.random.default_rng(seed)
+        vectors = answered @ rng.standard_normal((shape[1], _N_PROJECTED), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def _find_similarity(vectors: FloatArray) -> Any:
+    """Return the scalar products of different vectors as a symmetric sparse matrix."""
+    n = len(vectors)
+    step = max(1, _BLOCK // n)
+    parts = []
+    for begin in range(0, n, step):
+        product = vectors[begin : begin + step] @ vectors.T
+        if n > _MAX_NEIGHBOURS:
+            least = np.partition(product, n - _MAX_NEIGHBOURS, axis=1)[:, n - _MAX_NEIGHBOURS]
+            product[product < least[:, None]] = 0
+        row, col = np.nonzero(product >= _MIN_SIMILARITY)
+        kept = row + begin != col
+        row, col = row[kept], col[kept]
+        parts.append((product[row, col].astype(np.float64), row + begin, col))
+    value, row, col = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    matrix = scipy.sparse.csr_matrix((value, (row, col)), (n, n))
+    # What one of two finds near, the other may not: and rounding differs.
+    return matrix.maximum(matrix.T)
+
+
+def _merge(similarity: Any) -> Iterator[IntArray]:
+    """Yield the cluster of every item, int32 from 0, at each of the cuts."""
+    n = similarity.shape[0]
+    cluster, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
+    for cut in _CUTS:
+        while True:
+            first, second = _nearest_pairs(total, size, cut)
+            if not len(first):
+                break
+            new = np.arange(len(size))
+            new[second] = first
+            new = np.unique(new, return_inverse=True)[1].astype(np.int32)
+            cluster, size = new[cluster], np.bincount(new, size)
+            entries = total.tocoo()
+            row, col = new[entries.row], new[entries.col]
+            kept = row != col
+            shape = len(size), len(size)
+            total = scipy.sparse.csr_matrix((entries.data[kept], (row[kept], col[kept])), shape)
+        yield cluster
+
+
+def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
+    """Return the pairs of clusters that are each other's nearest, and similar enough.
+
+    `total` holds the sums of the similarities between the members of clusters of a `size`.
+    """
+    n_near = np.diff(total.indptr)
+    row, col = np.repeat(np.arange(len(size)), n_near), total.indices
+    average = total.data / (size[row] * size[col])
+    highest = np.zeros(len(size))
+    with_any = np.flatnonzero(n_near)
+    if len(with_any):
+        highest[with_any] = np.maximum.reduceat(average, total.indptr[with_any])
+    # Backwards, so that the first of equally near ones counts: then some pair always agrees.
+    hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
+    nearest = np.arange(len(size))
+    nearest[row[hits]] = col[hits]
+    own = np.flatnonzero(
+        (nearest > np.arange(len(size))) & (nearest[nearest] == np.arange(len(size)))
+    )
+    return own, nearest[own]
