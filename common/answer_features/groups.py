@@ -30,26 +30,47 @@ DECAYS = ((2, 2.0), (6, 1.0), (15, 0.5))
 # Ages are those at the start of the year in which most answers were given.
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
-_MIN_PROBABILITY = 1e-6
+_MIN_PROBABILITY = np.float32(1e-6)
+# Chance to be right without knowing the answer.
+_GUESSING = 0.2
 
 
 def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Predict by item response theory: log probabilities. From the training file.
+    """Predict by item response theory with context: logit of being right. From the training file.
 
-    Where the options are known, of each outcome: right, most popular wrong option, and so on. Else
-    the logit of being right. The model is fitted to the known answers.
+    The model is fitted to the known answers.
     """
-    student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    if known.option is None or known.correct_option is None or known.outcome_of_option is None:
-        fitted = item_response.fit(known.student, known.question, known.is_correct)
-        p = item_response.predict(fitted, student, question).clip(
-            _MIN_PROBABILITY, 1 - _MIN_PROBABILITY
-        )
-        return {"model": np.log(p / (1 - p))}
-    options = item_response.fit_options(
-        known.student, known.question, known.option, known.correct_option
+    fitted = item_response.fit(
+        known.student,
+        known.question,
+        known.is_correct,
+        guessing=_GUESSING,
+        context=pairs.context[known.rows],
     )
-    p = item_response.predict_options(options, student, question)
+    student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
+    p = item_response.predict(fitted, student, question, pairs.context[asked])
+    p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
+    return {"model": np.log(p / (1 - p))}
+
+
+def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """Predict by item response theory with context: log probability of each outcome.
+
+    The right option, the most popular wrong one, and so on. From the training file, which must tell
+    the options. The model is fitted to the known answers, and takes several times as long as
+    `model`.
+    """
+    assert known.option is not None and known.correct_option is not None
+    assert known.outcome_of_option is not None
+    fitted = item_response.fit_options(
+        known.student,
+        known.question,
+        known.option,
+        known.correct_option,
+        context=pairs.context[known.rows],
+    )
+    student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
+    p = item_response.predict_options(fitted, student, question, pairs.context[asked])
     in_order = np.argsort(known.outcome_of_option, axis=1)[question]
     log_p = np.log(np.maximum(np.take_along_axis(p, in_order, 1), _MIN_PROBABILITY))
     return {f"model_{outcome}": log_p[:, outcome] for outcome in range(N_OPTIONS)}
@@ -160,6 +181,7 @@ def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 GROUPS: dict[str, Group] = {
     "model": model,
+    "options": options,
     "rates": rates,
     "subjects": subjects,
     "context": context,
@@ -175,7 +197,7 @@ _OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
 
 
 def available_groups(
-    pairs: Pairs, known: Known, wanted: Sequence[str] | None = None
+    pairs: Pairs, known: Known, wanted: Sequence[str] | None = None, leave_out: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return the names of the groups whose files are there.
 
@@ -184,7 +206,9 @@ def available_groups(
     pairs, known
         What there is.
     wanted
-        Names of groups; None: all of them that are available.
+        Names of groups; None: all of them that are available, but some.
+    leave_out
+        Which these are.
 
     Raises
     ------
@@ -193,7 +217,8 @@ def available_groups(
     """
     missing: dict[str, str] = {}
     if known.option is None:
-        missing["habits"] = "AnswerValue and CorrectAnswer of the training answers"
+        needs = "AnswerValue and CorrectAnswer of the training answers"
+        missing |= dict.fromkeys(("options", "habits"), needs)
     if SUBJECT_LEVELS[0] not in pairs.numbers:
         missing["subjects"] = "the question metadata"
     if pairs.students is None:
@@ -204,7 +229,8 @@ def available_groups(
     for name in wanted or ():
         if name in missing:
             raise InputError(f"the features '{name}' need {missing[name]}, which are not there")
-    return tuple(name for name in (wanted or GROUPS) if name not in missing)
+    chosen = wanted or [name for name in GROUPS if name not in leave_out]
+    return tuple(name for name in chosen if name not in missing)
 
 
 def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> Columns:

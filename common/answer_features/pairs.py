@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import layout, metadata
+from common.answer_context import find_contexts
 from common.answer_features.nearest import similar_questions
 from common.answers import Answers, IntArray, number_ids
 from common.metadata import Circumstances, QuestionSubjects, StudentMetadata, SubjectTree
@@ -30,6 +31,8 @@ class Pairs:
         question, and, where the files tell, subject_1 to subject_3, group, quiz, scheme, day.
     n_students, n_questions
         How many there are.
+    context
+        From `find_contexts`, shape (pairs, levels).
     neighbours, similarity
         From `similar_questions`.
     students
@@ -41,6 +44,7 @@ class Pairs:
     numbers: dict[str, IntArray]
     n_students: int
     n_questions: int
+    context: IntArray
     neighbours: IntArray
     similarity: FloatArray
     students: StudentMetadata | None = None
@@ -128,6 +132,7 @@ def read_pairs(answers: Answers, template: Template, folder: Path | None) -> Pai
         numbers,
         len(student_ids),
         len(question_ids),
+        np.concatenate(find_contexts(answers, template, folder)),
         neighbours,
         similarity,
         students,
