@@ -20,7 +20,12 @@ from common.item_response.fitting import (
     predict,
     student_posterior,
 )
-from common.item_response.options import OptionModel, fit_options, predict_options
+from common.item_response.options import (
+    OptionModel,
+    fit_options,
+    order_options,
+    predict_options,
+)
 from common.item_response.similarity import cluster_questions
 
 __all__ = [
@@ -30,6 +35,7 @@ __all__ = [
     "cluster_questions",
     "fit",
     "fit_options",
+    "order_options",
     "predict",
     "predict_options",
     "student_posterior",

@@ -79,7 +79,7 @@ def fit_options(
     """
     require_answers(question)
     question_ids, number = number_ids(question)
-    outcome_of_option = _order_options(number, option, correct_option, len(question_ids))
+    outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
     stages = fit_stages(
         student, question, outcome, N_OPTIONS - 1, n_dimensions, guessing, seed, context
@@ -126,10 +126,25 @@ def predict_options(
     return with_habits(model.habits, student, _context_of_habits(context), result)
 
 
-def _order_options(
+def order_options(
     question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
 ) -> IntArray:
-    """Rank the options of each question: the right one, then the others by popularity."""
+    """Rank the options of each question: the right one, then the others by popularity.
+
+    Parameters
+    ----------
+    question
+        Number of the question of each answer, from 0, shape (answers,).
+    option, correct_option
+        The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
+    n_questions
+        How many questions there are.
+
+    Returns
+    -------
+    array of int8, shape (questions, `N_OPTIONS`)
+        Rank of each option, 0 for the right one.
+    """
 
     def count(options: IntArray) -> IntArray:
         cells = question * np.int32(N_OPTIONS) + (options - 1)

@@ -5,12 +5,14 @@ csc311_subset/; they belong to their publishers and are not part of the kit.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pa_csv
 
+from common import layout
 from common.answers import Answers, read_answers
 from common.errors import InputError
 from common.splits import hold_out_answers
@@ -88,3 +90,29 @@ def read_course_subset(part: str) -> Answers:
         question=table["question_id"].to_numpy().astype(np.int32),
         is_correct=table["is_correct"].to_numpy().astype(np.int8),
     )
+
+
+def write_pool_metadata(folder: Path) -> None:
+    """Write the metadata of the pool's questions and students, as if they were of tasks 1 and 2."""
+    own = real_data_dir() / "eedi_tasks_3_4" / "metadata"
+    for source, target in (
+        (layout.QUESTION_METADATA_TASK_3_4, layout.QUESTION_METADATA_TASK_1_2),
+        (layout.STUDENT_METADATA_TASK_3_4, layout.STUDENT_METADATA_TASK_1_2),
+        (layout.SUBJECT_METADATA, layout.SUBJECT_METADATA),
+    ):
+        shutil.copyfile(own / source, folder / target)
+
+
+def write_course_metadata(folder: Path) -> None:
+    """Write the metadata of the course subset under official names; its subjects have no tree."""
+    own = real_data_dir() / "csc311_subset"
+    for source, target, names in (
+        ("question_meta.csv", layout.QUESTION_METADATA_TASK_1_2, "QuestionId,SubjectId"),
+        (
+            "student_meta.csv",
+            layout.STUDENT_METADATA_TASK_1_2,
+            "UserId,Gender,DateOfBirth,PremiumPupil",
+        ),
+    ):
+        _, rows = (own / source).read_text(encoding="utf-8-sig").split("\n", 1)
+        (folder / target).write_text(f"{names}\n{rows}", encoding="utf-8")

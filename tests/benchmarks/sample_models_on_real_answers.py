@@ -8,15 +8,24 @@ Writes:  a table for each task to the terminal
 Every script runs as a user runs it, from CSV to submission, with its default flags. Pool: the ten
 fixed splits of `real_answers`, 80 % for training and 20 % for scoring, mean ± standard deviation
 over the splits, which share one pool. Course subset (right or wrong only): trained on its training
-part, scored on its validation part, mean ± standard deviation over five seeds of the model.
+part, scored on its validation part, mean ± standard deviation over five seeds of the model. Models
+that read metadata get those of the questions and students; those of the answers are not published.
 """
 
 import shlex
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from real_answers import SEEDS, pool_splits, read_course_subset, read_pool
+from real_answers import (
+    SEEDS,
+    pool_splits,
+    read_course_subset,
+    read_pool,
+    write_course_metadata,
+    write_pool_metadata,
+)
 from running import run_script
 from tqdm import tqdm
 
@@ -47,7 +56,7 @@ def main() -> None:
         print("|---|---|" + "---|" * (task == 1))
         for script in own:
             scores = [
-                score(script, task, train, test, flags)
+                score(script, task, (train, test), write_pool_metadata, flags)
                 for seed, train, test in tqdm(pool_splits(pool), script.stem, len(SEEDS))
                 if seed < options.splits
             ]
@@ -57,7 +66,13 @@ def main() -> None:
                 cells.append(
                     show(
                         [
-                            score(script, task, *course, [*flags, *["--seed", str(s)] * seeded])
+                            score(
+                                script,
+                                task,
+                                course,
+                                write_course_metadata,
+                                [*flags, *["--seed", str(s)] * seeded],
+                            )
                             for s in (COURSE_SEEDS if seeded else [0])
                         ]
                     )
@@ -65,10 +80,19 @@ def main() -> None:
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def score(script: Path, task: int, train: Answers, test: Answers, flags: list[str]) -> float:
+def score(
+    script: Path,
+    task: int,
+    parts: tuple[Answers, Answers],
+    write_metadata: Callable[[Path], None],
+    flags: list[str],
+) -> float:
     """Run a sample model on files made from answers; return its accuracy."""
+    train, test = parts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        write_metadata(folder)
+        reads_metadata = "reads_metadata=True" in script.read_text(encoding="utf-8")
         pairs = {"QuestionId": test.question, "UserId": test.student}
         columns = {
             "QuestionId": train.question,
@@ -84,6 +108,7 @@ def score(script: Path, task: int, train: Answers, test: Answers, flags: list[st
                 *(script, "--input_dir", folder, "--train_data", "train.csv"),
                 *("--submission_template_dir", folder),
                 *("--submission_template_file", "template.csv", "--output_dir", folder),
+                *(("--metadata_dir", folder) if reads_metadata else ()),
                 *flags,
             ]
         )

@@ -1,0 +1,148 @@
+"""The outcomes that features may use, and what follows from them at once."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common import schema
+from common.answer_features.pairs import Pairs
+from common.answers import Answers, IntArray
+from common.item_response import order_options
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+N_OPTIONS = len(schema.OPTIONS)
+# A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
+# the smoothing that the winners of task 1 used.
+SMOOTHING = 5
+# Share of the training answers that is held out at a time; how often at least and at most, and for
+# how many answers in all: a model of features learns little from more.
+_SHARE, _MIN_TIMES, _MAX_TIMES, _ENOUGH = 0.05, 2, 20, 1_200_000
+# What is expected of an answer is never taken to be surer than this.
+_MIN_EXPECTED = 0.05
+
+
+@dataclass(frozen=True)
+class Known:
+    """Answers whose outcomes may be used, one row each.
+
+    Attributes
+    ----------
+    rows
+        Their places in the pairs.
+    student, question
+        Their numbers in the pairs.
+    is_correct
+        1 right, 0 wrong, int8.
+    option, correct_option
+        The option chosen and the right one, from 1, int8; None where the file does not tell.
+    question_rate, student_rate
+        Smoothed share of right answers to each question, float32, shape (questions,); and by how
+        much each student exceeds the rates of the questions answered, shape (students,).
+    residual
+        `is_correct` minus what these two let expect, float32.
+    option_share
+        Smoothed share of each option of each question, float32, shape (questions, `N_OPTIONS`);
+        None where the options are not known.
+    outcome_of_option
+        For each option of each question 0 if it is right, 1 if it is the most popular wrong one,
+        and so on, int8, shape (questions, `N_OPTIONS`); None where the options are not known.
+    """
+
+    rows: IntArray
+    student: IntArray
+    question: IntArray
+    is_correct: IntArray
+    option: IntArray | None
+    correct_option: IntArray | None
+    question_rate: FloatArray
+    student_rate: FloatArray
+    residual: FloatArray
+    option_share: FloatArray | None
+    outcome_of_option: IntArray | None
+
+
+def know(pairs: Pairs, answers: Answers, held_out: BoolArray | None = None) -> Known:
+    """Say which outcomes are known.
+
+    Parameters
+    ----------
+    pairs
+        Whose first rows are the answers.
+    answers
+        The training answers, from which `pairs` come.
+    held_out
+        Those whose outcomes are not known, shape (answers,); None: all are known.
+    """
+    rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
+    own = answers if held_out is None else answers.take(rows)
+    student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
+    right = own.is_correct.astype(np.float32)
+    question_rate = shrunk_mean(question, right, pairs.n_questions, right.mean())[0]
+    above = right - question_rate[question]
+    student_rate = shrunk_mean(student, above, pairs.n_students)[0]
+    expected = question_rate[question] + student_rate[student]
+    residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
+    share = outcome = None
+    if own.option is not None and own.correct_option is not None:
+        cells = question * np.int32(N_OPTIONS) + (own.option - 1)
+        count = np.bincount(cells, minlength=pairs.n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
+        total = count.sum(axis=1, keepdims=True)
+        overall = count.sum(axis=0) / len(rows)
+        share = ((count + SMOOTHING * overall) / (total + SMOOTHING)).astype(np.float32)
+        outcome = order_options(question, own.option, own.correct_option, pairs.n_questions)
+        # Nobody knows which option is right: the one that most often is chosen comes first.
+        outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
+    return Known(
+        rows,
+        student,
+        question,
+        own.is_correct,
+        own.option,
+        own.correct_option,
+        question_rate,
+        student_rate,
+        residual,
+        share,
+        outcome,
+    )
+
+
+def hold_out(n_answers: int, seed: int) -> Iterator[BoolArray]:
+    """Yield which answers are held out, each answer at most once.
+
+    A twentieth at a time, twenty times: then all are. But no more often, and at least twice, than
+    it takes to hold out 1.2 million answers in all.
+
+    Parameters
+    ----------
+    n_answers
+        How many there are.
+    seed
+        The same seed gives the same parts.
+    """
+    n_times = math.ceil(_ENOUGH / (_SHARE * max(n_answers, 1)))
+    n_times = min(max(n_times, _MIN_TIMES), _MAX_TIMES)
+    part = np.random.default_rng(seed).permutation(n_answers) % _MAX_TIMES
+    for time in range(n_times):
+        yield part == time
+
+
+def shrunk_mean(
+    group: IntArray, value: FloatArray, n_groups: int, prior: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of each group, shrunk towards `prior`, and its number of values; float32.
+
+    Groups are numbered from 0; values of group -1 count for none.
+    """
+    if (group < 0).any():
+        value, group = value[group >= 0], group[group >= 0]
+    count = np.bincount(group, minlength=n_groups)
+    total = np.bincount(group, value, minlength=n_groups)
+    mean = (total + SMOOTHING * prior) / (count + SMOOTHING)
+    return mean.astype(np.float32), count.astype(np.float32)

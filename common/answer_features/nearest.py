@@ -1,0 +1,146 @@
+"""Which questions belong together, and a student's answers to those nearest to a question.
+
+Teachers set quizzes, so questions of a quiz are answered by the same students, which shows even
+where no file names the quiz. That a pair was asked is known of the pairs to be predicted, too.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from common.answers import IntArray
+
+FloatArray = npt.NDArray[np.float32]
+
+# How many similar questions are looked at for each question.
+N_NEIGHBOURS = 96
+# Students are drawn until the squares of their numbers of answers add up to this.
+_MAX_PRODUCTS = 1_000_000_000
+# Questions whose similarity to all others is held in memory at a time, about; and cells of the
+# table of students and questions.
+_BLOCK, _MAX_CELLS = 256, 16_000_000
+
+
+def similar_questions(
+    student: IntArray,
+    question: IntArray,
+    n_students: int,
+    n_questions: int,
+    *,
+    n_neighbours: int = N_NEIGHBOURS,
+    max_products: int = _MAX_PRODUCTS,
+    seed: int = 0,
+) -> tuple[IntArray, FloatArray]:
+    """Find the questions that are most often answered by the same students.
+
+    Parameters
+    ----------
+    student, question
+        Numbers of each pair, shape (pairs,).
+    n_students, n_questions
+        How many there are.
+    n_neighbours
+        How many to find, at most.
+    max_products
+        Work that may be done: where the squares of the students' numbers of answers add up to more,
+        a random part of the students is looked at.
+    seed
+        Of that part.
+
+    Returns
+    -------
+    neighbours : array of int32, shape (questions, k)
+        Most similar first, never the question itself; k is `n_neighbours`, or the number of other
+        questions.
+    similarity : array of float32, shape (questions, k)
+        Cosine of the two sets of students: together / sqrt(one · other), 1 for questions that the
+        same students answered, 0 for those that nobody answered together.
+    """
+    order = np.random.default_rng(seed).permutation(n_students)
+    squares = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
+    is_drawn = np.zeros(n_students, bool)
+    is_drawn[order[np.cumsum(squares[order]) <= max_products]] = True
+    rows = is_drawn[student]
+    ones = np.ones(int(rows.sum()), np.float32)
+    answered = csr_matrix((ones, (student[rows], question[rows])), (n_students, n_questions))
+    by_question = answered.T.tocsr()
+    count = np.maximum(np.diff(by_question.indptr), 1).astype(np.float32)
+    k = min(n_neighbours, n_questions - 1)
+    neighbours = np.zeros((n_questions, k), np.int32)
+    similarity = np.zeros((n_questions, k), np.float32)
+    for first in range(0, n_questions if k else 0, _BLOCK):
+        own = np.arange(first, min(first + _BLOCK, n_questions))
+        cosine = (by_question[own] @ answered).toarray()
+        cosine /= np.sqrt(count[own, None] * count)
+        cosine[np.arange(len(own)), own] = -1
+        found = np.argpartition(cosine, -k, axis=1)[:, -k:]
+        found.sort(axis=1)  # so that ties go to the lower number
+        value = np.take_along_axis(cosine, found, 1)
+        ranked = np.argsort(-value, axis=1, kind="stable")
+        neighbours[own] = np.take_along_axis(found, ranked, 1)
+        similarity[own] = np.take_along_axis(value, ranked, 1)
+    return neighbours, similarity
+
+
+def nearest_answers(
+    known: tuple[IntArray, IntArray],
+    asked: tuple[IntArray, IntArray],
+    neighbours: IntArray,
+    similarity: FloatArray,
+    n_nearest: int,
+    *,
+    max_cells: int = _MAX_CELLS,
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Find for each pair the student's known answers to the most similar questions.
+
+    Parameters
+    ----------
+    known
+        Student and question of the known answers, each shape (answers,).
+    asked
+        Student and question of the pairs asked for; an answer to the very question asked for never
+        counts.
+    neighbours, similarity
+        From `similar_questions`.
+    n_nearest
+        How many to find, at most.
+    max_cells
+        Size of the table that is held in memory; results do not depend on it.
+
+    Yields
+    ------
+    rows : array of int
+        Places in `asked`; all yields together hold each once.
+    nearest : array of int32, shape (rows, n_nearest)
+        Places in `known`, most similar question first; -1 where there are no more.
+    similarity : array of float32, shape (rows, n_nearest)
+        Of their questions to the one asked for; 0 where there are no more.
+    """
+    n_questions, k = neighbours.shape
+    by_student = np.argsort(known[0], kind="stable")
+    rows_in_order = np.argsort(asked[0], kind="stable")
+    known_student, asked_student = known[0][by_student], asked[0][rows_in_order]
+    n_students = int(max(known_student.max(initial=-1), asked_student.max(initial=-1))) + 1
+    step = max(1, max_cells // n_questions)
+    place = np.full((min(step, n_students), n_questions), -1, np.int32)
+    for first in range(0, n_students, step):
+        rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]
+        if not len(rows):
+            continue
+        answers = by_student[slice(*np.searchsorted(known_student, [first, first + step]))]
+        cells = known[0][answers] - first, known[1][answers]
+        place[cells] = answers
+        for start in range(0, len(rows), max(1, max_cells // (8 * max(k, 1)))):
+            part = rows[start : start + max(1, max_cells // (8 * max(k, 1)))]
+            question = asked[1][part]
+            candidates = place[(asked[0][part] - first)[:, None], neighbours[question]]
+            rank = np.cumsum(candidates >= 0, axis=1, dtype=np.int32) - 1
+            i, j = np.nonzero((candidates >= 0) & (rank < n_nearest))
+            nearest = np.full((len(part), n_nearest), -1, np.int32)
+            near = np.zeros((len(part), n_nearest), np.float32)
+            nearest[i, rank[i, j]] = candidates[i, j]
+            near[i, rank[i, j]] = similarity[question[i], j]
+            yield part, nearest, near
+        place[cells] = -1

@@ -1,0 +1,171 @@
+"""Whom was asked what, and under which circumstances: all that is known without any outcome."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common import layout, metadata
+from common.answer_context import find_contexts
+from common.answer_features.nearest import similar_questions
+from common.answers import Answers, IntArray, number_ids
+from common.metadata import Circumstances, QuestionSubjects, StudentMetadata, SubjectTree
+from common.submission import Template
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+# Which subject of a question is meant, from general to specific; the root says nothing.
+SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of students and questions, one row for each: training answers, then the template.
+
+    Attributes
+    ----------
+    numbers
+        For each row what it belongs to, numbered from 0, int32, -1 where unknown: student,
+        question, and, where the files tell, subject_1 to subject_3, group, quiz, scheme, day.
+    n_students, n_questions
+        How many there are.
+    context
+        From `find_contexts`, shape (pairs, levels).
+    neighbours, similarity
+        From `similar_questions`.
+    students
+        One row for each row of the pairs; None without student metadata.
+    circumstances
+        One row for each row of the pairs; None without answer metadata.
+    """
+
+    numbers: dict[str, IntArray]
+    n_students: int
+    n_questions: int
+    context: IntArray
+    neighbours: IntArray
+    similarity: FloatArray
+    students: StudentMetadata | None = None
+    circumstances: Circumstances | None = None
+    _together: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.numbers["student"])
+
+    def number(self, *names: str) -> IntArray:
+        """Number what rows have in common: equal numbers where all columns named are equal.
+
+        Parameters
+        ----------
+        *names
+            Keys of `numbers`, one or two.
+
+        Returns
+        -------
+        array of int32, shape (pairs,)
+            From 0; -1 where any of the columns is unknown. Kept for the next call.
+        """
+        if len(names) == 1:
+            return self.numbers[names[0]]
+        if names not in self._together:
+            first, second = (self.numbers[name] for name in names)
+            is_known = (first >= 0) & (second >= 0)
+            both = first[is_known].astype(np.int64) * (int(second.max(initial=0)) + 1)
+            both += second[is_known]
+            number = np.full(len(self), -1, np.int32)
+            if len(both):
+                number[is_known] = number_ids(both)[1]
+            self._together[names] = number
+        return self._together[names]
+
+
+def read_pairs(answers: Answers, template: Template, folder: Path | None) -> Pairs:
+    """Join the training answers and the template to the metadata of tasks 1 and 2.
+
+    Parameters
+    ----------
+    answers
+        Training answers; read with ``ids=True`` if the answer metadata are to be used.
+    template
+        What is to be predicted.
+    folder
+        With the official files, of which any may be missing; None: no metadata.
+
+    Raises
+    ------
+    InputError
+        If a file of metadata is not as expected, or belongs to other data.
+    """
+    student_ids, student = number_ids(np.concatenate([answers.student, template.student]))
+    question_ids, question = number_ids(np.concatenate([answers.question, template.question]))
+    numbers: dict[str, IntArray] = {"student": student, "question": question}
+    path = metadata.find(folder, layout.QUESTION_METADATA_TASK_1_2)
+    if path is not None:
+        above = metadata.find(folder, layout.SUBJECT_METADATA)
+        tree = None if above is None else metadata.read_subject_tree(above)
+        subjects = metadata.read_question_subjects(path, question_ids, tree)
+        for name, of_question in zip(SUBJECT_LEVELS, _choose(subjects, tree), strict=True):
+            numbers[name] = of_question[question]
+    path = metadata.find(folder, layout.STUDENT_METADATA_TASK_1_2)
+    students = None
+    if path is not None:
+        students = metadata.read_student_metadata(path, student_ids)
+        students = StudentMetadata(**{k: column[student] for k, column in vars(students).items()})
+    path = metadata.find(folder, layout.ANSWER_METADATA_TASK_1_2)
+    circumstances = None
+    if path is not None and answers.answer_id is not None and template.answer_id is not None:
+        ids = np.concatenate([answers.answer_id, template.answer_id])
+        circumstances = metadata.read_circumstances(path, ids)
+        numbers |= {
+            "group": circumstances.group,
+            "quiz": circumstances.quiz,
+            "scheme": circumstances.scheme,
+            "day": _number_days(circumstances.date_answered),
+        }
+    neighbours, similarity = similar_questions(
+        student, question, len(student_ids), len(question_ids)
+    )
+    return Pairs(
+        numbers,
+        len(student_ids),
+        len(question_ids),
+        np.concatenate(find_contexts(answers, template, folder)),
+        neighbours,
+        similarity,
+        students,
+        circumstances,
+    )
+
+
+def _choose(subjects: QuestionSubjects, tree: SubjectTree | None) -> list[IntArray]:
+    """Choose one subject of each level for each question, -1 where there is none.
+
+    Of several on a level the last one listed; without a tree that tells the levels, the second one,
+    the one before the last, and the last: lists go from the root down.
+    """
+    place = np.arange(len(subjects.subject)) - np.repeat(subjects.start[:-1], subjects.count)
+    to_end = np.repeat(subjects.count, subjects.count) - 1 - place
+    chosen: list[IntArray] = []
+    for level in range(1, 4):
+        if tree is not None:
+            is_meant = tree.level[subjects.subject] == level
+        else:
+            is_meant = (place > 0) & ([place == 1, to_end == 1, to_end == 0][level - 1])
+        of_question = np.full(len(subjects.count), -1, np.int32)
+        # Where a row is named twice, the last assignment counts.
+        of_question[subjects.row[is_meant]] = subjects.subject[is_meant]
+        chosen.append(of_question)
+    return chosen
+
+
+def _number_days(date: npt.NDArray[np.datetime64]) -> IntArray:
+    """Number the days from the first one, int32; -1 where the date is missing."""
+    is_missing = np.isnat(date)
+    if is_missing.all():
+        return np.full(len(date), -1, np.int32)
+    day = date.astype("datetime64[D]").astype(np.int64)
+    first = day[~is_missing].min()
+    return np.where(is_missing, -1, day - first).astype(np.int32)

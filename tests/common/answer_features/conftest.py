@@ -1,0 +1,112 @@
+"""A small world of answers with all metadata, whose features can be counted by hand."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from common import io, layout
+from common.answer_features import Pairs, read_pairs
+from common.answers import Answers
+from common.submission import Template
+
+Read = Callable[..., tuple[Pairs, Answers]]
+
+
+def as_answers(frame: pd.DataFrame) -> Answers:
+    """Make answers of the official columns; options may be left out."""
+
+    def column(name: str, dtype: Any = np.int8) -> Any:
+        return frame[name].to_numpy(dtype) if name in frame else None
+
+    return Answers(
+        student=column("UserId", np.int32),
+        question=column("QuestionId", np.int32),
+        is_correct=column("IsCorrect"),
+        option=column("AnswerValue"),
+        correct_option=column("CorrectAnswer"),
+        answer_id=column("AnswerId", np.int32),
+    )
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Read answers, of which the last ones are the template, with metadata given as frames."""
+
+    def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
+        for name, content in files.items():
+            content.to_csv(tmp_path / getattr(layout, name), index=False)
+        n = len(frame) - n_template
+        asked = as_answers(frame[n:])
+        template = tmp_path / "template.csv"
+        pd.DataFrame({"UserId": asked.student, "QuestionId": asked.question}).to_csv(template)
+        source = io.file_source(template)
+        table = Template(source, asked.student, asked.question, None, asked.answer_id)  # type: ignore[arg-type]
+        answers = as_answers(frame[:n])
+        return read_pairs(answers, table, tmp_path), answers
+
+    return read_world
+
+
+@pytest.fixture
+def world() -> dict[str, pd.DataFrame]:
+    """Random answers of 60 students to 30 questions in quizzes of five, and all metadata."""
+    rng = np.random.default_rng(0)
+    student, question = (a.ravel() for a in np.indices((60, 30)))
+    taken = rng.random((60, 6))[student, question // 5] < 0.6
+    student, question = student[taken], question[taken]
+    order = rng.permutation(len(student))
+    student, question = student[order], question[order]
+    n = len(student)
+    key = rng.integers(1, 5, 30)
+    option = rng.integers(1, 5, n)
+    frame = pd.DataFrame(
+        {
+            "UserId": student + 1000,
+            "QuestionId": question * 3,
+            "AnswerId": rng.permutation(n),
+            "IsCorrect": (option == key[question]).astype(int),
+            "CorrectAnswer": key[question],
+            "AnswerValue": option,
+        }
+    )
+    minute = rng.integers(0, 90, n) + 1440 * (question // 5)
+    date = pd.Timestamp("2019-10-01 09:00") + pd.to_timedelta(minute, unit="min")
+    return {
+        "answers": frame,
+        "ANSWER_METADATA_TASK_1_2": pd.DataFrame(
+            {
+                "AnswerId": frame.AnswerId,
+                "DateAnswered": date.strftime("%Y-%m-%d %H:%M:00.000"),
+                "Confidence": np.where(rng.random(n) < 0.5, np.nan, 25 * rng.integers(0, 5, n)),
+                "GroupId": student // 20,
+                "QuizId": question // 5,
+                "SchemeOfWorkId": np.where(question < 15, 7.0, np.nan),
+            }
+        ),
+        "STUDENT_METADATA_TASK_1_2": pd.DataFrame(
+            {
+                "UserId": np.arange(60) + 1000,
+                "Gender": np.arange(60) % 3,
+                "DateOfBirth": np.where(np.arange(60) % 2, "2007-01-01 00:00:00.000", ""),
+                "PremiumPupil": np.where(np.arange(60) % 2, "1.0", ""),
+            }
+        ),
+        "QUESTION_METADATA_TASK_1_2": pd.DataFrame(
+            {
+                "QuestionId": np.arange(30) * 3,
+                "SubjectId": [f"[3, {10 + q % 2}, {20 + q % 4}, 30]" for q in range(30)],
+            }
+        ),
+        "SUBJECT_METADATA": pd.DataFrame(
+            {
+                "SubjectId": [3, 10, 11, 20, 21, 22, 23, 30],
+                "Name": list("abcdefgh"),
+                "ParentId": ["NULL", 3, 3, 10, 11, 10, 11, 20],
+                "Level": [0, 1, 1, 2, 2, 2, 2, 3],
+            }
+        ),
+    }

@@ -1,0 +1,175 @@
+"""Every feature of the answers, counted by hand."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from common.answer_features import Columns, Pairs, available_groups, know, table
+from common.answers import Answers
+from common.errors import InputError
+
+Read = Callable[..., tuple[Pairs, Answers]]
+World = dict[str, pd.DataFrame]
+OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
+
+
+def features(pairs: Pairs, answers: Answers, *groups: str) -> Columns:
+    """Return the features of the template."""
+    rows = np.arange(len(answers), len(pairs))
+    return table(pairs, know(pairs, answers), rows, groups)
+
+
+@pytest.fixture
+def three(read: Read) -> tuple[Pairs, Answers]:
+    """Student 5 is right, wrong, wrong, student 6 right once; asked: 6 the second question."""
+    frame = pd.DataFrame(
+        {
+            "UserId": [5, 5, 5, 6, 6, 7],
+            "QuestionId": [10, 11, 12, 10, 11, 13],
+            "IsCorrect": [1, 0, 0, 1, 0, 0],
+            "CorrectAnswer": [1, 2, 2, 1, 2, 1],
+            "AnswerValue": [1, 4, 4, 1, 3, 3],
+        }
+    )
+    return read(frame, 2)
+
+
+def test_rates(three: tuple[Pairs, Answers]) -> None:
+    found = features(*three, "rates")
+    # Half of four known answers are right; a rate counts five more of these.
+    assert found["question_rate"] == pytest.approx([2.5 / 6, 0.5])
+    assert found["question_count"].tolist() == [1, 0]
+    # Student 6 exceeds the rate 4.5 / 7 of the first question once; student 7 is not known.
+    assert found["student_rate"] == pytest.approx([(1 - 4.5 / 7) / 6, 0])
+    assert found["student_count"].tolist() == [1, 0]
+
+
+def test_subjects_are_those_of_the_tree(read: Read, world: World) -> None:
+    answers = world.pop("answers")
+    pairs, known_answers = read(answers, 10, **world)
+    known, found = know(pairs, known_answers), features(pairs, known_answers, "subjects")
+    question = answers.QuestionId.to_numpy() // 3
+    student = answers.UserId.to_numpy()
+    for level, subject in ((1, question % 2), (2, question % 4), (3, 0 * question)):
+        for i in range(10):
+            row = len(known_answers) + i
+            same = (student == student[row]) & (subject == subject[row])
+            of_known = known.residual[same[: len(known_answers)]]
+            rate = found[f"student_subject_{level}_rate"][i]
+            assert rate == pytest.approx(of_known.sum() / (len(of_known) + 5), abs=1e-5)
+            assert found[f"student_subject_{level}_count"][i] == len(of_known)
+
+
+def test_subjects_without_the_tree_go_from_the_root_down(read: Read, world: World) -> None:
+    answers = world.pop("answers")
+    with_tree, _ = read(answers, 10, **world)
+    without, _ = read(answers, 10, QUESTION_METADATA_TASK_1_2=world["QUESTION_METADATA_TASK_1_2"])
+    for level in ("subject_1", "subject_2", "subject_3"):
+        first, second = with_tree.number("student", level), without.number("student", level)
+        # The same rows have the same number, whatever it is.
+        assert len(np.unique([first, second], axis=1).T) == len(np.unique(first))
+
+
+def two_quizzes(wrong_option: int) -> pd.DataFrame:
+    """Thirty students answer one of two quizzes; student 0 always the option given, or right."""
+    rng = np.random.default_rng(0)
+    student, question = (a.ravel() for a in np.indices((30, 12)))
+    kept = (question // 6 == student % 2) | (student < 2)
+    student, question = student[kept], question[kept]
+    key = 1 + question % 4
+    option = rng.integers(1, 5, len(student))
+    # In the first quiz only.
+    option[(student == 0) & (question < 6)] = wrong_option
+    order = np.argsort((student == 0) & np.isin(question, [0, 6]), kind="stable")
+    frame = pd.DataFrame(
+        {
+            "UserId": student,
+            "QuestionId": question,
+            "IsCorrect": (option == key).astype(int),
+            "CorrectAnswer": key,
+            "AnswerValue": option,
+        }
+    )
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
+    """Both questions asked have the same key, option 1 and option 3."""
+    frame = two_quizzes(wrong_option=3)
+    pairs, answers = read(frame, 2)
+    known = know(pairs, answers)
+    found = features(pairs, answers, "context", "habits")
+    assert known.outcome_of_option is not None
+    in_quiz, other = 0, 1  # student 0 is asked question 0, then question 6
+    outcome = int(known.outcome_of_option[0, 2])
+    assert found[f"habit_15_{outcome}"][in_quiz] > 0.5
+    assert sum(found[f"habit_15_{o}"][in_quiz] for o in range(4)) == pytest.approx(0, abs=1e-5)
+    assert abs(found[f"habit_15_{int(known.outcome_of_option[6, 2])}"][other]) < 0.5
+    # The four nearest answers chose the third option, too.
+    assert [found[f"near_option_{nth}"][in_quiz] for nth in range(4)] == [outcome] * 4
+    place = [found[f"place_{o}"][in_quiz] for o in range(4)]
+    assert place == np.argsort(known.outcome_of_option[0]).tolist()
+    # Five known answers of the quiz, by students who all answered it: their similarity is 1 or so.
+    assert found["nearness_2"][in_quiz] > 5 * 0.8
+    own = (known.student == 0) & (known.question < 6)
+    mean = known.residual[own].mean()
+    assert np.sign(found["near_15"][in_quiz]) == np.sign(mean)
+
+
+def test_students(read: Read, world: World) -> None:
+    answers = world.pop("answers")
+    del world["ANSWER_METADATA_TASK_1_2"]
+    pairs, known = read(answers, 20, **world)
+    found = features(pairs, known, "students")
+    number = answers.UserId.to_numpy()[-20:] - 1000
+    assert found["gender"].tolist() == (number % 3).tolist()
+    is_odd = number % 2 == 1
+    assert found["age"][is_odd] == pytest.approx(12, abs=0.01)
+    assert np.isnan(found["age"][~is_odd]).all() and np.isnan(found["premium"][~is_odd]).all()
+    assert (found["premium"][is_odd] == 1).all()
+
+
+def test_models_predict(read: Read) -> None:
+    """The logit and the options agree with the key, where students always know it."""
+    frame = two_quizzes(wrong_option=1)
+    frame["AnswerValue"], frame["IsCorrect"] = frame.CorrectAnswer, 1
+    frame.loc[frame.UserId == 3, "AnswerValue"] = frame.CorrectAnswer % 4 + 1
+    frame.loc[frame.UserId == 3, "IsCorrect"] = 0
+    pairs, answers = read(frame, 2)
+    found = features(pairs, answers, "model", "options")
+    assert (found["model"] > 1).all()
+    p = np.exp([found[f"model_{o}"] for o in range(4)])
+    assert p.sum(axis=0) == pytest.approx(1, abs=1e-4)
+    assert (p[0] > 0.6).all()
+
+
+def test_any_file_may_be_missing(read: Read, world: World) -> None:
+    answers = world.pop("answers")
+    pairs, known = read(answers, 10)
+    everything = ("model", "options", "rates", "context", "habits")
+    assert available_groups(pairs, know(pairs, known)) == everything
+    assert available_groups(pairs, know(pairs, known), leave_out=["options"]) == (
+        *everything[:1],
+        *everything[2:],
+    )
+    right_wrong = answers[["UserId", "QuestionId", "IsCorrect"]]
+    pairs, known = read(right_wrong, 10, **world)  # all metadata, but no AnswerId
+    groups = available_groups(pairs, know(pairs, known))
+    assert groups == ("model", "rates", "subjects", "context", "students")
+    for missing, needs in (("habits", "AnswerValue"), ("quiz", "AnswerId")):
+        with pytest.raises(InputError, match=f"'{missing}' need .*{needs}"):
+            available_groups(pairs, know(pairs, known), [missing])
+    pairs, known = read(answers, 10, **world)
+    assert set(OF_ANSWER_METADATA) < set(available_groups(pairs, know(pairs, known)))
+
+
+def test_a_question_nobody_answered_has_its_options_by_popularity(
+    three: tuple[Pairs, Answers],
+) -> None:
+    pairs, answers = three
+    known = know(pairs, answers)
+    assert known.outcome_of_option is not None
+    # Options 1 and 4 were chosen twice each; the first of equals comes first.
+    assert known.outcome_of_option[3].tolist() == [0, 2, 3, 1]

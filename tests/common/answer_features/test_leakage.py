@@ -1,0 +1,90 @@
+"""Nothing of a training answer's own outcome may be in its features."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from common.answer_features import GROUPS, Columns, Known, Pairs, hold_out, know, table
+from common.answer_features.rates import rates_of
+from common.answers import Answers, IntArray
+
+Read = Callable[..., tuple[Pairs, Answers]]
+World = dict[str, pd.DataFrame]
+N_TEMPLATE = 100
+
+
+@pytest.fixture
+def data(read: Read, world: World) -> tuple[Pairs, Answers]:
+    return read(world.pop("answers"), N_TEMPLATE, **world)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_other_outcomes_same_features(data: tuple[Pairs, Answers], group: str) -> None:
+    """Whatever the outcomes that are held out, no feature of theirs changes."""
+    pairs, answers = data
+    held_out = np.random.default_rng(1).random(len(answers)) < 0.2
+    assert answers.option is not None and answers.correct_option is not None
+    option = np.where(held_out, answers.option % 4 + 1, answers.option)
+    other = replace(
+        answers, option=option, is_correct=(option == answers.correct_option).astype(np.int8)
+    )
+    rows = np.flatnonzero(held_out)
+    first, second = (
+        table(pairs, know(pairs, outcomes, held_out), rows, [group])
+        for outcomes in (answers, other)
+    )
+    assert first.keys() == second.keys()
+    for name, column in first.items():
+        assert column.dtype == np.float32 and column.shape == rows.shape
+        np.testing.assert_array_equal(column, second[name], err_msg=name)
+
+
+def score_on_random_labels(
+    pairs: Pairs, answers: Answers, add: Callable[[IntArray], Columns] | None = None
+) -> float:
+    """Return the accuracy of trees on training rows that they have not learned from."""
+    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
+    answers = Answers(answers.student, answers.question, right)
+    tables, rows = [], []
+    for held_out in hold_out(len(answers), 0):
+        rows.append(np.flatnonzero(held_out))
+        known = know(pairs, answers, held_out)
+        columns = table(pairs, known, rows[-1], ["model", "rates", "context", "quiz", "order"])
+        if add is not None:
+            columns |= add(rows[-1])
+        tables.append(np.column_stack(list(columns.values())))
+    x, y = np.concatenate(tables), right[np.concatenate(rows)]
+    half = len(y) // 2
+    trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
+    return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
+
+
+def test_random_labels_score_at_chance_and_a_leak_is_caught(data: tuple[Pairs, Answers]) -> None:
+    pairs, answers = data
+    assert score_on_random_labels(pairs, answers) == pytest.approx(0.5, abs=0.06)
+
+    def leak(rows: IntArray) -> Columns:
+        """Rates among all answers, the row's own outcome included."""
+        right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
+        everything: Known = know(pairs, Answers(answers.student, answers.question, right))
+        return rates_of(pairs, everything, rows, [("student", "quiz")])
+
+    assert score_on_random_labels(pairs, answers, leak) > 0.6
+
+
+def test_parts_held_out_are_a_twentieth_and_each_answer_once() -> None:
+    parts = np.array(list(hold_out(1003, 0)))
+    assert (parts.sum(axis=0) == 1).all()
+    assert parts.sum(axis=1).min() >= 50 and parts.sum(axis=1).max() <= 51
+    assert (np.array(list(hold_out(1003, 0))) == parts).all()
+    assert (np.array(list(hold_out(1003, 1))) != parts).any()
+
+
+def test_many_answers_are_held_out_less_often() -> None:
+    parts = list(hold_out(8_000_000, 0))
+    assert len(parts) == 3
+    assert np.sum(parts, axis=0, dtype=np.int8).max() == 1
