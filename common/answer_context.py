@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import layout, metadata, schema
+from common import io, layout, metadata, schema
 from common.answers import Answers, IntArray, number_ids
 from common.item_response import cluster_questions
 from common.submission import Template
@@ -68,11 +68,10 @@ def _read_quizzes(
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     if path is None or answers.answer_id is None or template.answer_id is None:
         return None
-    found = metadata.read_circumstances(
-        path,
-        np.concatenate([answers.answer_id, template.answer_id]),
-        columns=[schema.GROUP_ID, schema.QUIZ_ID],
-    )
+    header = io.read_header(io.file_source(path))
+    columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
+    answer_id = np.concatenate([answers.answer_id, template.answer_id])
+    found = metadata.read_circumstances(path, answer_id, columns=columns)
     if found.quiz.max() < 0:
         return None
     quizzes, quiz = number_ids(found.quiz + 1)

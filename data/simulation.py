@@ -5,11 +5,12 @@ it in words and compares it with the real files):
 
 1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
 2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
-   activity and of one school year, who are set the same quizzes in the same order. A student
-   skips some, leaves some early, and stops after their count; one who runs out of quizzes
+   activity and of one school year, who are set the same quizzes in the same order, two a day. A
+   student skips some, leaves some early, and stops after their count; one who runs out of quizzes
    continues alone. No pair of student and question appears twice.
-3. Abilities along the subject tree: one general ability, plus deviations per area and per topic,
-   plus the form of the day in each quiz.
+3. Abilities along the subject tree: one general ability, plus deviations per area and per topic.
+   To these comes the form in each sitting: how well the quiz suits the class and the student, and
+   the student's day. So the other answers of a sitting tell about an answer, as real ones do.
 4. Answers: a student knows the answer with a probability that is logistic in ability, or else is
    drawn to one of the four options by its attraction. This is the multiple-choice model with a
    "don't know" state of Samejima (1979, A new family of models for the multiple-choice item) and
@@ -25,14 +26,20 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 QUIZ_LENGTH = 10
+# Minutes between the starts of two quizzes on one day.
+BREAK = 20
 N_OPTIONS = 4
 EMPTY = -1
 CONFIDENCE_LEVELS = np.array([0, 25, 50, 75, 100], np.int8)
 
 # Standard deviations of the abilities, in logits.
-GENERAL_SD, AREA_SD, TOPIC_SD, FORM_SD = 1.6, 0.9, 0.4, 0.3
-# Share of the variance of the general ability that lies between cohorts.
-COHORT_SHARE = 0.3
+GENERAL_SD, AREA_SD, TOPIC_SD = 2.0, 0.4, 0.2
+# The same for what adds to them in one quiz, and on one day.
+QUIZ_SD, DAY_SD = 1.55, 0.3
+# Shares of variances that lie between cohorts: of the general ability, of the effect of a quiz.
+COHORT_SHARE, COHORT_QUIZ_SHARE = 0.3, 0.8
+# Share of the variance of the questions' easiness that lies between topics.
+TOPIC_SHARE = 0.15
 
 CHUNK = 1 << 20
 
@@ -174,7 +181,8 @@ class Choices:
         Confidence from 0 to 100, or -1 where it was not asked; int8 (n,).
     limit_is_correct, limit_option
         Expected accuracy of predicting right or wrong, and the option, from the true
-        probabilities: nobody can do better, except by luck.
+        probabilities given the question, the abilities and the form in the sitting: nobody can do
+        better, except by luck, and nobody can know all these exactly.
     """
 
     option: Array
@@ -322,10 +330,12 @@ def draw_incidence(
     kept = size > 0
     student, place, block, size = student[kept], place[kept], block[kept], size[kept]
 
-    # Each cohort's quizzes lie evenly over its days, on school days between 8 and 16 o'clock; a
-    # student sits them with a delay that never changes their order.
+    # Each cohort is set two quizzes at a time, evenly over its school days; a student sits both on
+    # one day, starting between 8 and 16 o'clock, with a delay that never changes their order.
+    both = student * n_listed.max() + place // 2
+    delay = rng.beta(1, 4, len(place))[np.searchsorted(both, both)]
     gap = setting.n_days / np.maximum(n_listed, 1)
-    day = (place + rng.beta(1, 4, len(place))) * gap[cohort[student]]
+    day = (place // 2 * 2 + delay) * gap[cohort[student]]
     sitting = np.repeat(np.arange(len(student)), size)
     slot = concatenated_ranges(size)
     incidence = Incidence(
@@ -333,7 +343,7 @@ def draw_incidence(
             student=student.astype(np.int32),
             quiz=listed[block].astype(np.int32),
             cohort=cohort[student].astype(np.int32),
-            minute=_school_minute(day),
+            minute=_school_minute(day) + (place % 2 * BREAK).astype(np.int32),
             alone=np.zeros(len(student), bool),
         ),
         sitting=sitting.astype(np.int32),
@@ -558,20 +568,25 @@ def draw_questions(
     often = np.log(counts)
     often = (often - often.mean()) / often.std()
     key = rng.choice(N_OPTIONS, n, p=setting.key_shares).astype(np.int8)
-    attraction = rng.normal(0, 0.5, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
+    attraction = rng.normal(0, 0.45, (n, N_OPTIONS)) + np.array([-0.1, 0.1, 0.1, -0.1])
     # Some distractors are hardly ever chosen.
-    idle = (rng.random((n, N_OPTIONS)) < 0.06) & (np.arange(N_OPTIONS) != key[:, None])
+    idle = (rng.random((n, N_OPTIONS)) < 0.05) & (np.arange(N_OPTIONS) != key[:, None])
     attraction -= 1.2 * idle
     attraction[np.arange(n), key] -= 0.2
+    discrimination = np.exp(rng.normal(0, 0.45, n))
+    easy = np.sqrt(1 - TOPIC_SHARE) * rng.standard_normal(n)
+    attraction_slope = rng.normal(0, 0.2, (n, N_OPTIONS))
+    # Topics, and so quizzes, differ in difficulty.
+    of_topic = rng.standard_normal(int(topic.max()) + 1)[topic]
+    easy += np.sqrt(TOPIC_SHARE) * (of_topic - np.average(of_topic, weights=counts))
+    easiness = setting.easiness + setting.easiness_sd * easy + 0.35 * often
     return Questions(
         topic=topic,
-        discrimination=np.exp(rng.normal(0, 0.45, n)).astype(np.float32),
-        easiness=(rng.normal(setting.easiness, setting.easiness_sd, n) + 0.35 * often).astype(
-            np.float32
-        ),
+        discrimination=discrimination.astype(np.float32),
+        easiness=easiness.astype(np.float32),
         key=key,
         attraction=attraction.astype(np.float32),
-        attraction_slope=rng.normal(0, 0.25, (n, N_OPTIONS)).astype(np.float32),
+        attraction_slope=attraction_slope.astype(np.float32),
     )
 
 
@@ -607,6 +622,35 @@ def draw_abilities(
     return ability.astype(np.float32)
 
 
+def draw_form(rng: np.random.Generator, sittings: Sittings) -> Array:
+    """Draw by how much students are better in a sitting than their abilities alone would make them.
+
+    A quiz suits one class better than another, whatever its topic: they have been taught more or
+    less of it. It also suits one student better than another, and students have good and bad days.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    sittings
+        At least one sitting.
+
+    Returns
+    -------
+    numpy.ndarray
+        In logits; float32 (n_sittings,).
+    """
+    n, day = len(sittings.student), sittings.minute // 1440
+    form = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_SHARE) * rng.standard_normal(n, np.float32)
+    for sd, who, what in (
+        (QUIZ_SD * np.sqrt(COHORT_QUIZ_SHARE), sittings.cohort, sittings.quiz),
+        (DAY_SD, sittings.student, day),
+    ):
+        shared = np.unique(who * (int(what.max()) + np.int64(1)) + what, return_inverse=True)[1]
+        form += sd * rng.standard_normal(n, np.float32)[shared]
+    return np.asarray(form, np.float32)
+
+
 def option_probabilities(
     questions: Questions, question: Array, ability: Array
 ) -> npt.NDArray[np.float32]:
@@ -619,7 +663,7 @@ def option_probabilities(
     question
         Question of each row; int (n,).
     ability
-        Ability of each row's student in its topic, with the form of the day; float32 (n,).
+        Ability of each row's student in its topic, with the form in its sitting; float32 (n,).
 
     Returns
     -------
@@ -654,7 +698,7 @@ def draw_choices(
     """
     n = len(incidence)
     n_sittings = len(incidence.sittings.student)
-    form = FORM_SD * rng.standard_normal(n_sittings, np.float32)
+    form = draw_form(rng, incidence.sittings)
     asked = rng.random(n_sittings, np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.full(n, EMPTY, np.int8)

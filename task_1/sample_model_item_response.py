@@ -1,16 +1,18 @@
-"""Task 1: multidimensional item response theory, the best single model.
+"""Task 1: item response theory with the context of an answer.
 
 Every student has a few abilities, every question a slope for each and an intercept:
-P(right) = guessing + (1 − guessing) sigmoid(slopes · abilities + intercept). All of them get a
-posterior, and a prior estimated from the answers, by variational Bayes: the mathematics is in
-common/item_response/model.py.
+P(right) = guessing + (1 − guessing) sigmoid(slopes · abilities + intercept + effects). The effects
+are what a student's answers in one quiz have in common beyond that, and what the class has in it;
+where no quizzes are known, clusters of questions that the same students answer stand for them. All
+get a posterior, and a prior estimated from the answers, by variational Bayes: the mathematics is in
+common/item_response/model.py, that of the effects in context.py beside it.
 
 Run:     python task_1/sample_model_item_response.py --local     predict the local split
          python task_1/local_evaluation.py                       score that
          python task_1/sample_model_item_response.py             predict the template
          python task_1/sample_model_item_response.py --help      all flags
 Writes:  submission_task_1.csv and the zip to upload
-Scores:  0.7161 ± 0.0019 on real answers, where the majority model scores 0.6301
+Scores:  0.7287 ± 0.0021 on real answers, where the majority model scores 0.6301
 
 Control-C ends the fit early and predicts with what it has learned so far.
 """

@@ -182,6 +182,13 @@ def find_inputs() -> list[Input]:
             Input(*model, answers, columns=learnt, distinct=True),
             Input(*model, template, columns=(QUESTION, USER), distinct=True),
         ]
+        context = (
+            f"{folder}/sample_model_item_response.py",
+            f"{model[1]} --metadata_dir {{w}}/data/metadata",
+        )
+        told = f"data/metadata/{layout.ANSWER_METADATA_TASK_1_2}"
+        quizzes = (schema.ANSWER_ID_OR_EMPTY, schema.GROUP_ID, schema.QUIZ_ID)
+        inputs.append(Input(*context, told, columns=quizzes, distinct=True, optional=True))
         pair = (QUESTION, USER, column)
         local = layout.local_submission_name(task)
         script = f"{folder}/local_evaluation.py"
@@ -250,7 +257,7 @@ def inputs_of_task_3() -> list[Input]:
         Input("task_3/sample_model_random.py", f"{templates} --output_dir {{w}}/out", template,
               columns=(QUESTION,), distinct=True),
         Input(*confidence, answers, columns=(*OPTIONS, ANSWER), distinct=True),
-        Input(*confidence, told, columns=circumstances),
+        Input(*confidence, told, columns=circumstances, distinct=True),
         Input(*average, answers, columns=OPTIONS, distinct=True),
         Input(*report, subjects, columns=lists, distinct=True, optional=True),
         Input(*score, judged, columns=(schema.LEFT, schema.RIGHT, *EXPERTS)),

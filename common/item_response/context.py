@@ -25,6 +25,7 @@ what these leaves leave to their parents, with the students' own effects integra
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,12 @@ class Level:
     def __len__(self) -> int:
         """Count the nodes."""
         return len(self.kind)
+
+    @cached_property
+    def keys(self) -> tuple[IntArray, int]:
+        """What parent and label of a node are in one number, parent · width + label; the width."""
+        width = 2 + int(self.label.max(initial=0))
+        return self.parent * np.int64(width) + self.label, width
 
     def nodes_of(self, answers: slice) -> slice:
         """Return the nodes of answers that end with a student."""
@@ -386,9 +393,9 @@ def find_nodes(
     node = student.astype(np.int64)
     is_there = np.ones(len(node), bool)
     for level, label in zip(levels, labels, strict=True):
-        width = np.int64(1 + max(level.label.max(initial=0), label.max(initial=0)))
-        keys = level.parent * width + level.label
-        place = find_ids(keys, node * width + label)
+        keys, width = level.keys
+        # Labels from there on have no answers.
+        place = find_ids(keys, node * width + np.minimum(label, width - 1))
         is_there &= place < len(keys)
         node = np.where(is_there, place, -1).astype(np.int64)
         yield node

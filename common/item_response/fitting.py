@@ -14,7 +14,7 @@ from tqdm import tqdm
 from common.answers import find_ids, number_ids
 from common.errors import InputError
 from common.item_response import context as contexts
-from common.item_response.blocks import logit_moments, pass_over_answers, run_step
+from common.item_response.blocks import in_threads, logit_moments, pass_over_answers, run_step
 from common.item_response.context import ContextEffects
 from common.item_response.model import (
     BoolArray,
@@ -37,6 +37,8 @@ _SHARE_WORTH_A_STEP = 0.01
 # The fit stops when so many steps together lower the held-out log loss by less than such a share,
 # or after so many steps; without held-out answers it makes fewer.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
+# Pairs that a thread predicts at once.
+_PAIRS_AT_ONCE = 1 << 20
 # Steps for the abilities of new students.
 _POSTERIOR_STEPS = 10
 
@@ -275,12 +277,17 @@ def predict(
     student, question
         Ids of each pair, shape (pairs,).
     context
-        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if,
-        and only if, the fit had contexts.
+        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if
+        the fit had contexts, and without effect if it had none.
 
     Returns
     -------
     array of float32, shape (pairs,)
+
+    Raises
+    ------
+    InputError
+        If contexts are needed and not given.
     """
     return predict_stages(model, student, question, context)[0]
 
@@ -292,6 +299,8 @@ def predict_stages(
     context: IntArray | None = None,
 ) -> list[FloatArray]:
     """Return the probability of passing each stage, once it is reached; else as `predict`."""
+    if context is None and model.effects is not None:
+        raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
     place = find_ids(model.student_ids, np.asarray(student))
     item = find_ids(model.question_ids, np.asarray(question))
     return _predict_places(model, place, item, context)
@@ -319,17 +328,30 @@ def _predict_places(
     model: ItemResponseModel, student: IntArray, item: IntArray, context: IntArray | None
 ) -> list[FloatArray]:
     """As `predict_stages`, for places in `model.students` and in the items of the first stage."""
-    passing = []
     n_items = len(model.question_ids) + 1
-    for stage in range(len(model.items) // n_items):
-        of_stage = item + np.int32(stage * n_items)
+    # By student, since what is known of a student then lies close together in memory.
+    order = np.argsort(student, kind="stable")
+
+    def work(part: tuple[int, IntArray]) -> FloatArray:
+        stage, pairs = part
+        of_stage = item[pairs] + np.int32(stage * n_items)
         effects = None
         if model.effects is not None:
             assert context is not None
-            effects = contexts.find_effects(model.effects, student, context, stage)
-        moments = logit_moments(model.students, model.items, student, of_stage, effects)
+            effects = contexts.find_effects(model.effects, student[pairs], context[pairs], stage)
+        moments = logit_moments(model.students, model.items, student[pairs], of_stage, effects)
         knows = expected_probability(*moments)
-        passing.append(knows + model.guessing[of_stage] * (1 - knows))
+        knows += model.guessing[of_stage] * (1 - knows)
+        return knows
+
+    parts = [order[i : i + _PAIRS_AT_ONCE] for i in range(0, len(order), _PAIRS_AT_ONCE)]
+    passing = []
+    for stage in range(len(model.items) // n_items):
+        probability = np.empty(len(order), np.float32)
+        found = in_threads(work, [(stage, pairs) for pairs in parts])
+        for pairs, own in zip(parts, found, strict=True):
+            probability[pairs] = own
+        passing.append(probability)
     return passing
 
 

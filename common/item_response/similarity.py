@@ -23,6 +23,9 @@ _ANSWERS_IN_CONTEXT = (32, 16, 8, 4)
 _MIN_ANSWERS, _MIN_CONTEXTS = 1.5, 1.2
 # The similarities at which clusters may be cut, in falling order.
 _CUTS = (0.998, 0.995, 0.99, 0.98, 0.97, *(0.95 - 0.05 * np.arange(19)).tolist())
+# In a test that all answer whole, but for an answer left out here and there, questions are as
+# similar as this: clusters of more similar ones tell nothing if those of such ones do not.
+_NEARLY_SAME = 0.97
 # Smaller similarities count as none, and so do those beyond the nearest questions.
 _MIN_SIMILARITY, _MAX_NEIGHBOURS = 0.03, 100
 # Who answered a question is a vector of as many numbers as there are students. Where all vectors
@@ -69,7 +72,8 @@ def cluster_questions(
     clusters = list(_merge(similarity))
     n_contexts = np.array([len(np.unique(place + cluster[item])) for cluster in clusters])
     size = len(item) / n_contexts
-    tells = (size >= _MIN_ANSWERS) & (n_contexts >= _MIN_CONTEXTS * len(np.unique(place)))
+    are_many = n_contexts >= _MIN_CONTEXTS * len(np.unique(place))
+    tells = (size >= _MIN_ANSWERS) & are_many & are_many[_CUTS.index(_NEARLY_SAME)]
     off = np.abs(np.log(size / np.array(_ANSWERS_IN_CONTEXT)[:, None]))
     levels = np.unique(np.where(tells, off, np.inf).argmin(axis=1))[::-1] if tells.any() else ()
     nested = [clusters[level] for level in levels]

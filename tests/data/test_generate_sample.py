@@ -545,6 +545,8 @@ OPTION_SHARES = (0.241, 0.274, 0.279, 0.206)
 WRONG_SHARES = (0.486, 0.304, 0.210)  # of the wrong answers, by attraction; ≥ 100 answers
 # Right or wrong, a fifth of the answers of 1,785 students held out.
 MAJORITY_ACCURACY, RASCH_ACCURACY = 0.627, 0.705
+# Tasks 1/2, the answers of 66 students whose quizzes are known.
+QUIZ_CORRELATION = 0.103
 DECILES = (0.1, 0.5, 0.9)
 
 
@@ -625,7 +627,7 @@ def test_models_score_on_simulated_as_on_real_answers(school: Any) -> None:
     )
     assert majority == pytest.approx(MAJORITY_ACCURACY, abs=0.02)
     assert rasch == pytest.approx(RASCH_ACCURACY, abs=0.015)
-    assert rasch + 0.01 < school.choices.limit_is_correct < 0.76
+    assert rasch + 0.01 < school.choices.limit_is_correct < 0.78
 
 
 def test_tasks_1_2_have_their_share_correct_and_heavy_tails() -> None:
@@ -638,6 +640,57 @@ def test_tasks_1_2_have_their_share_correct_and_heavy_tails() -> None:
     assert shares == pytest.approx([0.249, 0.257, 0.269, 0.225], abs=0.03)
     for counts in (np.bincount(school.incidence.student), np.bincount(school.incidence.question)):
         assert np.quantile(counts, 0.98) > 2.5 * np.median(counts)
+
+
+def quiz_correlation(student: Any, quiz: Any, is_correct: Any) -> float:
+    """Correlation of two answers of a student in one quiz, beyond how often the student is right.
+
+    Of quizzes with at most 12 answers; the difficulty of the questions counts as the quiz's.
+    """
+    _, student = np.unique(student, return_inverse=True)
+    residual = is_correct - (np.bincount(student, is_correct) / np.bincount(student))[student]
+    pair = student * np.int64(1 << 32) + quiz
+    _, sitting, size = np.unique(pair, return_inverse=True, return_counts=True)
+    total, squares = (np.bincount(sitting, residual**power) for power in (1, 2))
+    short = size <= 12
+    products = (total**2 - squares)[short].sum() / (size * (size - 1))[short].sum()
+    return float(products / (residual**2).mean())
+
+
+def test_answers_in_the_same_quiz_tell_about_each_other() -> None:
+    group = generate_sample.settings("small")[0]
+    school = generate_sample.simulate(np.random.default_rng(0), group, make_subjects())[0]
+    incidence, is_correct = school.incidence, school.choices.option == school.key
+    quiz = incidence.sittings.quiz[incidence.sitting]
+    correlation = quiz_correlation(incidence.student, quiz, is_correct)
+    assert correlation == pytest.approx(QUIZ_CORRELATION, abs=0.03)
+    # Nothing of it is left if answers are put into quizzes at random.
+    shuffled = np.random.default_rng(0).permutation(quiz)
+    assert quiz_correlation(incidence.student, shuffled, is_correct) < 0.02
+
+
+def test_form_is_shared_by_class_student_and_day() -> None:
+    """Of 200 classes of 20 students, each student sits two quizzes on each of two days."""
+    n_cohorts, n_students, n_quizzes = 200, 4000, 4
+    student = np.repeat(np.arange(n_students, dtype=np.int32), n_quizzes)
+    quiz = np.tile(np.arange(n_quizzes, dtype=np.int32), n_students)
+    sittings = simulation.Sittings(
+        student=student,
+        quiz=quiz,
+        cohort=student % np.int32(n_cohorts),
+        minute=quiz // 2 * np.int32(1440) + quiz,
+        alone=np.zeros(len(student), bool),
+    )
+    form = simulation.draw_form(np.random.default_rng(0), sittings)
+    form = form.reshape(-1, n_cohorts, n_quizzes)  # student in the class, class, quiz
+    of_quiz, of_day = simulation.QUIZ_SD**2, simulation.DAY_SD**2
+    assert form.var() == pytest.approx(of_quiz + of_day, rel=0.1)
+    classmates = np.mean(form[0::2] * form[1::2])
+    assert classmates == pytest.approx(of_quiz * simulation.COHORT_QUIZ_SHARE, rel=0.15)
+    # What is a student's own: less what classmates share.
+    own = form - form.mean(axis=0)
+    assert np.mean(own[:, :, 0] * own[:, :, 1]) == pytest.approx(of_day, rel=0.3)
+    assert np.mean(own[:, :, 0] * own[:, :, 2]) == pytest.approx(0, abs=of_day / 3)
 
 
 def test_confidence_tells_something_about_the_answer() -> None:
@@ -690,3 +743,10 @@ def test_constants_are_those_of_the_real_files(real_data: Path) -> None:
         pooled.UserId.to_numpy(), pooled.QuestionId.to_numpy(), pooled.IsCorrect.to_numpy()
     )
     assert (majority, rasch) == pytest.approx((MAJORITY_ACCURACY, RASCH_ACCURACY), abs=0.003)
+    folder = real_data / "eedi_tasks_1_2_sample"
+    sample = pd.read_csv(folder / "train_data" / "train_task_1_2.csv").merge(
+        pd.read_csv(folder / "metadata" / "answer_metadata_task_1_2_partial.csv"), on="AnswerId"
+    )
+    assert quiz_correlation(
+        *(sample[name].to_numpy() for name in ("UserId", "QuizId", "IsCorrect"))
+    ) == pytest.approx(QUIZ_CORRELATION, abs=0.001)

@@ -11,16 +11,20 @@ import pandas as pd
 import pytest
 from conftest import ROOT, Run
 
+from common import item_response, layout
+
 TASKS = pytest.mark.parametrize("task", [1, 2])
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
+# Of the tests that fit the same model themselves.
+GUESSING = ["--guessing", 0.1]
 COLUMNS = ["QuestionId", "UserId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
 
 
-def simulate(noise: bool = False) -> pd.DataFrame:
-    """Answers of 300 students to 80 questions; even ones measure one ability, odd ones another."""
+def simulate(noise: bool = False, share: float = 0.5) -> pd.DataFrame:
+    """Answers of 300 students to a share of 80 questions; even and odd ones ask for two skills."""
     rng = np.random.default_rng(0)
     ability, intercept = 1.8 * rng.standard_normal((300, 2)), rng.normal(0, 0.7, 80)
-    student, question = np.nonzero(rng.random((300, 80)) < 0.5)
+    student, question = np.nonzero(rng.random((300, 80)) < share)
     logit = ability[student, question % 2] + intercept[question]
     right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
     key, favourite = rng.integers(0, 4, 80), rng.integers(1, 4, 80)
@@ -124,7 +128,8 @@ def test_dimensions_are_the_abilities_that_it_can_tell_apart(
 @TASKS
 def test_who_can_guess_is_right_without_knowing(run: Run, tmp_path: Path, task: int) -> None:
     """With guessing at 0.9, no answer has a lower probability of being right."""
-    truth = split(tmp_path, simulate(), 9_000)
+    # All answer all: there are no contexts, the habits in which would learn otherwise.
+    truth = split(tmp_path, simulate(share=1), 9_000)
     prediction = predict(run, task, tmp_path, "--guessing", 0.9)[COLUMN[task]]
     assert (prediction == (1 if task == 1 else truth.CorrectAnswer)).all()
 
@@ -135,6 +140,117 @@ def test_random_labels_score_at_chance(run: Run, tmp_path: Path, task: int) -> N
     score = accuracy(task, predict(run, task, tmp_path), truth)
     # One in four is right, whichever option is meant.
     assert score == pytest.approx(0.75 if task == 1 else 0.25, abs=0.03)
+
+
+def plant_context(blocks: bool) -> pd.DataFrame:
+    """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
+
+    Quizzes are ten questions each: of a student's own choice, or else blocks that are answered
+    whole, so that they can be told from who answered what.
+    """
+    rng = np.random.default_rng(0)
+    n_students, n_quizzes, size = 300, 20 if blocks else 8, 10
+    student, place = np.indices((n_students, n_quizzes * size)).reshape(2, -1)
+    if not blocks:
+        place = rng.permuted(place.reshape(n_students, -1), axis=1).ravel()
+    quiz = np.indices((n_students, n_quizzes, size))[1].ravel()
+    answered = np.repeat(rng.random(n_students * n_quizzes) < (0.4 if blocks else 1), size)
+    student, question, quiz = student[answered], place[answered], quiz[answered]
+    easiness, key = rng.normal(0, 0.5, (200)), rng.integers(0, 4, 200)
+    effect, favourite = rng.normal(0, 1.6, (300, 20)), rng.integers(0, 4, (300, 20))
+    logit = rng.normal(0, 0.5, 300)[student] + easiness[question] + effect[student, quiz]
+    right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
+    own = favourite[student, quiz]
+    other = (key[question] + rng.integers(1, 4, len(student))) % 4
+    wrong = np.where((own != key[question]) & (rng.random(len(student)) < 0.7), own, other)
+    option = np.where(right, key[question], wrong)
+    columns = [question, student, right, key[question] + 1, option + 1]
+    frame = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True))).astype(int)
+    frame["QuizId"] = quiz + 1_000
+    frame = frame.sample(frac=1, random_state=0, ignore_index=True)
+    frame["AnswerId"] = frame.index * 3 + 5
+    return frame
+
+
+def split_with_ids(folder: Path, answers: pd.DataFrame, n_train: int) -> pd.DataFrame:
+    """As `split`, with AnswerIds in both files; the quizzes are written to metadata/."""
+    truth = split(folder, answers.drop(columns="QuizId"), n_train)
+    template = folder / "submission_task_1_2.csv"
+    answers[n_train:][["UserId", "QuestionId", "AnswerId"]].to_csv(template, index=False)
+    (folder / "metadata").mkdir()
+    metadata = folder / "metadata" / layout.ANSWER_METADATA_TASK_1_2
+    answers[["AnswerId", "QuizId"]].to_csv(metadata, index=False)
+    return truth
+
+
+def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
+    """Return what the sample model with `GUESSING` would predict if it knew no contexts."""
+    pairs = [train[name].to_numpy() for name in ("UserId", "QuestionId")]
+    asked_for = [asked[name].to_numpy() for name in ("UserId", "QuestionId")]
+    if task == 1:
+        model = item_response.fit(*pairs, train.IsCorrect.to_numpy(), guessing=0.1)
+        return (item_response.predict(model, *asked_for) > 0.5).astype(int)
+    options = train.AnswerValue.to_numpy(), train.CorrectAnswer.to_numpy()
+    chosen = item_response.fit_options(*pairs, *options, guessing=0.1)
+    return item_response.predict_options(chosen, *asked_for).argmax(axis=1) + 1
+
+
+@TASKS
+def test_quizzes_of_the_metadata_raise_the_accuracy(run: Run, tmp_path: Path, task: int) -> None:
+    answers = plant_context(blocks=False)
+    truth = split_with_ids(tmp_path, answers, 20_000)
+    without = predict(run, task, tmp_path, *GUESSING)
+    # All students answer all questions, so nothing else tells the quizzes.
+    same = predict_without_context(task, answers[:20_000], truth)
+    assert (without[COLUMN[task]] == same).all()
+    known = predict(run, task, tmp_path, *GUESSING, "--metadata_dir", tmp_path / "metadata")
+    assert accuracy(task, known, truth) > accuracy(task, without, truth) + 0.05
+
+
+@TASKS
+def test_blocks_of_questions_raise_the_accuracy_without_metadata(
+    run: Run, tmp_path: Path, task: int
+) -> None:
+    answers = plant_context(blocks=True)
+    truth = split_with_ids(tmp_path, answers, 20_000)
+    score = accuracy(task, predict(run, task, tmp_path, *GUESSING), truth)
+    same = predict_without_context(task, answers[:20_000], truth)
+    assert score > np.mean(same == truth[COLUMN[task]]) + 0.02
+    # A folder that holds other files counts as no metadata.
+    path = tmp_path / f"submission_task_{task}.csv"
+    content = path.read_bytes()
+    (tmp_path / "other").mkdir()
+    predict(run, task, tmp_path, *GUESSING, "--metadata_dir", tmp_path / "other")
+    assert path.read_bytes() == content
+
+
+@TASKS
+def test_the_metadata_of_the_kit_are_found(tiny_kit: Path, run: Run, task: int) -> None:
+    assert run([f"task_{task}/local_data_split.py"], kit=tiny_kit).returncode == 0
+    (tiny_kit / "empty").mkdir()
+    found = []
+    for flags in ([], ["--metadata_dir", "empty"]):
+        script = [f"task_{task}/sample_model_item_response.py", "--local", *flags]
+        done = run(script, kit=tiny_kit, cwd=tiny_kit)
+        assert done.returncode == 0, done.stderr
+        path = tiny_kit / "data" / "test_output" / layout.local_submission_name(task)
+        found.append(path.read_bytes())
+    assert found[0] != found[1]
+
+
+def test_nothing_is_lost_on_a_test_that_all_answer(
+    run: Run, tmp_path: Path, real_data: Path
+) -> None:
+    """SAT12, 600 students × 32 questions."""
+    table = pd.read_csv(real_data / "sat12/sat12_600x32.csv").astype(int)
+    # Five options; only right or wrong matters here.
+    table["AnswerValue"] = table["CorrectAnswer"] = 1
+    table.loc[table.IsCorrect == 0, "AnswerValue"] = 2
+    table = table[COLUMNS].sample(frac=1, random_state=0, ignore_index=True)
+    truth = split(tmp_path, table, 15_000)
+    found = predict(run, 1, tmp_path, *GUESSING)
+    assert (found.IsCorrect == predict_without_context(1, table[:15_000], truth)).all()
+    assert accuracy(1, found, truth) > majority(1, table, 15_000) + 0.02
 
 
 @TASKS

@@ -11,11 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from common.item_response import blocks, model
 from common.item_response.model import Gaussians, State
+from common.item_response.observations import Observations, sort_by_student
 
 RNG = np.random.default_rng
 
 
-def observe(n_students: int, n_items: int, n_answers: int, k: int) -> blocks.Observations:
+def observe(n_students: int, n_items: int, n_answers: int, k: int) -> Observations:
     """Answers of a known model, each pair once."""
     rng = RNG(0)
     ability, z = rng.standard_normal((n_students, k)), rng.normal(0.3, 0.7, (n_items, k + 1))
@@ -24,10 +25,10 @@ def observe(n_students: int, n_items: int, n_answers: int, k: int) -> blocks.Obs
     logit = (ability[student] * z[item, :k]).sum(axis=1) + z[item, k]
     is_right = rng.random(n_answers) < 1 / (1 + np.exp(-logit))
     used = np.ones(n_answers, bool)
-    return blocks.sort_by_student(student, item, is_right, used, (n_students, n_items))
+    return sort_by_student(student, item, is_right, used, (n_students, n_items))
 
 
-def begin(observations: blocks.Observations, k: int) -> State:
+def begin(observations: Observations, k: int) -> State:
     """Any state, the same every time."""
     n_items, rng = observations.n_items, RNG(1)
     items = Gaussians(
@@ -38,7 +39,7 @@ def begin(observations: blocks.Observations, k: int) -> State:
     return State(model.standard_normal(observations.n_students, k), items, prior)
 
 
-def run(observations: blocks.Observations, state: State, n_steps: int) -> State:
+def run(observations: Observations, state: State, n_steps: int) -> State:
     n_items = observations.n_items
     for _ in range(n_steps):
         state = blocks.run_step(
@@ -51,7 +52,7 @@ def run(observations: blocks.Observations, state: State, n_steps: int) -> State:
 @settings(deadline=None)
 def test_sorting_is_stable_and_loses_nothing(rows: list[tuple[int, int, bool]]) -> None:
     student, item, right = np.array(rows, np.int32).reshape(-1, 3).T
-    observations = blocks.sort_by_student(student, item, right == 1, item == 2, (6, 4))
+    observations = sort_by_student(student, item, right == 1, item == 2, (6, 4))
     order = np.argsort(student, kind="stable")
     assert_array_equal(observations.student(), student[order])
     assert_array_equal(observations.item, item[order])
@@ -129,7 +130,8 @@ def test_the_fast_pass_solves_the_weighted_least_squares() -> None:
     observations = replace(observations, is_used=RNG(3).random(700) < 0.9)
     state = begin(observations, k)
     guessing = np.full(n_items, 0.1, np.float32)
-    students, sums = blocks.pass_over_answers(observations, state.students, state.items, guessing)
+    passed, sums, _ = blocks.pass_over_answers(observations, state, guessing)
+    students = passed.students
     items = model.update_items(sums, state.prior, np.zeros(n_items, int))
 
     student, item = observations.student(), observations.item
