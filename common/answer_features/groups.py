@@ -67,6 +67,7 @@ def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
         known.question,
         known.option,
         known.correct_option,
+        guessing=_GUESSING,
         context=pairs.context[known.rows],
     )
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))

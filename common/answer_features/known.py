@@ -20,10 +20,9 @@ N_OPTIONS = len(schema.OPTIONS)
 # A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
 # the smoothing that the winners of task 1 used.
 SMOOTHING = 5
-# Share of the training answers that is held out at a time; how often at least and at most, and for
-# how many answers in all: a model of features learns little from more (simulated small, 400,000
-# answers: 0.764 with all of them and with half of them).
-_SHARE, _MIN_TIMES, _MAX_TIMES, _ENOUGH = 0.05, 2, 20, 200_000
+# Share of the training answers that is held out at a time; how often at most, and how many answers
+# are enough in all: a model of features learns little from more.
+_SHARE, _MAX_TIMES, _ENOUGH = 0.05, 20, 200_000
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -117,8 +116,8 @@ def know(pairs: Pairs, answers: Answers, held_out: BoolArray | None = None) -> K
 def hold_out(n_answers: int, seed: int) -> Iterator[BoolArray]:
     """Yield which answers are held out, each answer at most once.
 
-    A twentieth at a time, twenty times: then all are. But no more often, and at least twice, than
-    it takes to hold out 200,000 answers in all.
+    A twentieth at a time, twenty times: then all are. But no more often than it takes to hold out
+    200,000 answers in all.
 
     Parameters
     ----------
@@ -127,8 +126,7 @@ def hold_out(n_answers: int, seed: int) -> Iterator[BoolArray]:
     seed
         The same seed gives the same parts.
     """
-    n_times = math.ceil(_ENOUGH / (_SHARE * max(n_answers, 1)))
-    n_times = min(max(n_times, _MIN_TIMES), _MAX_TIMES)
+    n_times = min(math.ceil(_ENOUGH / (_SHARE * max(n_answers, 1))), _MAX_TIMES)
     part = np.random.default_rng(seed).permutation(n_answers) % _MAX_TIMES
     for time in range(n_times):
         yield part == time
