@@ -59,10 +59,12 @@ def main() -> None:
 def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the students chosen, and what it cost."""
     task = int(script.resolve().parent.name.removeprefix("task_"))
+    reads_metadata = "reads_metadata=True" in script.read_text(encoding="utf-8")
+    metadata = ["--metadata_dir", data_dir / layout.METADATA_DIR.name] * reads_metadata
     with tempfile.TemporaryDirectory() as folder:
         cost = run_script(
             [
-                *(script, "--input_dir", train.parent, "--train_data", train.name),
+                *(script, "--input_dir", train.parent, "--train_data", train.name, *metadata),
                 *("--submission_template_dir", data_dir / layout.TEMPLATE_DIR.name),
                 *("--output_dir", folder),
             ]
