@@ -72,8 +72,6 @@ def _read_quizzes(
     columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
     answer_id = np.concatenate([answers.answer_id, template.answer_id])
     found = metadata.read_circumstances(path, answer_id, columns=columns)
-    if found.quiz.max() < 0:
-        return None
     quizzes, quiz = number_ids(found.quiz + 1)
     _, group = number_ids(found.group + 1)
     _, quiz_of_group = number_ids(group * np.int64(len(quizzes)) + quiz)

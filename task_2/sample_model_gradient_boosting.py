@@ -15,7 +15,7 @@ another column of the tables below; a row knows no outcome but those in `known`.
 
 The model: trees, each learning what the sum of those before it gets wrong. It learns from training
 answers whose outcomes the features have not seen: 5 % are held out, their features computed from
-all others, then the next 5 %, twenty times, or until 750,000 answers are enough. What it
+all others, then the next 5 %, twenty times, or until 200,000 answers are enough. What it
 predicts is not A, B, C or D but whether the right option is chosen, or the most popular wrong one,
 or the next; features that belong to an option come in the same order.
 """

@@ -81,8 +81,14 @@ def order(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def classes(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How the class and the scheme of work do, on the whole and on the question."""
-    keys = [("group",), ("question", "group"), ("scheme",), ("question", "scheme")]
+    """How the class and the scheme of work do, on the whole, on the question and in the quiz."""
+    keys = [
+        ("group",),
+        ("question", "group"),
+        ("group", "quiz"),
+        ("scheme",),
+        ("question", "scheme"),
+    ]
     return rates_of(pairs, known, asked, keys)
 
 

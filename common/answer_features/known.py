@@ -22,7 +22,7 @@ N_OPTIONS = len(schema.OPTIONS)
 SMOOTHING = 5
 # Share of the training answers that is held out at a time; how often at most, and how many answers
 # are enough in all: a model of features learns little from more.
-_SHARE, _MAX_TIMES, _ENOUGH = 0.05, 20, 750_000
+_SHARE, _MAX_TIMES, _ENOUGH = 0.05, 20, 200_000
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -117,7 +117,7 @@ def hold_out(n_answers: int, seed: int) -> Iterator[BoolArray]:
     """Yield which answers are held out, each answer at most once.
 
     A twentieth at a time, twenty times: then all are. But no more often than it takes to hold out
-    750,000 answers in all.
+    200,000 answers in all.
 
     Parameters
     ----------

@@ -109,10 +109,11 @@ class Level:
 class _Step(NamedTuple):
     """What eliminating a level leaves for the way back, in symbols (see above) of its nodes.
 
-    g, 1 / (p + W), r / (p + W) and S / (p + W).
+    g, g W, 1 / (p + W), r / (p + W) and S / (p + W).
     """
 
     gain: FloatArray
+    weight: FloatArray
     noise: FloatArray
     linear: FloatArray
     pull: FloatArray
@@ -165,7 +166,7 @@ def eliminate(
         precision = 1 / variance[depth].astype(np.float32)[level.kind]
         noise = 1 / (precision + weight)
         gain = precision * noise
-        steps.append(_Step(gain, noise, noise * kappa, noise[:, None] * pull))
+        steps.append(_Step(gain, gain * weight, noise, noise * kappa, noise[:, None] * pull))
         taken[:, :d] += steps[-1].linear[:, None] * pull
         taken[:, d:] += pack(pull, steps[-1].pull)
         n_parents = len(levels[depth - 1]) if depth else n_students
@@ -272,7 +273,7 @@ def sum_shared(
         student = student[level.parent]
     pull = np.einsum("ni,ni->n", step.pull[:, :-1], students.mean[student]) + step.pull[:, -1]
     # g W, and g (r − S · t − W U) where U is without the shared effect.
-    weight = step.gain * (1 - step.gain) / step.noise
+    weight = step.weight
     linear = step.gain * (step.linear - pull) / step.noise
     linear += weight * (shared.mean[levels[-1].label] - above)
     n, label = len(shared.mean), levels[-1].label

@@ -107,8 +107,9 @@ def fit(
         falling; these are learned from in the end, unless they are too few to matter.
     context
         In which context each answer was given, such as a quiz: labels of any whole numbers of at
-        least 0, shape (answers, levels), the coarsest level first. Two answers share a context of
-        a level if they agree in its label and all before. `cluster_questions` finds some.
+        least 0, shape (answers, levels), the coarsest level first. Two answers of a student share
+        a context of a level if they agree in its label and all before, those of two students if
+        they agree in the label of the last level. `cluster_questions` finds some.
 
     Raises
     ------

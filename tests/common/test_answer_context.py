@@ -1,5 +1,6 @@
-"""The contexts of answers: quizzes where they are known, clusters of questions elsewhere."""
+"""The contexts of answers: quizzes of classes where known, clusters of questions elsewhere."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,8 @@ N_TRAIN, N_ASKED = 1_520, 400
 class Planted:
     """Answers of students who take blocks of five questions, all at once, in quizzes of their own.
 
-    A quiz holds ten questions of any blocks, so that it cannot be mistaken for what is clustered.
+    A quiz holds questions of any blocks, so that it cannot be mistaken for what is clustered. All
+    classes, of ten or so students, have all quizzes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,6 +33,7 @@ class Planted:
         student, question = student[rows] + 50, question[rows] * 3
         self.block = question // 15
         self.quiz = question % 10 + 10_000 * np.arange(10)[question % 10]
+        self.group = student % 7 * 1_000
         self.answer_id = rng.permutation(9_000)[: len(rows)]
         table = pd.DataFrame(
             {"QuestionId": question, "UserId": student, "AnswerId": self.answer_id}
@@ -47,12 +50,27 @@ class Planted:
         self.folder = folder / "metadata"
         self.folder.mkdir()
 
-    def write(self, knows: np.ndarray, column: str = "QuizId") -> None:
-        """Write the metadata; the quiz of some answers is empty, or their row is missing."""
-        quiz = pd.Series(self.quiz.astype(float))
-        quiz[~knows] = np.nan
-        listed = knows | (np.arange(len(quiz)) % 2 == 0)
-        table = pd.DataFrame({"AnswerId": self.answer_id, column: quiz})[listed]
+    def write(
+        self,
+        knows: np.ndarray | None = None,
+        knows_group: np.ndarray | None = None,
+        columns: Sequence[str] = ("GroupId", "QuizId"),
+    ) -> None:
+        """Write some columns of the metadata.
+
+        The quiz of some answers is empty, or their row is missing; the group of others is empty.
+        """
+        everything = np.ones(N_TRAIN + N_ASKED, bool)
+        knows = everything if knows is None else knows
+        knows_group = everything if knows_group is None else knows_group
+        listed = knows | (np.arange(len(knows)) % 2 == 0)
+        table = pd.DataFrame(
+            {
+                "AnswerId": self.answer_id,
+                "GroupId": np.where(knows_group, self.group, np.nan),
+                "QuizId": np.where(knows, self.quiz, np.nan),
+            }
+        )[["AnswerId", *columns]][listed]
         table.sample(frac=1, random_state=0).to_csv(
             self.folder / layout.ANSWER_METADATA_TASK_1_2, index=False
         )
@@ -61,6 +79,11 @@ class Planted:
 @pytest.fixture
 def planted(tmp_path: Path) -> Planted:
     return Planted(tmp_path)
+
+
+def share_class(planted: Planted) -> np.ndarray:
+    """Return for all pairs of rows whether they have the same quiz of the same class."""
+    return share(planted.quiz) & share(planted.group)
 
 
 def share(labels: np.ndarray) -> np.ndarray:
@@ -78,12 +101,31 @@ def is_clustered(planted: Planted, found: tuple[np.ndarray, np.ndarray]) -> bool
 
 
 def test_quizzes_are_used_where_they_are_known(planted: Planted) -> None:
-    planted.write(np.ones(N_TRAIN + N_ASKED, bool))
+    planted.write()
+    found = find_contexts(planted.answers, planted.template, planted.folder)
+    assert [part.shape for part in found] == [(N_TRAIN, 1), (N_ASKED, 1)]
+    assert all(part.dtype == np.int32 for part in found)
+    assert all((part >= 0).all() for part in found)
+    assert_array_equal(share(np.concatenate(found)[:, 0]), share_class(planted))
+    assert not is_clustered(planted, found)
+
+
+def test_without_groups_all_students_share_a_quiz(planted: Planted) -> None:
+    planted.write(columns=["QuizId"])
     found = find_contexts(planted.answers, planted.template, planted.folder)
     assert [part.shape for part in found] == [(N_TRAIN, 1), (N_ASKED, 1)]
     assert all(part.dtype == np.int32 for part in found)
     assert_array_equal(share(np.concatenate(found)[:, 0]), share(planted.quiz))
-    assert not is_clustered(planted, found)
+
+
+def test_students_of_unknown_groups_are_one_class(planted: Planted) -> None:
+    """Which none of the known classes is, not even that of GroupId 0."""
+    assert (planted.group == 0).any()
+    knows_group = np.random.default_rng(2).random(N_TRAIN + N_ASKED) < 0.6
+    planted.write(knows_group=knows_group)
+    found = find_contexts(planted.answers, planted.template, planted.folder)
+    expected = share(planted.quiz) & share(np.where(knows_group, planted.group, -1))
+    assert_array_equal(share(np.concatenate(found)[:, 0]), expected)
 
 
 def test_an_unknown_quiz_is_shared_with_nobody(planted: Planted) -> None:
@@ -92,7 +134,7 @@ def test_an_unknown_quiz_is_shared_with_nobody(planted: Planted) -> None:
     found = find_contexts(planted.answers, planted.template, planted.folder)
     context = np.concatenate(found)[:, 0]
     assert (context >= 0).all()
-    expected = share(planted.quiz) & knows[:, None] & knows[None]
+    expected = share_class(planted) & knows[:, None] & knows[None]
     np.fill_diagonal(expected, True)
     assert_array_equal(share(context), expected)
 
@@ -111,14 +153,29 @@ def test_quizzes_must_be_known_of_most_pairs_to_be_predicted(
 
 
 @pytest.mark.parametrize(
-    "what", ["no folder", "no file", "answers without ids", "template without ids"]
+    "what",
+    [
+        "no folder",
+        "no file",
+        "answers without ids",
+        "template without ids",
+        "no column QuizId",
+        "neither column",
+        "all quizzes empty",
+    ],
 )
 def test_clusters_are_used_where_no_quiz_is_known(planted: Planted, what: str) -> None:
     answers: Answers = planted.answers
     template: Template = planted.template
     folder: Path | None = planted.folder
-    if what != "no file":
-        planted.write(np.ones(N_TRAIN + N_ASKED, bool))
+    if what == "no column QuizId":
+        planted.write(columns=["GroupId"])
+    elif what == "neither column":
+        planted.write(columns=[])
+    elif what == "all quizzes empty":
+        planted.write(np.zeros(N_TRAIN + N_ASKED, bool))
+    elif what != "no file":
+        planted.write()
     if what == "no folder":
         folder = None
     elif what == "answers without ids":
@@ -156,12 +213,6 @@ def test_a_test_that_all_answer_has_no_contexts(planted: Planted) -> None:
 
 def test_metadata_of_other_answers_are_reported(planted: Planted) -> None:
     planted.answer_id += 1_000_000
-    planted.write(np.ones(N_TRAIN + N_ASKED, bool))
+    planted.write()
     with pytest.raises(InputError, match="column 'AnswerId': holds none of the 1,920 asked for"):
-        find_contexts(planted.answers, planted.template, planted.folder)
-
-
-def test_metadata_without_quizzes_are_reported(planted: Planted) -> None:
-    planted.write(np.ones(N_TRAIN + N_ASKED, bool), column="GroupId")
-    with pytest.raises(InputError, match="QuizId"):
         find_contexts(planted.answers, planted.template, planted.folder)

@@ -142,8 +142,10 @@ def test_random_labels_score_at_chance(run: Run, tmp_path: Path, task: int) -> N
     assert score == pytest.approx(0.75 if task == 1 else 0.25, abs=0.03)
 
 
-def plant_context(blocks: bool) -> pd.DataFrame:
+def plant_context(blocks: bool, by_class: bool = False) -> pd.DataFrame:
     """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
+
+    If so told, all students of one of six classes have the same effect.
 
     Quizzes are ten questions each: of a student's own choice, or else blocks that are answered
     whole, so that they can be told from who answered what.
@@ -158,6 +160,8 @@ def plant_context(blocks: bool) -> pd.DataFrame:
     student, question, quiz = student[answered], place[answered], quiz[answered]
     easiness, key = rng.normal(0, 0.5, (200)), rng.integers(0, 4, 200)
     effect, favourite = rng.normal(0, 1.6, (300, 20)), rng.integers(0, 4, (300, 20))
+    if by_class:
+        effect = effect[np.arange(300) % 6]
     logit = rng.normal(0, 0.5, 300)[student] + easiness[question] + effect[student, quiz]
     right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
     own = favourite[student, quiz]
@@ -167,19 +171,21 @@ def plant_context(blocks: bool) -> pd.DataFrame:
     columns = [question, student, right, key[question] + 1, option + 1]
     frame = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True))).astype(int)
     frame["QuizId"] = quiz + 1_000
+    if by_class:
+        frame["GroupId"] = student % 6 + 50
     frame = frame.sample(frac=1, random_state=0, ignore_index=True)
     frame["AnswerId"] = frame.index * 3 + 5
     return frame
 
 
 def split_with_ids(folder: Path, answers: pd.DataFrame, n_train: int) -> pd.DataFrame:
-    """As `split`, with AnswerIds in both files; the quizzes are written to metadata/."""
-    truth = split(folder, answers.drop(columns="QuizId"), n_train)
+    """As `split`, with AnswerIds in both files; quizzes and classes are written to metadata/."""
+    truth = split(folder, answers[[*COLUMNS, "AnswerId"]], n_train)
     template = folder / "submission_task_1_2.csv"
     answers[n_train:][["UserId", "QuestionId", "AnswerId"]].to_csv(template, index=False)
     (folder / "metadata").mkdir()
     metadata = folder / "metadata" / layout.ANSWER_METADATA_TASK_1_2
-    answers[["AnswerId", "QuizId"]].to_csv(metadata, index=False)
+    answers.drop(columns=COLUMNS).to_csv(metadata, index=False)
     return truth
 
 
@@ -205,6 +211,19 @@ def test_quizzes_of_the_metadata_raise_the_accuracy(run: Run, tmp_path: Path, ta
     assert (without[COLUMN[task]] == same).all()
     known = predict(run, task, tmp_path, *GUESSING, "--metadata_dir", tmp_path / "metadata")
     assert accuracy(task, known, truth) > accuracy(task, without, truth) + 0.05
+
+
+@TASKS
+def test_classes_of_the_metadata_raise_the_accuracy(run: Run, tmp_path: Path, task: int) -> None:
+    """Students have too few answers in a quiz to tell much alone."""
+    answers = plant_context(blocks=False, by_class=True)
+    scores = []
+    for name, table in (("quizzes", answers.drop(columns="GroupId")), ("classes", answers)):
+        folder = tmp_path / name
+        truth = split_with_ids(folder, table, 6_000)
+        found = predict(run, task, folder, *GUESSING, "--metadata_dir", folder / "metadata")
+        scores.append(accuracy(task, found, truth))
+    assert scores[1] > scores[0] + (0.04 if task == 1 else 0.015)
 
 
 @TASKS

@@ -45,6 +45,7 @@ def rates(whole: pd.DataFrame, keys: list[str]) -> tuple[pd.Series, pd.Series]:
         ("quiz", "quiz", ["QuizId"]),
         ("classes", "group", ["GroupId"]),
         ("classes", "question_group", ["QuestionId", "GroupId"]),
+        ("classes", "group_quiz", ["GroupId", "QuizId"]),
         ("classes", "scheme", ["SchemeOfWorkId"]),
         ("classes", "question_scheme", ["QuestionId", "SchemeOfWorkId"]),
         ("time", "student_day", ["UserId", "day"]),

@@ -1,9 +1,11 @@
 """What a fit finds in contexts: planted effects, none where none are; names, degenerate answers."""
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from calibration import bin_means, loss, over_gaussian
 from numpy.testing import assert_allclose, assert_array_equal
 
 from common import item_response
@@ -70,19 +72,6 @@ def fit(answers: Planted, contexts: np.ndarray | None) -> item_response.ItemResp
     )
 
 
-def loss(p: np.ndarray, truth: np.ndarray) -> float:
-    """Return the log loss expected of answers with these true probabilities."""
-    return float(-(truth * np.log(p) + (1 - truth) * np.log1p(-p)).mean())
-
-
-def bin_means(p: np.ndarray, truth: np.ndarray, n_bins: int = 9) -> tuple[np.ndarray, np.ndarray]:
-    """Return means in ten equally wide bins, of those that hold 200 pairs; of `n_bins` at least."""
-    bins = np.minimum((p * 10).astype(int), 9)
-    kept = [bins == b for b in range(10) if (bins == b).sum() >= 200]
-    assert len(kept) >= n_bins
-    return np.array([p[b].mean() for b in kept]), np.array([truth[b].mean() for b in kept])
-
-
 QUIZ_EFFECTS = plant(1.0)
 TRAIN = QUIZ_EFFECTS.take(QUIZ_EFFECTS.is_train)
 NOT_NEW = QUIZ_EFFECTS.student < 500 * 3
@@ -116,11 +105,13 @@ def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
     one = fit(train, labels[answers.is_train])
     assert one.effects is not None
     assert one.effects.variance.max() < 0.06
+    assert one.effects.shared.prior.max() < 0.06
     p = item_response.predict(one, test.student, test.question, labels[held_out])
     without = item_response.predict(fit(train, None), test.student, test.question)
     assert loss(p, test.p_right) < loss(without, test.p_right) + 1e-3
-    right = [np.mean((q > 0.5) == test.is_right) for q in (p, without)]
-    assert right[0] > right[1] - 2e-3
+    # Accuracy expected of answers with these true probabilities.
+    right = [np.where(q > 0.5, test.p_right, 1 - test.p_right).mean() for q in (p, without)]
+    assert right[0] > right[1] - 1e-3
 
 
 @pytest.mark.parametrize("level", [0, 1])
@@ -134,14 +125,6 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
 
 
 # ---- What is not known --------------------------------------------------------------------------
-
-
-def over_gaussian(logit: np.ndarray, variance: float) -> np.ndarray:
-    """Return E[sigmoid(logit + x)] for x of N(0, variance)."""
-    x, weight = np.polynomial.hermite_e.hermegauss(30)
-    p = 1 / (1 + np.exp(-logit[:, None] - np.sqrt(variance) * x))
-    result: np.ndarray = p @ weight / weight.sum()
-    return result
 
 
 def test_unknown_students_are_calibrated(fitted: item_response.ItemResponseModel) -> None:
@@ -195,6 +178,10 @@ def test_effects_of_pairs_are_those_of_the_last_node_on_the_way() -> None:
                 effects = learned.effects[depth]
                 mean, variance = float(effects.mean[node]), float(effects.variance[node])
                 with_ability = effects.with_ability[node]
+        # Last what is known of a label without answers.
+        shared = [2, 7, 12, 13].index(way[-1])
+        mean += float(learned.shared.mean[shared])
+        variance += float(learned.shared.variance[shared])
         assert found.mean[row] == pytest.approx(mean)
         assert found.variance[row] == pytest.approx(variance)
         assert_allclose(found.with_ability[row], with_ability)
@@ -212,10 +199,19 @@ def test_nothing_known_gives_finite_uncertain_predictions(predicts: str) -> None
         assert 0.02 < p.flat[0] < 0.98
     stages = fitted if predicts == "is_correct" else fitted.stages
     unknown = np.full(1, len(stages.student_ids))
-    effects = context.find_effects(stages.effects, unknown, known.groups()[:1], 0)
-    assert effects.mean == 0
-    assert effects.variance[0] == pytest.approx(stages.effects.variance[:, 0].sum())
-    assert not effects.with_ability.any()
+    shared, labels = stages.effects.shared, stages.effects.labels[-1]
+    n_kinds = len(shared.prior)
+    for kind, label in itertools.product(range(n_kinds), (known.quiz[0], 99)):
+        effects = context.find_effects(stages.effects, unknown, np.full((1, 2), label), kind)
+        mean, variance = 0.0, shared.prior[kind]
+        if label != 99:
+            place = np.searchsorted(labels, label) * n_kinds + kind
+            mean, variance = shared.mean[place], shared.variance[place]
+            assert mean
+        assert effects.mean[0] == pytest.approx(mean)
+        variance += stages.effects.variance[:, kind].sum()
+        assert effects.variance[0] == pytest.approx(variance)
+        assert not effects.with_ability.any()
 
 
 def test_new_students_are_predicted_without_contexts(
@@ -254,8 +250,8 @@ def test_labels_are_only_names(predicts: str) -> None:
     one = predict_either(fit_either(predicts, rows, rows.groups()), *asked, rows.groups()[:500])
     far = rows.groups() * 1_000_003 + 17
     assert_array_equal(predict_either(fit_either(predicts, rows, far), *asked, far[:500]), one)
-    # In another order, and the quizzes of each group numbered anew; sums are rounded differently.
-    other = np.stack([90 - rows.quiz // 3, (rows.quiz % 3 + rows.quiz // 3) % 3], axis=1)
+    # In another order, and the groups of all quizzes numbered anew; sums are rounded differently.
+    other = np.stack([90 - rows.quiz // 3, (rows.quiz * 7 + 3) % N_QUIZZES], axis=1)
     p = predict_either(fit_either(predicts, rows, other), *asked, other[:500])
     assert_allclose(p, one, atol=2e-3)
 

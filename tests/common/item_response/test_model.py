@@ -130,7 +130,7 @@ def test_the_fast_pass_solves_the_weighted_least_squares() -> None:
     observations = replace(observations, is_used=RNG(3).random(700) < 0.9)
     state = begin(observations, k)
     guessing = np.full(n_items, 0.1, np.float32)
-    passed, sums, _ = blocks.pass_over_answers(observations, state, guessing)
+    passed, sums = blocks.pass_over_answers(observations, state, guessing)
     students = passed.students
     items = model.update_items(sums, state.prior, np.zeros(n_items, int))
 
