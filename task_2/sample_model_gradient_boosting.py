@@ -3,21 +3,15 @@
 Run:     python task_2/sample_model_gradient_boosting.py --local     predict the local split
          python task_2/local_evaluation.py                           score that
          python task_2/sample_model_gradient_boosting.py             predict the template
-         python task_2/sample_model_gradient_boosting.py --features rates context
          python task_2/sample_model_gradient_boosting.py --help      all flags
 Writes:  submission_task_2.csv and the zip to upload
 Scores:  0.5844 ± 0.0022 on real answers, where the majority model scores 0.5539
 
-The features are functions in common/answer_features/, in groups: what item response theory
-predicts, rates of students and questions, how the student did on the most similar questions, at
-which place the student likes to click, and whatever the metadata tell. A feature of your own is
-another column of the tables below; a row knows no outcome but those in `known`.
-
-The model: trees, each learning what the sum of those before it gets wrong. It learns from training
-answers whose outcomes the features have not seen: 5 % are held out, their features computed from
-all others, then the next 5 %, twenty times, or until 200,000 answers are enough. What it
-predicts is not A, B, C or D but whether the right option is chosen, or the most popular wrong one,
-or the next; features that belong to an option come in the same order.
+Features are functions in common/answer_features/; one of your own is another column of the tables
+below. Trees learn from training answers whose outcomes the features have not seen: 5 % are held
+out, their features computed from all others; then the next 5 %, twenty times, or until 200,000
+answers are enough. What is predicted is not A, B, C or D but the right option, or the most
+popular wrong one, or the next; features of options are in the same order.
 """
 
 import numpy as np
@@ -60,8 +54,7 @@ def main() -> None:
         nargs="+",
         choices=list(answer_features.GROUPS),
         metavar="GROUP",
-        help=f"groups to use, of {', '.join(answer_features.GROUPS)} (default: all but model, "
-        "if their files are there)",
+        help=f"of {', '.join(answer_features.GROUPS)} (default: those there, without model)",
     )
     parser.add_argument(
         "--seed",
