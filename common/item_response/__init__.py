@@ -9,23 +9,19 @@ All take the contexts in which answers were given, quizzes or what `cluster_ques
 their place, and learn what a student's answers in one context share.
 
 Read `model` for the mathematics, `context` for that of contexts, `fitting` for the loop and its
-early stopping, `options` and `habits` for the options; `start` finds where to begin, `similarity`
-contexts where none are known, `observations` and `blocks` make it fast.
+early stopping, `prediction` for what follows from it, `options` and `habits` for the options;
+`start` finds where to begin, `similarity` contexts where none are known; `observations`, `tree` and
+`blocks` make it fast.
 """
 
-from common.item_response.fitting import (
-    DEFAULT_DIMENSIONS,
-    ItemResponseModel,
-    fit,
-    predict,
-    student_posterior,
-)
+from common.item_response.fitting import DEFAULT_DIMENSIONS, fit, student_posterior
 from common.item_response.options import (
     OptionModel,
     fit_options,
     order_options,
     predict_options,
 )
+from common.item_response.prediction import ItemResponseModel, predict
 from common.item_response.similarity import cluster_questions
 
 __all__ = [

@@ -23,13 +23,10 @@ An effect that students share is one more term of U in the leaves of all of them
 what these leaves leave to their parents, with the students' own effects integrated out.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from common.answers import find_ids
 from common.item_response.model import (
@@ -42,6 +39,7 @@ from common.item_response.model import (
     State,
     pack,
 )
+from common.item_response.tree import Level, find_nodes
 
 # The variance of the effects of each level that a fit begins with. It is also the prior guess about
 # it, with the weight of so many contexts.
@@ -49,61 +47,6 @@ _START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
 # Bounds on how a step changes a variance: see `estimate_variance`.
 _MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
 _MIN_VARIANCE = 1e-6
-
-
-@dataclass(frozen=True)
-class Level:
-    """The nodes of one level of all students' trees, in the order of their answers.
-
-    Attributes
-    ----------
-    start
-        Shape (nodes + 1,), int64: the answers of node i are start[i] to start[i + 1].
-    parent
-        Shape (nodes,), int32: node of the level above; of the first level, the student.
-    label
-        Shape (nodes,), int32: which context of its level it is, increasing for one parent.
-    kind
-        Shape (nodes,), int8: the stage of the items in it; each kind has variances of its own.
-    """
-
-    start: IntArray
-    parent: IntArray
-    label: IntArray
-    kind: IntArray
-
-    def __len__(self) -> int:
-        """Count the nodes."""
-        return len(self.kind)
-
-    @cached_property
-    def keys(self) -> tuple[IntArray, int]:
-        """What parent and label of a node are in one number, parent · width + label; the width."""
-        width = 2 + int(self.label.max(initial=0))
-        return self.parent * np.int64(width) + self.label, width
-
-    def nodes_of(self, answers: slice) -> slice:
-        """Return the nodes of answers that end with a student."""
-        begin, end = np.searchsorted(self.start, [answers.start, answers.stop]).tolist()
-        return slice(begin, end)
-
-    def take(self, nodes: slice, first_parent: int, first_answer: int) -> "Level":
-        """Return some nodes, with parents and answers numbered from the given ones."""
-        return Level(
-            self.start[nodes.start : nodes.stop + 1] - first_answer,
-            self.parent[nodes] - np.int32(first_parent),
-            self.label[nodes],
-            self.kind[nodes],
-        )
-
-    def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
-        """Sum up the values of the nodes, shape (nodes, …), for each parent."""
-        first = np.searchsorted(self.parent, np.arange(n_parents + 1))
-        ones = np.ones(len(self), np.float32)
-        indices = np.arange(len(self), dtype=np.int32)
-        matrix = scipy.sparse.csr_matrix((ones, indices, first), shape=(n_parents, len(self)))
-        sums: FloatArray = matrix @ values
-        return sums
 
 
 class _Step(NamedTuple):
@@ -382,21 +325,3 @@ def find_effects(
         mean=found.mean + shared.mean[labels[-1]],
         variance=found.variance + shared.variance[labels[-1]],
     )
-
-
-def find_nodes(
-    levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
-) -> Iterator[IntArray]:
-    """Yield for each level the nodes of pairs, shape (pairs,); −1 where there is none.
-
-    `student` and `labels`, of each level, are numbered as in `levels`.
-    """
-    node = student.astype(np.int64)
-    is_there = np.ones(len(node), bool)
-    for level, label in zip(levels, labels, strict=True):
-        keys, width = level.keys
-        # Labels from there on have no answers.
-        place = find_ids(keys, node * width + np.minimum(label, width - 1))
-        is_there &= place < len(keys)
-        node = np.where(is_there, place, -1).astype(np.int64)
-        yield node

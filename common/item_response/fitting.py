@@ -5,7 +5,7 @@ is several items, its stages. So an answer's outcome is here the number of stage
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from tqdm import tqdm
 from common.answers import find_ids, number_ids
 from common.errors import InputError
 from common.item_response import context as contexts
-from common.item_response.blocks import in_threads, logit_moments, pass_over_answers, run_step
+from common.item_response.blocks import pass_over_answers, run_step
 from common.item_response.context import ContextEffects
 from common.item_response.model import (
     BoolArray,
@@ -22,10 +22,10 @@ from common.item_response.model import (
     Gaussians,
     IntArray,
     State,
-    expected_probability,
     standard_normal,
 )
 from common.item_response.observations import sort_by_student
+from common.item_response.prediction import ItemResponseModel, break_stick, predict_places
 from common.item_response.start import find_start
 
 DEFAULT_DIMENSIONS = 8
@@ -37,41 +37,8 @@ _SHARE_WORTH_A_STEP = 0.01
 # The fit stops when so many steps together lower the held-out log loss by less than such a share,
 # or after so many steps; without held-out answers it makes fewer.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
-# Pairs that a thread predicts at once.
-_PAIRS_AT_ONCE = 1 << 20
 # Steps for the abilities of new students.
 _POSTERIOR_STEPS = 10
-
-
-@dataclass(frozen=True)
-class ItemResponseModel:
-    """What `fit` has learned about students and questions.
-
-    Attributes
-    ----------
-    student_ids, question_ids
-        Those with answers, increasing.
-    students
-        Posteriors of the abilities, k dimensions; after the last id, a student without answers.
-    items
-        Posteriors of slopes and intercepts, k + 1 dimensions, in the order of the question ids;
-        after the last id, a question without answers. If questions have several stages, all items
-        of the first stage, then all of the second, and so on.
-    guessing
-        Probability of passing an item without knowing how, shape (items,), float32.
-    history
-        Log loss and accuracy on the answers held out for early stopping, after each step.
-    effects
-        Of the contexts in which the answers were given; None without contexts.
-    """
-
-    student_ids: IntArray
-    question_ids: IntArray
-    students: Gaussians
-    items: Gaussians
-    guessing: FloatArray
-    history: list[tuple[float, float]]
-    effects: ContextEffects | None = None
 
 
 def fit(
@@ -214,7 +181,7 @@ def fit_stages(
                 state = run_step(observations, state, group, guess)
                 n_done += 1
                 if stops_early:
-                    passing = _predict_places(as_model(state, history), *held_out)
+                    passing = predict_places(as_model(state, history), *held_out)
                     history.append(_score(break_stick(passing), outcome[is_held_out]))
                     loss, accuracy = history[-1]
                     bar.set_postfix(loss=loss, accuracy=accuracy, refresh=False)
@@ -260,100 +227,10 @@ def student_posterior(
     )
 
 
-def predict(
-    model: ItemResponseModel,
-    student: IntArray,
-    question: IntArray,
-    context: IntArray | None = None,
-) -> FloatArray:
-    """Return the probability that students answer questions correctly.
-
-    An unknown student has average abilities, an unknown question an average intercept and slopes,
-    each as uncertain as they vary.
-
-    Parameters
-    ----------
-    model
-        From `fit` or `student_posterior`.
-    student, question
-        Ids of each pair, shape (pairs,).
-    context
-        Labels of the contexts of each pair, shape (pairs, levels), unknown ones too; needed if
-        the fit had contexts, and without effect if it had none.
-
-    Returns
-    -------
-    array of float32, shape (pairs,)
-
-    Raises
-    ------
-    InputError
-        If contexts are needed and not given.
-    """
-    return predict_stages(model, student, question, context)[0]
-
-
-def predict_stages(
-    model: ItemResponseModel,
-    student: IntArray,
-    question: IntArray,
-    context: IntArray | None = None,
-) -> list[FloatArray]:
-    """Return the probability of passing each stage, once it is reached; else as `predict`."""
-    if context is None and model.effects is not None:
-        raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
-    place = find_ids(model.student_ids, np.asarray(student))
-    item = find_ids(model.question_ids, np.asarray(question))
-    return _predict_places(model, place, item, context)
-
-
 def require_answers(answers: IntArray) -> None:
     """Raise `InputError` if there are none."""
     if len(answers) == 0:
         raise InputError("there are no answers to learn from")
-
-
-def break_stick(passing: list[FloatArray]) -> FloatArray:
-    """Return the probability of every outcome, shape (pairs, stages + 1); rows sum to 1.
-
-    `passing` holds the probability of passing each stage, once it is reached.
-    """
-    outcome: FloatArray = np.ones((len(passing[0]), len(passing) + 1), np.float32)
-    for stage, probability in enumerate(passing):
-        outcome[:, stage] *= probability
-        outcome[:, stage + 1 :] *= (1 - probability)[:, None]
-    return outcome
-
-
-def _predict_places(
-    model: ItemResponseModel, student: IntArray, item: IntArray, context: IntArray | None
-) -> list[FloatArray]:
-    """As `predict_stages`, for places in `model.students` and in the items of the first stage."""
-    n_items = len(model.question_ids) + 1
-    # By student, since what is known of a student then lies close together in memory.
-    order = np.argsort(student, kind="stable")
-
-    def work(part: tuple[int, IntArray]) -> FloatArray:
-        stage, pairs = part
-        of_stage = item[pairs] + np.int32(stage * n_items)
-        effects = None
-        if model.effects is not None:
-            assert context is not None
-            effects = contexts.find_effects(model.effects, student[pairs], context[pairs], stage)
-        moments = logit_moments(model.students, model.items, student[pairs], of_stage, effects)
-        knows = expected_probability(*moments)
-        knows += model.guessing[of_stage] * (1 - knows)
-        return knows
-
-    parts = [order[i : i + _PAIRS_AT_ONCE] for i in range(0, len(order), _PAIRS_AT_ONCE)]
-    passing = []
-    for stage in range(len(model.items) // n_items):
-        probability = np.empty(len(order), np.float32)
-        found = in_threads(work, [(stage, pairs) for pairs in parts])
-        for pairs, own in zip(parts, found, strict=True):
-            probability[pairs] = own
-        passing.append(probability)
-    return passing
 
 
 def _score(probability: FloatArray, outcome: IntArray | BoolArray) -> tuple[float, float]:

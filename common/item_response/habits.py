@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from common.answers import find_ids, number_ids
 from common.item_response.blocks import in_threads
-from common.item_response.context import Level, find_nodes
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.observations import sort_by_student
+from common.item_response.tree import Level, find_nodes
 
 _N_STEPS = 12
 _START_VARIANCE, _MIN_VARIANCE = 0.05, 1e-6

@@ -12,16 +12,10 @@ import numpy as np
 
 from common import schema
 from common.answers import find_ids, number_ids
-from common.item_response.fitting import (
-    DEFAULT_DIMENSIONS,
-    ItemResponseModel,
-    break_stick,
-    fit_stages,
-    predict_stages,
-    require_answers,
-)
+from common.item_response.fitting import DEFAULT_DIMENSIONS, fit_stages, require_answers
 from common.item_response.habits import Habits, fit_habits, with_habits
 from common.item_response.model import FloatArray, IntArray
+from common.item_response.prediction import ItemResponseModel, break_stick, predict_stages
 
 N_OPTIONS = len(schema.OPTIONS)
 

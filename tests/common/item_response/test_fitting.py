@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from common import item_response
 from common.answers import Answers
 from common.errors import InputError
-from common.item_response import ItemResponseModel, blocks, fitting
+from common.item_response import ItemResponseModel, blocks, fitting, prediction
 from common.item_response.model import Gaussians
 
 KINDS = pytest.mark.parametrize("predicts", ["is_correct", "option"])
@@ -225,7 +225,7 @@ def test_options_of_a_question_are_ranked_right_first_then_by_popularity() -> No
 def test_sticks_break_into_shares() -> None:
     passing = [np.float32([0.5, 1]), np.float32([0.2, 0.3])]
     expected = [[0.5, 0.1, 0.4], [1, 0, 0]]
-    assert_allclose(fitting.break_stick(passing), expected, atol=1e-6)
+    assert_allclose(prediction.break_stick(passing), expected, atol=1e-6)
 
 
 # ---- Few answers, unknown ids ------------------------------------------------------------------
