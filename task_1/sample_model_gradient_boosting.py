@@ -83,6 +83,8 @@ def main() -> None:
         tables.append(as_matrix(answer_features.table(pairs, others, rows, groups)))
         outcomes.append(answers.is_correct[rows])
     table, outcome = np.concatenate(tables), np.concatenate(outcomes)
+    # scikit-learn stumbles over a column of which hardly anything is known.
+    table[:, np.isfinite(table).sum(axis=0) < MIN_ANSWERS] = 0
     is_frequent = np.bincount(outcome)[outcome] >= MIN_OUTCOMES
     model = HistGradientBoostingClassifier(random_state=options.seed, **SETTINGS)
     model.fit(table[is_frequent], outcome[is_frequent])

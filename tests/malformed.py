@@ -188,7 +188,21 @@ def find_inputs() -> list[Input]:
         )
         told = f"data/metadata/{layout.ANSWER_METADATA_TASK_1_2}"
         quizzes = (schema.ANSWER_ID_OR_EMPTY, schema.GROUP_ID, schema.QUIZ_ID)
-        inputs.append(Input(*context, told, columns=quizzes, distinct=True, optional=True))
+        boosting = (context[0].replace("item_response", "gradient_boosting"), context[1])
+        about = f"data/metadata/{layout.STUDENT_METADATA_TASK_1_2}"
+        known = (USER, schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL)
+        subjects = f"data/metadata/{layout.QUESTION_METADATA_TASK_1_2}"
+        tree = f"data/metadata/{layout.SUBJECT_METADATA}"
+        inputs += [
+            Input(*context, told, columns=quizzes, spare=("GroupId", "QuizId"), distinct=True,
+                  optional=True),
+            Input(*boosting, about, columns=known, distinct=True, optional=True,
+                  spare=("Gender", "DateOfBirth", "PremiumPupil")),
+            Input(*boosting, subjects, columns=(QUESTION, schema.SUBJECT_LIST), distinct=True,
+                  optional=True),
+            Input(*boosting, tree, columns=(schema.SUBJECT_ID, schema.PARENT_ID, schema.LEVEL),
+                  distinct=True, optional=True),
+        ]  # fmt: skip
         pair = (QUESTION, USER, column)
         local = layout.local_submission_name(task)
         script = f"{folder}/local_evaluation.py"
