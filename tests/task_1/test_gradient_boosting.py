@@ -167,3 +167,19 @@ def test_right_and_wrong_are_enough_for_task_1(run: Run, tmp_path: Path) -> None
     write(tmp_path, simulate()[["QuestionId", "UserId", "AnswerId", "IsCorrect"]], 6_500)
     _, groups = predict(run, 1, tmp_path)
     assert groups == "model, rates, context"
+
+
+@TASKS
+def test_a_feature_that_is_hardly_ever_known_does_no_harm(
+    run: Run, tmp_path: Path, task: int
+) -> None:
+    answers = simulate()
+    truth = write(tmp_path, answers, 6_500)
+    of_students = pd.DataFrame({"UserId": range(250), "Gender": 1, "PremiumPupil": np.nan})
+    of_students.loc[3, "PremiumPupil"] = 1.0
+    of_students.to_csv(tmp_path / "student_metadata_task_1_2.csv", index=False)
+    flags = ("--metadata_dir", tmp_path, "--features", "rates", "students")
+    prediction, groups = predict(run, task, tmp_path, *flags)
+    assert groups == "rates, students"
+    chance = 0.5 if task == 1 else 0.25
+    assert (prediction == truth[COLUMN[task]]).mean() > chance + 0.1
