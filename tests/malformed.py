@@ -188,7 +188,10 @@ def find_inputs() -> list[Input]:
         )
         told = f"data/metadata/{layout.ANSWER_METADATA_TASK_1_2}"
         quizzes = (schema.ANSWER_ID_OR_EMPTY, schema.GROUP_ID, schema.QUIZ_ID)
-        boosting = (context[0].replace("item_response", "gradient_boosting"), context[1])
+        boosting = (
+            f"{folder}/sample_model_gradient_boosting.py",
+            f"{context[1]} --features rates subjects students",
+        )
         about = f"data/metadata/{layout.STUDENT_METADATA_TASK_1_2}"
         known = (USER, schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL)
         subjects = f"data/metadata/{layout.QUESTION_METADATA_TASK_1_2}"
