@@ -45,34 +45,54 @@ def find_contexts(
     InputError
         If the metadata are not as expected; see `metadata.read_circumstances`.
     """
-    n = len(answers)
-    quiz = _read_quizzes(answers, template, metadata_dir)
-    if quiz is not None and (quiz[n:] >= 0).mean() >= _MIN_SHARE_KNOWN:
-        unknown = np.flatnonzero(quiz < 0)
-        quiz[unknown] = quiz.max() + 1 + np.arange(len(unknown))
-        return quiz[:n, None], quiz[n:, None]
-    question = np.concatenate([answers.question, template.question])
+    path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
+    circumstances = None
+    if path is not None and answers.answer_id is not None and template.answer_id is not None:
+        header = io.read_header(io.file_source(path))
+        columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
+        answer_id = np.concatenate([answers.answer_id, template.answer_id])
+        circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
     student = np.concatenate([answers.student, template.student])
-    question_ids, cluster = cluster_questions(student, question)
-    context = cluster[np.searchsorted(question_ids, question)]
+    question = np.concatenate([answers.question, template.question])
+    n = len(answers)
+    context = contexts_of_pairs(student, question, n, circumstances)
     return context[:n], context[n:]
 
 
-def _read_quizzes(
-    answers: Answers, template: Template, metadata_dir: Path | None
-) -> IntArray | None:
-    """Number the quizzes of classes; return that of all answers and then of all pairs.
+def contexts_of_pairs(
+    student: IntArray,
+    question: IntArray,
+    n_answers: int,
+    circumstances: metadata.Circumstances | None,
+) -> IntArray:
+    """As `find_contexts`, for what has been read already.
 
-    −1 where the quiz is not known, None without metadata.
+    Parameters
+    ----------
+    student, question
+        Ids of the training answers, then of the pairs to be predicted, shape (rows,).
+    n_answers
+        How many of the rows are training answers.
+    circumstances
+        Of all rows; None without answer metadata.
+
+    Returns
+    -------
+    array of int32, shape (rows, levels)
     """
-    path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
-    if path is None or answers.answer_id is None or template.answer_id is None:
-        return None
-    header = io.read_header(io.file_source(path))
-    columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
-    answer_id = np.concatenate([answers.answer_id, template.answer_id])
-    found = metadata.read_circumstances(path, answer_id, columns=columns)
-    quizzes, quiz = number_ids(found.quiz + 1)
-    _, group = number_ids(found.group + 1)
-    _, quiz_of_group = number_ids(group * np.int64(len(quizzes)) + quiz)
-    return np.where(found.quiz < 0, np.int32(-1), quiz_of_group)
+    if circumstances is not None:
+        share_known = (circumstances.quiz[n_answers:] >= 0).mean()
+        if share_known >= _MIN_SHARE_KNOWN:
+            return _number_quizzes(circumstances)[:, None]
+    question_ids, cluster = cluster_questions(student, question)
+    return cluster[np.searchsorted(question_ids, question)]
+
+
+def _number_quizzes(circumstances: metadata.Circumstances) -> IntArray:
+    """Number the quizzes of classes; every answer whose quiz is not known has one of its own."""
+    quizzes, quiz = number_ids(circumstances.quiz + 1)
+    _, group = number_ids(circumstances.group + 1)
+    _, number = number_ids(group * np.int64(len(quizzes)) + quiz)
+    unknown = np.flatnonzero(circumstances.quiz < 0)
+    number[unknown] = number.max() + 1 + np.arange(len(unknown))
+    return number

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import layout, metadata
-from common.answer_context import find_contexts
+from common.answer_context import contexts_of_pairs
 from common.answer_features.nearest import similar_questions
 from common.answers import Answers, IntArray, number_ids
 from common.metadata import Circumstances, QuestionSubjects, StudentMetadata, SubjectTree
@@ -32,7 +32,7 @@ class Pairs:
     n_students, n_questions
         How many there are.
     context
-        From `find_contexts`, shape (pairs, levels).
+        From `contexts_of_pairs`, shape (pairs, levels).
     neighbours, similarity
         From `similar_questions`.
     students
@@ -132,7 +132,7 @@ def read_pairs(answers: Answers, template: Template, folder: Path | None) -> Pai
         numbers,
         len(student_ids),
         len(question_ids),
-        np.concatenate(find_contexts(answers, template, folder)),
+        contexts_of_pairs(student, question, len(answers), circumstances),
         neighbours,
         similarity,
         students,
