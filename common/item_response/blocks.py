@@ -84,8 +84,7 @@ def pass_over_answers(
     def work_with_contexts(rows: slice) -> tuple[FloatArray, ...]:
         assert state.variance is not None and state.shared is not None
         part = observations.of_students(rows.start, rows.stop)
-        answers = slice(int(observations.start[rows.start]), int(observations.start[rows.stop]))
-        nodes = [level.nodes_of(answers) for level in observations.levels]
+        _, nodes = observations.places_of_students(rows.start, rows.stop)
         leaves, leaf = part.levels[-1], part.leaf()
         at_leaves = context.add_shared(state.effects[-1].take(nodes[-1]), leaves, state.shared)
         kappa, weight = expand(part, rows, at_leaves)

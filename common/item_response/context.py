@@ -44,7 +44,7 @@ from common.item_response.tree import Level, find_nodes
 # The variance of the effects of each level that a fit begins with. It is also the prior guess about
 # it, with the weight of so many contexts.
 _START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
-# Bounds on how a step changes a variance: see `estimate_variance`.
+# Bounds on how a step changes a variance: see `accelerate`.
 _MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
 _MIN_VARIANCE = 1e-6
 
@@ -77,15 +77,14 @@ def eliminate(
     levels
         At least one, the coarsest first.
     weights, kappas
-        w and κ, sparse matrices of the nodes of the last level × items.
+        w and κ, sparse matrices of the nodes of the last level × items; κ without what students
+        share, κ − w E[shared].
     items
         Moments of (slopes, intercept).
     variance
         Prior variance of the effects, shape (levels, kinds).
     n_students
         Number of students.
-
-    `kappas` must be without what students share, κ − w E[shared].
 
     Returns
     -------
@@ -163,15 +162,23 @@ def restore(
 
 
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
-    """Return the variances of the effects, shape (levels, kinds), from the sums of `restore`.
-
-    The mean of E[u²] is the step of expectation maximisation, which goes far too slowly where a
-    context has few answers: near the end each step leaves 1 − s² of the way, so that Aitken's
-    extrapolation takes 1 / s² steps at once.
-    """
+    """Return the variances of the effects, shape (levels, kinds), from the sums of `restore`."""
     n_nodes = sums[..., 0] + _PRIOR_CONTEXTS
     new = (sums[..., 1] + _PRIOR_CONTEXTS * _START_VARIANCE) / n_nodes
-    acceleration = np.minimum(n_nodes / np.maximum(sums[..., 2], 1e-9), _MAX_ACCELERATION)
+    return accelerate(old, new, sums[..., 2] / n_nodes, _MAX_ACCELERATION)
+
+
+def accelerate(
+    old: FloatArray, new: FloatArray, removed: FloatArray, max_acceleration: float
+) -> FloatArray:
+    """Return variances further along the way from `old` to `new`.
+
+    `new`, the mean of E[u²], is the step of expectation maximisation, which goes far too slowly
+    where a context has few answers: near the end each step leaves 1 − s² of the way, so that
+    Aitken's extrapolation takes 1 / s² steps at once. `removed` is the mean of s², s being the
+    share of the prior variance that the answers have removed.
+    """
+    acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
     return np.maximum(old * ratio, _MIN_VARIANCE)
 

@@ -21,14 +21,13 @@ import numpy.typing as npt
 
 from common.answers import find_ids, number_ids
 from common.item_response.blocks import in_threads
+from common.item_response.context import accelerate
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.observations import sort_by_student
 from common.item_response.tree import Level, find_nodes
 
 _N_STEPS = 12
-_START_VARIANCE, _MIN_VARIANCE = 0.05, 1e-6
-# As in `context.estimate_variance`.
-_MAX_ACCELERATION, _MAX_RATIO = 10.0, 2.0
+_START_VARIANCE, _MAX_ACCELERATION = 0.05, 10.0
 _MIN_PROBABILITY = np.float32(1e-6)
 
 Steps = list[tuple[FloatArray, FloatArray, FloatArray]]
@@ -88,8 +87,7 @@ def fit_habits(
 
     def work(students: slice) -> FloatArray:
         part = answers.of_students(students.start, students.stop)
-        chunk = slice(int(answers.start[students.start]), int(answers.start[students.stop]))
-        nodes = [level.nodes_of(chunk) for level in levels]
+        chunk, nodes = answers.places_of_students(students.start, students.stop)
         leaf = part.leaf()
         own = total[-1][nodes[-1]][leaf]
         # Habits are small, so that nothing overflows.
@@ -110,9 +108,7 @@ def fit_habits(
     for _ in range(_N_STEPS):
         sums = sum(in_threads(work, answers.chunks()), np.zeros((len(levels), 2)))
         square, removed = sums.T / [values.size for values in total]
-        acceleration = np.minimum(1 / np.maximum(removed, 1e-9), _MAX_ACCELERATION)
-        ratio = np.clip((square / variance) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
-        variance = np.maximum(variance * ratio, _MIN_VARIANCE)
+        variance = accelerate(variance, square, removed, _MAX_ACCELERATION)
     return Habits(student_ids, context_ids, levels, total, variance)
 
 

@@ -50,15 +50,21 @@ class Observations:
 
     def of_students(self, first: int, last: int) -> "Observations":
         """Return the answers of students `first` to `last` − 1, without copying them."""
-        start = self.start[first : last + 1]
-        rows = slice(int(start[0]), int(start[-1]))
+        rows, nodes = self.places_of_students(first, last)
         columns = self.item[rows], self.is_right[rows], self.is_used[rows]
-        levels, offset = [], first
-        for level in self.levels:
-            nodes = level.nodes_of(rows)
-            levels.append(level.take(nodes, offset, rows.start))
-            offset = nodes.start
-        return Observations(start - start[0], *columns, self.n_items, tuple(levels))
+        above = [first, *(own.start for own in nodes)]
+        levels = tuple(
+            level.take(own, parent, rows.start)
+            for level, own, parent in zip(self.levels, nodes, above, strict=False)
+        )
+        return Observations(
+            self.start[first : last + 1] - rows.start, *columns, self.n_items, levels
+        )
+
+    def places_of_students(self, first: int, last: int) -> tuple[slice, list[slice]]:
+        """Return the places of the answers of students, and of the nodes of each level."""
+        rows = slice(int(self.start[first]), int(self.start[last]))
+        return rows, [level.nodes_of(rows) for level in self.levels]
 
     def student(self) -> npt.NDArray[np.int32]:
         """Return the student of every answer, shape (answers,)."""

@@ -101,6 +101,8 @@ def predict_options(
         From `fit_options`.
     student, question
         Ids of each pair, shape (pairs,), unknown ones too.
+    context
+        As in `predict`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from common.item_response import blocks, habits, observations
+from common.item_response import blocks, context, habits, observations
 
 RNG = np.random.default_rng
 N_STUDENTS, N_CONTEXTS, N_OPTIONS = 400, 8, 4
@@ -124,7 +124,7 @@ def test_elimination_is_exact(seed: int, n_levels: int, n: int) -> None:
 def test_the_mode_is_that_of_the_posterior(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the mode, the slope of the likelihood is that of the prior."""
     monkeypatch.setattr(habits, "_START_VARIANCE", scale)
-    monkeypatch.setattr(habits, "_MAX_RATIO", 1.0)
+    monkeypatch.setattr(context, "_MAX_RATIO", 1.0)
     monkeypatch.setattr(habits, "_N_STEPS", 300)
     train = PLANTED[0].take(np.flatnonzero(PLANTED[0].student < 70))
     found = fit(train)
