@@ -117,7 +117,7 @@ def where_to_get(path: Path) -> str:
         return "`python task_1/local_data_split.py` makes it"
     if path.name in (TRAIN_TASK_4, VALID_TASK_4):
         return "`python task_4/local_data_split.py` makes it"
-    if path.parent == TEMPLATE_DIR:
+    if path.name == TEMPLATE_TASK_1_2 or path == TEMPLATE_DIR / TEMPLATE_TASK_3:
         return "`python -m common.templates` builds it from the files in data/"
     for task in (1, 2, 3):
         if path.name == local_submission_name(task):
@@ -127,8 +127,6 @@ def where_to_get(path: Path) -> str:
             return f"`python task_{task}/sample_model_{model}.py` makes one"
     if path.name == RESULTS_NAME:
         return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
-    if path.name == TEMPLATE_TASK_1_2:
-        return "`python -m common.templates` builds it from the files in data/"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR) and path.name in _official_names():
         return (
             "`python data/download.py` fetches the official file, "

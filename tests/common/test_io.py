@@ -320,3 +320,7 @@ def test_no_command_is_named_for_a_file_that_none_makes() -> None:
     command = "`python data/generate_sample.py` simulates one"
     assert command in layout.where_to_get(layout.TRAIN_DIR / layout.TRAIN_TASK_1_2)
     assert layout.where_to_get(layout.TRAIN_DIR / "train_task_1_2_mine.csv") == ""
+    command = "`python -m common.templates` builds it"
+    assert command in layout.where_to_get(layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_1_2)
+    assert command in layout.where_to_get(layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3)
+    assert layout.where_to_get(layout.TEMPLATE_DIR / "submision.csv") == ""
