@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from running import Cost, run_script
+from running import Cost, metadata_flags, run_script
 
 from common import cli, io, layout, schema
 from common.answers import read_answer_table
@@ -59,8 +59,7 @@ def main() -> None:
 def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[float, Cost]:
     """Run a sample model; return its accuracy on the students chosen, and what it cost."""
     task = int(script.resolve().parent.name.removeprefix("task_"))
-    reads_metadata = "reads_metadata=True" in script.read_text(encoding="utf-8")
-    metadata = ["--metadata_dir", data_dir / layout.METADATA_DIR.name] * reads_metadata
+    metadata = metadata_flags(script, data_dir / layout.METADATA_DIR.name)
     with tempfile.TemporaryDirectory() as folder:
         cost = run_script(
             [

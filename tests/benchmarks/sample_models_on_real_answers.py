@@ -26,7 +26,7 @@ from real_answers import (
     write_course_metadata,
     write_pool_metadata,
 )
-from running import run_script
+from running import metadata_flags, run_script
 from tqdm import tqdm
 
 from common import cli, io, layout, schema
@@ -92,7 +92,6 @@ def score(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_metadata(folder)
-        reads_metadata = "reads_metadata=True" in script.read_text(encoding="utf-8")
         pairs = {"QuestionId": test.question, "UserId": test.student}
         columns = {
             "QuestionId": train.question,
@@ -108,7 +107,7 @@ def score(
                 *(script, "--input_dir", folder, "--train_data", "train.csv"),
                 *("--submission_template_dir", folder),
                 *("--submission_template_file", "template.csv", "--output_dir", folder),
-                *(("--metadata_dir", folder) if reads_metadata else ()),
+                *metadata_flags(script, folder),
                 *flags,
             ]
         )
