@@ -16,6 +16,7 @@ answers are enough.
 import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import HistGradientBoostingClassifier
+from tqdm import tqdm
 
 from common import answer_features, cli, layout, schema, submission
 from common.answers import read_answers
@@ -77,7 +78,8 @@ def main() -> None:
     known = answer_features.know(pairs, answers)
     groups = answer_features.available_groups(pairs, known, options.features, leave_out=["options"])
     tables, outcomes = [], []
-    for held_out in answer_features.hold_out(len(answers), options.seed):
+    parts = list(answer_features.hold_out(len(answers), options.seed))
+    for held_out in tqdm(parts, "features", disable=None):
         rows = np.flatnonzero(held_out)
         others = answer_features.know(pairs, answers, held_out)
         tables.append(as_matrix(answer_features.table(pairs, others, rows, groups)))

@@ -17,6 +17,7 @@ popular wrong one, or the next; features of options are in the same order.
 import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import HistGradientBoostingClassifier
+from tqdm import tqdm
 
 from common import answer_features, cli, layout, schema, submission
 from common.answers import read_answers
@@ -79,7 +80,8 @@ def main() -> None:
     known = answer_features.know(pairs, answers)
     groups = answer_features.available_groups(pairs, known, options.features, leave_out=["model"])
     tables, outcomes = [], []
-    for held_out in answer_features.hold_out(len(answers), options.seed):
+    parts = list(answer_features.hold_out(len(answers), options.seed))
+    for held_out in tqdm(parts, "features", disable=None):
         rows = np.flatnonzero(held_out)
         others = answer_features.know(pairs, answers, held_out)
         tables.append(as_matrix(answer_features.table(pairs, others, rows, groups)))

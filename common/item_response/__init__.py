@@ -1,4 +1,4 @@
-"""Multidimensional item response theory: the best single model for right or wrong answers.
+"""Multidimensional item response theory with the context of an answer.
 
     model = fit(student, question, is_correct)          learn from answers
     predict(model, student, question)                   P(right) for any pairs, unknown ones too

@@ -176,7 +176,7 @@ def fit_stages(
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     try:
-        with tqdm(desc="item response", total=n_max, disable=None) as bar:
+        with tqdm(desc="item response", total=n_max, disable=None, leave=None) as bar:
             while n_done < n_max and not _has_converged(history):
                 state = run_step(observations, state, group, guess)
                 n_done += 1

@@ -145,7 +145,7 @@ def test_missing_files_say_where_to_get_them(tmp_path: Path, write: Write) -> No
     with pytest.raises(InputError, match=r"python task_1/local_data_split\.py` makes it"):
         file_source(tmp_path / "valid_task_1_2.csv")
     with pytest.raises(InputError, match=r"python -m common\.templates` builds it"):
-        file_source(layout.TEMPLATE_DIR / "submission_task_9.csv")
+        file_source(tmp_path / layout.TEMPLATE_TASK_1_2)
     with pytest.raises(InputError, match="is a folder"):
         file_source(tmp_path)
 
