@@ -20,8 +20,8 @@ from expert_judgements import (
     read_judgements,
 )
 
-from common import cli, io, layout, metrics, schema, submission
-from common.scores import charts, results, score_files
+from common import charts, cli, io, layout, metrics, pages, schema, submission
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 TASK = 3
@@ -170,7 +170,7 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
         '<figcaption class="key">Dot: share of pairs on which the ranking agrees, with its 95 % '
         "interval. Diamond: how often the other experts agree with this one, on average. Dashed "
         "line: chance. Grey: what random rankings reach with their best expert, from the average "
-        f"to the luckiest 1 in 20.</figcaption></figure>{score_files.table(header, texts)}"
+        f"to the luckiest 1 in 20.</figcaption></figure>{pages.table(header, texts)}"
     )
 
 
@@ -184,7 +184,7 @@ def concordance_section(judgements: Judgements) -> str:
     return (
         "<h2>Agreement among the experts</h2>"
         "<p>A ranking can hardly agree with the experts better than they agree with each other.</p>"
-        + score_files.table(["", *schema.EXPERT_NAMES], rows)
+        + pages.table(["", *schema.EXPERT_NAMES], rows)
     )
 
 

@@ -17,9 +17,8 @@ import question_features as features
 from question_features import FEATURES, FloatArray, QuestionAnswers
 from tqdm import tqdm
 
-from common import cli, io, layout, provenance, submission
+from common import charts, cli, io, layout, pages, provenance, submission
 from common.errors import InputError
-from common.scores import charts, score_files
 
 TASK = 3
 N_SHOWN = 10
@@ -152,12 +151,12 @@ def question_page(report: QuestionReport, question: int) -> str:
     n = int(counts.sum())
     n_ranked = int((report.rank > 0).sum())
     facts = [("Rank", f"{report.rank[row]} of {n_ranked}"), ("Answers", f"{n:,}")]
-    body = score_files.simulated_note(report.simulated)
+    body = pages.simulated_note(report.simulated)
     if n:
         assert data.key is not None
         facts.append(("Right option", f"{data.key[row] + 1}"))
         facts.append(("Answered correctly", f"{report.values['correct_rate'][0, row]:.0%}"))
-    body += score_files.table([], facts, css_class="facts")
+    body += pages.table([], facts, css_class="facts")
     image = next(iter(sorted(report.images_dir.glob(f"{question}.*"))), None)
     if image is not None:
         body += (
@@ -165,9 +164,7 @@ def question_page(report: QuestionReport, question: int) -> str:
             "(the image on this machine; its licence does not allow copies)</p>"
         )
     body += options_section(report, row) if n else "<p>Nobody answered this question.</p>"
-    return score_files.page(
-        f"Question {question}", body + features_section(report, row), style=STYLE
-    )
+    return pages.page(f"Question {question}", body + features_section(report, row), style=STYLE)
 
 
 def options_section(report: QuestionReport, row: int) -> str:
@@ -212,7 +209,7 @@ def options_section(report: QuestionReport, row: int) -> str:
             else ""
         )
         + "</figcaption></figure>"
-        + score_files.table(header, rows)
+        + pages.table(header, rows)
     )
 
 
@@ -250,7 +247,7 @@ def features_section(report: QuestionReport, row: int) -> str:
             )
         )
     header = ["feature", "value", "shrunk", "better than", "what is taken to be better"]
-    return "<h2>Features</h2>" + score_files.table(
+    return "<h2>Features</h2>" + pages.table(
         header,
         rows,
         css_class="features",
@@ -279,14 +276,14 @@ def ranking_page(report: QuestionReport, name: str) -> str:
     if n_answered < n_ranked:
         facts.append(("Without answers, not shown", f"{n_ranked - n_answered:,}"))
     body = (
-        score_files.simulated_note(report.simulated)
-        + score_files.table([], facts, css_class="facts")
+        pages.simulated_note(report.simulated)
+        + pages.table([], facts, css_class="facts")
         + f"<h2>The {len(best)} best</h2>{ranked_table(report, best)}"
         + (f"<h2>The {len(worst)} worst</h2>{ranked_table(report, worst)}" if len(worst) else "")
         + '<p class="key">Options chosen: one piece for each option, the right one in colour. '
         "Discrimination: point-biserial correlation with ability, −1 to 1.</p>"
     )
-    return score_files.page("Questions at both ends of the ranking", body, style=STYLE)
+    return pages.page("Questions at both ends of the ranking", body, style=STYLE)
 
 
 def ranked_table(report: QuestionReport, rows: io.IntArray) -> str:

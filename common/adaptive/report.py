@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from common import layout, metadata, metrics
+from common import charts, layout, metadata, metrics, pages
 from common.adaptive.game import FloatArray, Game, Reference
-from common.scores import charts, score_files
+from common.scores import score_files
 
 # Of how many students the page shows the questions chosen.
 _N_SHOWN = 3
@@ -75,7 +75,7 @@ def _curve(curves: Curves | str) -> str:
         for number, (own, random) in enumerate(zip(entry, at_random, strict=True))
     ]
     caption = "Mean over the masks; the same entry predicts from both selections."
-    table = score_files.table(["Questions", *names], rows, caption=caption)
+    table = pages.table(["Questions", *names], rows, caption=caption)
     return f"<figure>{chart}</figure>\n{table}"
 
 
@@ -97,7 +97,7 @@ def _sequences(reference: Reference, games: Mapping[str, Game], metadata_dir: Pa
             outcome = "right" if reference.is_correct[row, question] else "wrong"
             rows.append([str(number), str(question), subjects[question], outcome])
         parts.append(
-            score_files.table(
+            pages.table(
                 ["Round", "QuestionId", "Subject", "Answer"],
                 rows,
                 css_class="rounds",

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from common import cli, io, layout
-from common.scores import charts, score_files
+from common import charts, cli, io, layout, pages
 from common.scores.results import LOCAL, TASK_TITLES, Result, read_results
 
 METRICS = {
@@ -332,7 +331,7 @@ def as_page(tables: Sequence[Table]) -> str:
     for simulated, heading in ((False, "Real answers"), (True, "Simulated answers")):
         chosen = [table for table in tables if table.simulated == simulated]
         if chosen:
-            parts.append(f"<h2>{heading}</h2>{score_files.simulated_note(simulated)}")
+            parts.append(f"<h2>{heading}</h2>{pages.simulated_note(simulated)}")
             parts += [table_section(table, chosen) for table in chosen if table.is_current]
     if not tables:
         parts.append("<p>No scores yet: every local_evaluation.py adds one.</p>")
@@ -347,8 +346,8 @@ def as_page(tables: Sequence[Table]) -> str:
         "on simulated answers or on a local split.</p>"
     )
     header = ["task", "scored on", "model", "score", "source"]
-    parts.append(score_files.table(header, rows, css_class="published"))
-    return score_files.page("Scoreboard", "\n".join(parts), style=STYLE)
+    parts.append(pages.table(header, rows, css_class="published"))
+    return pages.page("Scoreboard", "\n".join(parts), style=STYLE)
 
 
 def table_section(table: Table, others: Sequence[Table]) -> str:
@@ -377,7 +376,7 @@ def table_section(table: Table, others: Sequence[Table]) -> str:
 
 def html_table(rows: Iterable[Row]) -> str:
     """Return rows of a table as HTML."""
-    return score_files.table(HEADER, [cells(row) for row in rows], css_class="scores")
+    return pages.table(HEADER, [cells(row) for row in rows], css_class="scores")
 
 
 def draw(table: Table) -> str:

@@ -12,7 +12,7 @@ organisers did at the end of the challenge.
 import clicks
 import numpy as np
 
-from common import challenge, cli, layout
+from common import challenge, cli, layout, pages
 from common.errors import InputError
 from common.scores import score_files
 from common.scores.results import Evaluation
@@ -71,7 +71,7 @@ def main() -> None:
         ],
         rests_on=sorted((reference_path.parent.parent / layout.TRAIN_DIR.name).glob("*")),
     )
-    body = score_files.table(header, rows_shown, caption="Metrics by phase")
+    body = pages.table(header, rows_shown, caption="Metrics by phase")
     paths = score_files.write_scores(options.output_dir, "debiasing", evaluation, body=body)
     print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
     for name, *cells in rows_shown:

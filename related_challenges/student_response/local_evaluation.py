@@ -9,7 +9,7 @@ The score is the macro-averaged F1. --ways 3 or 2 merges true and predicted labe
 
 import responses
 
-from common import challenge, cli
+from common import challenge, cli, pages
 from common.errors import InputError
 from common.scores import score_files
 from common.scores.results import Evaluation
@@ -66,9 +66,9 @@ def main() -> None:
         ],
     )
     body = (
-        score_files.table(header, measure_rows, caption="Micro: weighted by class size")
+        pages.table(header, measure_rows, caption="Micro: weighted by class size")
         + "<h2>Confusion matrix</h2>"
-        + score_files.table(
+        + pages.table(
             ["", *(f"truly {name}" for name in labels)],
             count_rows,
             caption="Numbers of answers, predictions in rows as in the paper.",

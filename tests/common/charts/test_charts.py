@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from common.scores.charts import Dot, Panel, bar_panels, dot_chart, line_chart
+from common.charts import Dot, Panel, bar_panels, dot_chart, line_chart
 
 LONG_NAME = "my_model_with_a_very_long_name_indeed --n_dimensions 16 --learning_rate 0.003"
 WIDE_NAME = "W" * 60

@@ -1,0 +1,7 @@
+"""The charts of the pages: drawn by matplotlib, as SVG that lies in a page, in its colours."""
+
+from common.charts.bars import Panel, bar_panels
+from common.charts.lines import line_chart
+from common.charts.rows import Dot, dot_chart
+
+__all__ = ["Dot", "Panel", "bar_panels", "dot_chart", "line_chart"]

@@ -1,0 +1,109 @@
+"""Pages in the kit's style: one file each, for light and dark screens, needing no network."""
+
+from collections.abc import Sequence
+from html import escape
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: 37 99 235; }
+@media (prefers-color-scheme: dark) { :root { --accent: 96 165 250; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2.5rem auto;
+       padding: 0 1rem; }
+h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 .6rem; }
+.score { font-size: 3.4rem; font-weight: 650; line-height: 1.2; margin: .3rem 0 0;
+         font-variant-numeric: tabular-nums; }
+.what { margin: 0 0 1.5rem; opacity: .75; }
+.note { border-left: 4px solid rgb(var(--accent)); background: var(--soft); margin: 1.2rem 0;
+        padding: .5rem .9rem; border-radius: 0 6px 6px 0; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
+         vertical-align: top; }
+th { font-weight: 600; } th:first-child, td:first-child { padding-left: 0; }
+th[scope=row], thead th:first-child, :is(.facts, .rounds) :is(td, th) { text-align: left; }
+.facts { width: 100%; } .facts th { width: 12.5rem; } .facts td { overflow-wrap: anywhere; }
+.confusion { width: 100%; } .cell { white-space: nowrap; }
+.cell small { display: block; opacity: .75; }
+.confusion tr:first-child td:empty { border: 0; }
+.confusion [colspan] { text-align: center; border: 0; padding-bottom: 0; font-weight: 400; }
+caption { text-align: left; opacity: .75; padding: 1.2rem 0 .4rem; }
+figure { margin: 0; }
+.chart { display: block; width: 100%; max-width: 32rem; height: auto; overflow: visible; }
+@media (max-width: 34rem) {
+  body { margin: 1.5rem auto; } th, td { padding-inline: .45rem; } .confusion { font-size: .9rem; }
+  .facts :is(tr, th, td) { display: block; width: auto; padding: 0; border: 0; }
+  .facts tr { border-bottom: 1px solid var(--line); padding: .35rem 0; }
+  .facts th { font-weight: 400; font-size: .85rem; opacity: .75; }
+}
+"""
+
+
+def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
+    """Return a complete page in the kit's style, for light and dark screens.
+
+    Parameters
+    ----------
+    title
+        Heading of the page.
+    body
+        HTML below the heading.
+    tab
+        Title of the browser's tab, if not the heading.
+    style
+        Further CSS that only this page needs.
+    """
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{escape(tab or title)}</title>
+<style>{_STYLE}{style}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+{body}
+</body>
+</html>
+"""
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, css_class: str = "", caption: str = ""
+) -> str:
+    """Return a table as HTML; the first cell of every row names the row.
+
+    Parameters
+    ----------
+    header
+        Column names, possibly none.
+    rows
+        Texts of the cells, escaped here.
+    css_class
+        Class of the table.
+    caption
+        What the table shows.
+    """
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>\n"
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table class="{css_class}">'
+        + (f"<caption>{escape(caption)}</caption>" if caption else "")
+        + (f"<thead><tr>{head}</tr></thead>" if header else "")
+        + f"<tbody>\n{lines}</tbody></table></div>"
+    )
+
+
+def simulated_note(simulated: bool) -> str:
+    """Return a note, as HTML, that the answers are simulated; nothing for real answers."""
+    if not simulated:
+        return ""
+    return (
+        '<p class="note">From simulated answers. The figures say whether a model works, not how '
+        "well it does on real students.</p>"
+    )
