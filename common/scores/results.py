@@ -131,6 +131,8 @@ class Result:
         Fingerprint of the script and of all that it imports from the kit (for task 4, of the
         entry's files): scores with different seeds are averaged only where it is the same. Nothing
         where it is not known, as in lines of earlier versions.
+    memory
+        Largest memory that the script took to fit and predict, in bytes; None if it is not known.
     """
 
     time: str
@@ -149,15 +151,29 @@ class Result:
     data: str
     simulated: bool
     code: str = ""
+    memory: int | None = None
 
 
 @dataclass(frozen=True)
 class Origin:
-    """How a submission was made: the command, the seconds it took, a fingerprint of its code."""
+    """How a submission was made.
+
+    Attributes
+    ----------
+    command
+        The script and its flags.
+    seconds
+        From the start of the script until it wrote the submission.
+    code
+        Fingerprint of the script and of all that it imports from the kit.
+    memory
+        Largest memory of the process until then, in bytes; None where the system does not tell.
+    """
 
     command: tuple[str, ...]
     seconds: float
     code: str = ""
+    memory: int | None = None
 
     @property
     def model(self) -> str:
@@ -209,6 +225,7 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         data=str(provenance.fingerprint(evaluation.reference)["sha256"])[:12],
         simulated=evaluation.simulated,
         code=evaluation.code or (origin.code if origin else ""),
+        memory=origin.memory if origin else None,
     )
     run_log.append_line(results_path(output_dir), asdict(result))
 
@@ -235,8 +252,8 @@ def read_results(path: Path) -> tuple[list[Result], int]:
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
             record = io.parse_json(line)
-            # Lines of earlier versions do not have the code.
-            record = {"code": "", **record}
+            # Lines of earlier versions do not have these.
+            record = {"code": "", "memory": None, **record}
             result = Result(**{name: record[name] for name in names})
             _require_types(result)
         except (ValueError, KeyError, TypeError):
@@ -254,7 +271,7 @@ def _require_types(result: Result) -> None:
     texts += [result.revision] if result.revision is not None else []
     numbers = [number for number in result.parts.values() if number is not None]
     numbers += [result.seconds] if result.seconds is not None else []
-    whole = [result.task] + ([result.seed] if result.seed is not None else [])
+    whole = [result.task, *(n for n in (result.seed, result.memory) if n is not None)]
     valid = (
         all(isinstance(text, str) for text in texts)
         and all(type(number) is int and number >= 0 for number in whole)
@@ -289,7 +306,19 @@ def this_process() -> Origin:
     """Return the origin of what this process makes."""
     script = Path(sys.argv[0])
     code = source_code.fingerprint(script) if script.is_file() else ""
-    return Origin(tuple(_this_command()), round(time.perf_counter() - _STARTED, 2), code)
+    seconds = round(time.perf_counter() - _STARTED, 2)
+    return Origin(tuple(_this_command()), seconds, code, _peak_memory())
+
+
+def _peak_memory() -> int | None:
+    """Return the largest memory that this process has taken, in bytes; None on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Linux counts in kilobytes, macOS in bytes.
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _as_file(origin: Mapping[str, object]) -> bytes:
@@ -313,9 +342,14 @@ def parse_origin(content: bytes) -> Origin | None:
     try:
         origin = io.parse_json(content.decode())
         command = tuple(str(word) for word in origin["command"])
-        code = origin.get("code", "")
-        is_valid = command and isinstance(code, str) and re.fullmatch(r"[0-9a-f]*", code)
-        return Origin(command, float(origin["seconds"]), code) if is_valid else None
+        code, memory = origin.get("code", ""), origin.get("memory")
+        is_valid = (
+            bool(command)
+            and isinstance(code, str)
+            and re.fullmatch(r"[0-9a-f]*", code) is not None
+            and (memory is None or type(memory) is int)
+        )
+        return Origin(command, float(origin["seconds"]), code, memory) if is_valid else None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 

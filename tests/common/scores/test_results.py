@@ -208,9 +208,9 @@ def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
     submission.write_text("UserId\n1\n")
     path = tmp_path / "results.jsonl"
     path.write_text(OLD_LINE + "\n")
-    assert list(score(tmp_path, submission)) == [*json.loads(OLD_LINE), "code"]
+    assert list(score(tmp_path, submission)) == [*json.loads(OLD_LINE), "code", "memory"]
     (old, _), unreadable = results.read_results(path)
-    assert old.code == ""
+    assert (old.code, old.memory) == ("", None)
     assert (old.model, old.rules, old.parts, unreadable) == (
         "numpy",
         "strict",
