@@ -1,5 +1,6 @@
 """The challenge's metrics, and the intervals and baselines needed to interpret them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,115 @@ def normalise_rows(counts: npt.NDArray[np.int64]) -> FloatArray:
     """
     totals = counts.sum(axis=1, keepdims=True)
     return np.asarray(counts / np.maximum(totals, 1))
+
+
+@dataclass(frozen=True)
+class ProbabilityScores:
+    """How good predicted probabilities are, beyond the accuracy of the predictions.
+
+    Attributes
+    ----------
+    log_loss
+        Mean negative logarithm (nats) of the probability of what happened; 0 is best.
+    brier
+        Mean squared distance from what happened (Brier 1950): of two categories, from 0 to 1, that
+        of one of them; of more, from 0 to 2, the sum over all.
+    auc
+        Area under the ROC curve, from 0 to 1; None for more than two categories, or if one never
+        happened.
+    calibration_error
+        Mean distance, weighted by their numbers of answers, of the bars of the calibration from
+        the diagonal (expected calibration error, Guo et al. 2017), from 0 to 1.
+    expected, happened, counts
+        The calibration, shape (10,): in bins of equal width, the mean of the probabilities, how
+        often it happened, and the number of answers; NaN in an empty bin. Of two categories the
+        probability of the second, from 0 to 1; of more, that of the most probable one.
+    """
+
+    log_loss: float
+    brier: float
+    auc: float | None
+    calibration_error: float
+    expected: FloatArray
+    happened: FloatArray
+    counts: npt.NDArray[np.int64]
+
+
+_N_BINS = 10
+
+
+def score_probabilities(
+    truth: IntArray, probability: npt.NDArray[np.floating[Any]]
+) -> ProbabilityScores:
+    """Score predicted probabilities.
+
+    Parameters
+    ----------
+    truth
+        What happened, from 0 to categories - 1, shape (answers,).
+    probability
+        Of every category, shape (answers, categories); rows sum to 1, but for rounding.
+
+    Returns
+    -------
+    ProbabilityScores
+    """
+    # scikit-learn takes a second to import, and only this function needs it.
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    n_categories = probability.shape[1]
+    p = np.asarray(probability, np.float64)
+    p = p / p.sum(axis=1, keepdims=True)
+    if n_categories == 2:
+        believed, happened = p[:, 1], truth == 1
+        brier = float(np.mean((believed - happened) ** 2))
+    else:
+        believed, happened = p.max(axis=1), truth == p.argmax(axis=1)
+        of_truth = p[np.arange(len(p)), truth]
+        # sum over k of (p_k - y_k)² = sum p_k² - 2 p_truth + 1
+        brier = float(np.mean((p**2).sum(axis=1) - 2 * of_truth + 1))
+    both_happened = n_categories == 2 and 0 < happened.sum() < len(happened)
+    place = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
+    counts = np.bincount(place, minlength=_N_BINS)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(place, believed, _N_BINS) / counts
+        share = np.bincount(place, happened, _N_BINS) / counts
+    return ProbabilityScores(
+        log_loss=float(log_loss(truth, p, labels=range(n_categories))),
+        brier=brier,
+        auc=float(roc_auc_score(happened, believed)) if both_happened else None,
+        calibration_error=float(np.nansum(np.abs(mean - share) * counts) / len(p)),
+        expected=mean,
+        happened=share,
+        counts=counts,
+    )
+
+
+def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> float:
+    """Return the standard error of a share whose answers come in clusters, such as of one student.
+
+    Answers of one student are not independent, so that the usual formula promises too much
+    (Liang and Zeger 1986).
+
+    Parameters
+    ----------
+    right
+        0 or 1, shape (answers,).
+    cluster
+        Number of the cluster of each answer, from 0.
+
+    Returns
+    -------
+    float
+        The square root of sum over clusters of (sum of deviations from the share)², with the
+        correction clusters / (clusters - 1), over the number of answers; NaN for one cluster.
+    """
+    deviation = np.bincount(cluster, right - np.mean(right))
+    n_clusters = int((np.bincount(cluster) > 0).sum())
+    if n_clusters < 2:
+        return float("nan")
+    variance = (deviation**2).sum() * n_clusters / (n_clusters - 1)
+    return float(np.sqrt(variance) / len(right))
 
 
 def expert_agreement(

@@ -285,7 +285,15 @@ def find_pairs(
     InputError
         If a pair of the reference is missing.
     """
-    keys = pair_keys(submission.student, submission.question)
+    own = (submission.student, submission.question)
+    return find_rows_of_pairs(submission.name, own, reference, report)
+
+
+def find_rows_of_pairs(
+    name: str, own: tuple[IntArray, IntArray], reference: Pairs, report: Report = stop
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """As `find_pairs`, given the name of a file and the UserId and QuestionId of its rows."""
+    keys = pair_keys(*own)
     wanted = pair_keys(reference.student, reference.question)
     rows = _find(keys, wanted)
     found = keys[rows] == wanted
@@ -293,7 +301,7 @@ def find_pairs(
     # If no row could be read at all, that has been reported already.
     if len(missing) and (keys >= 0).any():
         report(
-            f"{submission.name}: {len(missing)} of {len(wanted)} pairs are missing, first "
+            f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
             f"{_name_pairs(reference, missing)}, expected every pair of {reference.name}"
         )
     extra = keys >= 0

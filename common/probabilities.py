@@ -1,0 +1,277 @@
+"""Predicted probabilities: what a model believes, beside the submission, which says right or wrong.
+
+A file of compressed columns (Parquet), which pandas reads and writes: UserId, QuestionId, and
+ProbabilityCorrect (task 1), ProbabilityOption1 to ProbabilityOption4 (task 2), or ProbabilityCorrect
+and the column Mask (task 4). The challenge's score never depends on it; `local_evaluation.py
+--probabilities FILE` adds what it tells.
+
+    write_probabilities(template, 1, p_right, path)     in a sample model
+    p = read_probabilities(path, 1).at(reference)       in an evaluation
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from common import io, schema
+from common.answers import IntArray, find_repeats, pair_keys
+from common.errors import InputError, quote
+from common.scores import results
+from common.submission import Pairs, find_rows_of_pairs
+
+FloatArray = npt.NDArray[np.float32]
+
+_CORRECT = ("ProbabilityCorrect",)
+COLUMNS = {1: _CORRECT, 2: tuple(f"ProbabilityOption{o}" for o in schema.OPTIONS), 4: _CORRECT}
+MASK = "Mask"
+# How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
+SUM_TOLERANCE = 1e-3
+# The key of the file's own metadata that says which command made it.
+_ORIGIN = b"origin"
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """What a file of probabilities holds, in its order.
+
+    Attributes
+    ----------
+    path
+        The file.
+    student, question
+        UserId and QuestionId, int32, shape (rows,).
+    value
+        float32, shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
+    mask
+        Name of the mask of each row (task 4), None in tasks 1 and 2.
+    origin
+        The command that made the file; None where it does not say.
+    """
+
+    path: Path
+    student: IntArray
+    question: IntArray
+    value: FloatArray
+    mask: npt.NDArray[np.object_] | None = None
+    origin: results.Origin | None = None
+
+    def at(self, reference: Pairs) -> FloatArray:
+        """Return the probabilities of the pairs of a reference, in its order.
+
+        Returns
+        -------
+        array of float32, shape (reference rows, categories)
+
+        Raises
+        ------
+        InputError
+            If a pair of the reference is missing; further pairs may be there, as in a submission.
+        """
+        own = (self.student, self.question)
+        rows, _ = find_rows_of_pairs(str(self.path), own, reference)
+        return self.value[rows]
+
+
+def write_probabilities(
+    template: Pairs, task: int, probability: npt.NDArray[np.floating[Any]], path: Path | None
+) -> None:
+    """Write probabilities for every row of a template, atomically; nothing if no path is given.
+
+    Parameters
+    ----------
+    template
+        The pairs.
+    task
+        1 or 2.
+    probability
+        Task 1: P(right), shape (rows,). Task 2: that of options 1 to 4, shape (rows, 4).
+    path
+        What ``--probabilities`` names, or None.
+
+    Raises
+    ------
+    InputError
+        If they are not probabilities, or not as many as the template has rows.
+    """
+    if path is not None:
+        _write(
+            path, task, {"UserId": template.student, "QuestionId": template.question}, probability
+        )
+
+
+def write_mask_probabilities(
+    path: Path,
+    masks: Sequence[str],
+    student: IntArray,
+    question: IntArray,
+    p_right: npt.NDArray[np.floating[Any]],
+) -> None:
+    """Write what an entry of task 4 believes of every target of every mask, atomically.
+
+    Parameters
+    ----------
+    path
+        The file.
+    masks, student, question, p_right
+        Mask, UserId, QuestionId and P(right) of each target, shape (targets of all masks,).
+    """
+    mask = pa.array(masks, pa.string()).dictionary_encode()
+    _write(path, 4, {MASK: mask, "UserId": student, "QuestionId": question}, p_right)
+
+
+def _write(
+    path: Path, task: int, keys: dict[str, Any], probability: npt.NDArray[np.floating[Any]]
+) -> None:
+    names = COLUMNS[task]
+    shape = (len(keys["UserId"]), len(names))
+    value = np.asarray(probability, np.float32)
+    value = value[:, None] if value.ndim == 1 else value
+    if value.shape != shape:
+        raise InputError(
+            f"{path}: probabilities have shape {np.shape(probability)}, expected "
+            f"({', '.join(map(str, shape[: 1 + (len(names) > 1)]))}), one row for each pair"
+        )
+    _require_valid(path, names, value)
+    ids = {name: pa.array(ids) for name, ids in keys.items()}
+    columns = {name: pa.array(value[:, k]) for k, name in enumerate(names)}
+    origin = json.dumps(asdict(results.this_process())).encode()
+    table = pa.table({**ids, **columns}).replace_schema_metadata({_ORIGIN: origin})
+    with io.atomic_write(path) as (file,):
+        pq.write_table(table, file, compression="zstd")
+
+
+def read_probabilities(path: Path, task: int) -> Probabilities:
+    """Read a file of probabilities and check it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    task
+        1, 2 or 4.
+
+    Raises
+    ------
+    InputError
+        If it is missing or no such file, lacks a column, holds anything but probabilities, names a
+        pair twice, or its rows do not sum to 1 (task 2).
+    """
+    io.require_file(path)
+    names = COLUMNS[task]
+    wanted = [*([MASK] if task == 4 else []), "UserId", "QuestionId", *names]
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError):
+        raise InputError(
+            f"{path}: is not a Parquet file, expected one with the columns {', '.join(wanted)}, as "
+            f"sample models write with --probabilities"
+        ) from None
+    for name in wanted:
+        if table.column_names.count(name) != 1:
+            found = ", ".join(map(quote, table.column_names[:10])) or "none"
+            raise InputError(
+                f"{path}: column {quote(name)} is missing or there twice, expected the columns "
+                f"{', '.join(wanted)}, found {found}"
+            )
+    if not table.num_rows:
+        raise InputError(f"{path}: has no rows, expected a row for each pair")
+    student, question = (_read_ids(path, table, name) for name in ("UserId", "QuestionId"))
+    value = np.column_stack([_read_numbers(path, table, name) for name in names])
+    _require_valid(path, names, value)
+    mask = _read_masks(path, table) if task == 4 else None
+    _require_distinct(path, student, question, mask)
+    if len(names) == 1:
+        value = np.column_stack([1 - value, value])
+    metadata = table.schema.metadata or {}
+    origin = results.parse_origin(metadata.get(_ORIGIN, b""))
+    return Probabilities(path, student, question, value, mask, origin)
+
+
+def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
+    _require_complete(path, table, name)
+    column = table[name]
+    if pa.types.is_integer(column.type):
+        values = column.to_numpy()
+        outside = (values < 0) | (values > schema.INT32_MAX)
+        if not outside.any():
+            return values.astype(np.int32)
+        row = int(outside.argmax())
+        raise InputError(
+            f"{path}: column '{name}': row {row + 1} is {values[row]}, expected a whole number "
+            f"from 0 to {schema.INT32_MAX}"
+        )
+    raise InputError(f"{path}: column '{name}' holds {column.type}, expected whole numbers")
+
+
+def _read_numbers(path: Path, table: pa.Table, name: str) -> FloatArray:
+    _require_complete(path, table, name)
+    column = table[name]
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        raise InputError(f"{path}: column '{name}' holds {column.type}, expected numbers")
+    with np.errstate(over="ignore"):
+        return np.asarray(column.to_numpy(), np.float32)
+
+
+def _read_masks(path: Path, table: pa.Table) -> npt.NDArray[np.object_]:
+    _require_complete(path, table, MASK)
+    values = table[MASK].to_numpy().astype(object)
+    is_name = np.array([isinstance(v, str) for v in values])
+    if not is_name.all():
+        row = int(np.argmin(is_name))
+        raise InputError(
+            f"{path}: column '{MASK}': row {row + 1} is {quote(values[row])}, expected the name of "
+            f"a mask such as {schema.IS_TARGET}_0"
+        )
+    return values
+
+
+def _require_complete(path: Path, table: pa.Table, name: str) -> None:
+    if table[name].null_count:
+        row = int(np.argmax(table[name].is_null().to_numpy()))
+        raise InputError(
+            f"{path}: column '{name}': row {row + 1} is empty "
+            f"({table[name].null_count} such rows), expected a value"
+        )
+
+
+def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
+    # NaN fails every comparison, so it counts as invalid here.
+    valid = (value >= 0) & (value <= 1)
+    if not valid.all():
+        row, place = (int(i) for i in np.argwhere(~valid)[0])
+        raise InputError(
+            f"{path}: column '{names[place]}': row {row + 1} is {value[row, place]} "
+            f"({int((~valid).any(axis=1).sum())} such rows), expected a number from 0 to 1"
+        )
+    if len(names) > 1:
+        total = value.sum(axis=1, dtype=np.float64)
+        wrong = np.abs(total - 1) > SUM_TOLERANCE
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InputError(
+                f"{path}: row {row + 1}: {names[0]} to {names[-1]} sum to {total[row]:.4f} "
+                f"({int(wrong.sum())} such rows), expected 1"
+            )
+
+
+def _require_distinct(
+    path: Path, student: IntArray, question: IntArray, mask: npt.NDArray[np.object_] | None
+) -> None:
+    masks = [None] if mask is None else list(dict.fromkeys(mask))
+    for name in masks:
+        rows = np.arange(len(student)) if name is None else np.flatnonzero(mask == name)
+        repeats = find_repeats(pair_keys(student[rows], question[rows]))
+        if len(repeats):
+            row = int(rows[repeats[0]])
+            of_mask = "" if name is None else f" of mask {quote(name)}"
+            raise InputError(
+                f"{path}: row {row + 1}{of_mask} repeats UserId {student[row]} and QuestionId "
+                f"{question[row]} ({len(repeats)} such rows), expected each pair once"
+            )
