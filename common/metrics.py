@@ -126,19 +126,17 @@ def score_probabilities(
     ProbabilityScores
     """
     # scikit-learn takes a second to import, and only this function needs it.
-    from sklearn.metrics import log_loss, roc_auc_score
+    from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
     n_categories = probability.shape[1]
     p = np.asarray(probability, np.float64)
     p = p / p.sum(axis=1, keepdims=True)
     if n_categories == 2:
         believed, happened = p[:, 1], truth == 1
-        brier = float(np.mean((believed - happened) ** 2))
+        brier = brier_score_loss(happened, believed, labels=[False, True])
     else:
         believed, happened = p.max(axis=1), truth == p.argmax(axis=1)
-        of_truth = p[np.arange(len(p)), truth]
-        # sum over k of (p_k - y_k)² = sum p_k² - 2 p_truth + 1
-        brier = float(np.mean((p**2).sum(axis=1) - 2 * of_truth + 1))
+        brier = brier_score_loss(truth, p, labels=range(n_categories))
     both_happened = n_categories == 2 and 0 < happened.sum() < len(happened)
     place = np.minimum((believed * _N_BINS).astype(np.int64), _N_BINS - 1)
     counts = np.bincount(place, minlength=_N_BINS)
@@ -147,7 +145,7 @@ def score_probabilities(
         share = np.bincount(place, happened, _N_BINS) / counts
     return ProbabilityScores(
         log_loss=float(log_loss(truth, p, labels=range(n_categories))),
-        brier=brier,
+        brier=float(brier),
         auc=float(roc_auc_score(happened, believed)) if both_happened else None,
         calibration_error=float(np.nansum(np.abs(mean - share) * counts) / len(p)),
         expected=mean,

@@ -1,8 +1,8 @@
 """Predicted probabilities: what a model believes, beside the submission, which says right or wrong.
 
 A file of compressed columns (Parquet), which pandas reads and writes: UserId, QuestionId, and
-ProbabilityCorrect (task 1), ProbabilityOption1 to ProbabilityOption4 (task 2), or ProbabilityCorrect
-and the column Mask (task 4). The challenge's score never depends on it; `local_evaluation.py
+ProbabilityCorrect (task 1), ProbabilityOption1 to ProbabilityOption4 (task 2), or Mask and
+ProbabilityCorrect (task 4). The challenge's score never depends on it; `local_evaluation.py
 --probabilities FILE` adds what it tells.
 
     write_probabilities(template, 1, p_right, path)     in a sample model
@@ -198,7 +198,7 @@ def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
     _require_complete(path, table, name)
     column = table[name]
     if pa.types.is_integer(column.type):
-        values = column.to_numpy()
+        values = io.to_array(column)
         outside = (values < 0) | (values > schema.INT32_MAX)
         if not outside.any():
             return values.astype(np.int32)
@@ -221,7 +221,7 @@ def _read_numbers(path: Path, table: pa.Table, name: str) -> FloatArray:
 
 def _read_masks(path: Path, table: pa.Table) -> npt.NDArray[np.object_]:
     _require_complete(path, table, MASK)
-    values = table[MASK].to_numpy().astype(object)
+    values: npt.NDArray[np.object_] = table[MASK].to_numpy().astype(object)
     is_name = np.array([isinstance(v, str) for v in values])
     if not is_name.all():
         row = int(np.argmin(is_name))
