@@ -3,5 +3,6 @@
 from common.charts.bars import Panel, bar_panels
 from common.charts.lines import line_chart
 from common.charts.rows import Dot, dot_chart
+from common.charts.style import PAGE_WIDTH, WIDTH
 
-__all__ = ["Dot", "Panel", "bar_panels", "dot_chart", "line_chart"]
+__all__ = ["PAGE_WIDTH", "WIDTH", "Dot", "Panel", "bar_panels", "dot_chart", "line_chart"]
