@@ -18,8 +18,8 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2.2rem 0 
 /* What is too wide scrolls sideways; a shadow at its edge says so, which the page's colour, moving
    with the content, covers where the content ends. */
 .wide { overflow-x: auto; background:
-    linear-gradient(to right, Canvas 40%, transparent) left / 2.5rem 100% no-repeat local,
-    linear-gradient(to left, Canvas 40%, transparent) right / 2.5rem 100% no-repeat local,
+    linear-gradient(to right, Canvas 40%, transparent) left / 2.5rem 101% no-repeat local,
+    linear-gradient(to left, Canvas 40%, transparent) right / 2.5rem 101% no-repeat local,
     linear-gradient(to right, var(--shadow), transparent) left / .9rem 100% no-repeat scroll,
     linear-gradient(to left, var(--shadow), transparent) right / .9rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -45,7 +45,7 @@ figure { margin: 0; }
   .stacked tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
   .stacked :is(th, td) { border: 0; padding: .1rem 0; }
   .stacked td { display: flex; justify-content: space-between; gap: 1.2rem; }
-  .stacked td::before { content: attr(data-label); opacity: .75; }
+  .stacked td::before { content: attr(data-label); opacity: .75; text-align: left; }
   .stacked td:empty { display: none; }
 }
 """
@@ -82,6 +82,12 @@ def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
 """
 
 
+class Html(str):
+    """Text of a cell that is HTML already, so that `table` does not escape it."""
+
+    __slots__ = ()
+
+
 def table(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -97,7 +103,7 @@ def table(
     header
         Column names, possibly none.
     rows
-        Texts of the cells, escaped here.
+        Texts of the cells, escaped here unless they are `Html`.
     css_class
         Class of the table.
     caption
@@ -110,9 +116,9 @@ def table(
     n_columns = max(map(len, rows), default=0)
     labels = [f' data-label="{escape(name)}"' for name in header] if stacks else [""] * n_columns
     lines = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
+        f'<tr><th scope="row">{_as_html(row[0])}</th>'
         + "".join(
-            f"<td{label}>{escape(cell)}</td>"
+            f"<td{label}>{_as_html(cell)}</td>"
             for label, cell in zip(labels[1:], row[1:], strict=True)
         )
         + "</tr>\n"
@@ -125,6 +131,10 @@ def table(
         + (f"<thead><tr>{head}</tr></thead>" if header else "")
         + f"<tbody>\n{lines}</tbody></table></div>"
     )
+
+
+def _as_html(cell: str) -> str:
+    return cell if isinstance(cell, Html) else escape(cell)
 
 
 def simulated_note(simulated: bool) -> str:

@@ -39,6 +39,11 @@ def test_a_table_that_is_too_wide_scrolls_with_a_shadow(stacks: bool) -> None:
     assert "<caption>&lt;what&gt;</caption>" in page
 
 
+def test_only_what_is_html_stays_html() -> None:
+    table = pages.table(HEADER, [[pages.Html("<b>x</b>"), "<b>", pages.Html("<i>y</i>")]])
+    assert '<th scope="row"><b>x</b></th><td>&lt;b&gt;</td><td><i>y</i></td>' in table
+
+
 def test_a_table_without_column_names() -> None:
     table = pages.table([], [("Rank", "1 of 2"), ("Answers", "20")], css_class="facts")
     assert "<thead>" not in table

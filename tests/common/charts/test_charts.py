@@ -179,6 +179,16 @@ def test_bars_grow_with_their_shares(highest: float) -> None:
     assert highest <= max(ticks) <= max(highest + 0.2, 0.2)
 
 
+def test_bars_that_rest_on_too_little_lose_their_colour() -> None:
+    panels = [Panel("one", [0.5, 0.5], True, [True, False]), Panel("two", [0.5, 0.5], False)]
+    chart = read_chart(bar_panels(panels, ["x", "y"], label="bars", axis="which bar"))
+    fills = {key: re.findall("fill: ([^;]*)", style)[0] for key, style in chart.colours.items()}
+    assert fills["one, x: 50%"] == "var(--line)"
+    assert fills["one, y: 50%"] == "rgb(var(--accent))"
+    assert fills["two, x: 50%"] == fills["two, y: 50%"]
+    assert fills["two, x: 50%"] not in (fills["one, x: 50%"], fills["one, y: 50%"])
+
+
 shares = st.lists(st.floats(0, 1), min_size=11, max_size=11)
 
 
