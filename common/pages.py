@@ -1,7 +1,10 @@
 """Pages in the kit's style: one file each, for light and dark screens, needing no network."""
 
+import re
 from collections.abc import Sequence
 from html import escape
+
+_LONG_WORD = re.compile(r"\S{20,}")
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --shadow: #0005;
@@ -112,7 +115,7 @@ def table(
         Whether a phone shows every cell on a line of its own, beside the name of its column; else
         it scrolls a table that is too wide.
     """
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    head = "".join(f'<th scope="col">{_as_html(name)}</th>' for name in header)
     n_columns = max(map(len, rows), default=0)
     labels = [f' data-label="{escape(name)}"' for name in header] if stacks else [""] * n_columns
     lines = "".join(
@@ -134,7 +137,10 @@ def table(
 
 
 def _as_html(cell: str) -> str:
-    return cell if isinstance(cell, Html) else escape(cell)
+    if isinstance(cell, Html):
+        return cell
+    # A path or a long name may go on in the next line after a slash or an underscore.
+    return _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(cell))
 
 
 def simulated_note(simulated: bool) -> str:

@@ -44,6 +44,16 @@ def test_only_what_is_html_stays_html() -> None:
     assert '<th scope="row"><b>x</b></th><td>&lt;b&gt;</td><td><i>y</i></td>' in table
 
 
+def test_long_words_may_go_on_in_the_next_line() -> None:
+    path, name = "data/test_output/submission_<1>.csv", "my_idea --n_dimensions 8"
+    table = pages.table(["partially_correct_incomplete"], [[path], [name]])
+    shown = "data/<wbr>test_<wbr>output/<wbr>submission_<wbr>&lt;1&gt;.csv"
+    assert f">{shown}</th>" in table
+    assert f">{name}</th>" in table
+    assert ">partially_<wbr>correct_<wbr>incomplete</th>" in table
+    check_page(pages.page("title", table))
+
+
 def test_a_table_without_column_names() -> None:
     table = pages.table([], [("Rank", "1 of 2"), ("Answers", "20")], css_class="facts")
     assert "<thead>" not in table
