@@ -1,7 +1,8 @@
 """The charts of the pages: drawn by matplotlib, as SVG that lies in a page, in its colours."""
 
 from common.charts.bars import Panel, bar_panels
+from common.charts.curves import Curve, curve_chart
 from common.charts.lines import line_chart
 from common.charts.rows import Dot, dot_chart
 
-__all__ = ["Dot", "Panel", "bar_panels", "dot_chart", "line_chart"]
+__all__ = ["Curve", "Dot", "Panel", "bar_panels", "curve_chart", "dot_chart", "line_chart"]
