@@ -1,8 +1,19 @@
 """The charts of the pages: drawn by matplotlib, as SVG that lies in a page, in its colours."""
 
 from common.charts.bars import Panel, bar_panels
+from common.charts.curves import Curve, curve_chart
 from common.charts.lines import line_chart
 from common.charts.rows import Dot, dot_chart
 from common.charts.style import PAGE_WIDTH, WIDTH
 
-__all__ = ["PAGE_WIDTH", "WIDTH", "Dot", "Panel", "bar_panels", "dot_chart", "line_chart"]
+__all__ = [
+    "PAGE_WIDTH",
+    "WIDTH",
+    "Curve",
+    "Dot",
+    "Panel",
+    "bar_panels",
+    "curve_chart",
+    "dot_chart",
+    "line_chart",
+]
