@@ -1,6 +1,7 @@
 """A terminal of 80 columns for the tests: what a script shows on it, line by line."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -45,11 +46,16 @@ def run_on_terminal(
             pass  # Linux says so where the other side has been closed.
         code = process.wait()
     os.close(ours)
-    stays, states = [], []
-    for line in written.decode().replace("\r\n", "\n").split("\n"):
-        shown = ""
-        for state in line.split("\r"):
-            states.append(state)
-            shown = state + shown[len(state) :]
-        stays.append(shown.rstrip())
-    return code, stays, states
+    return code, *_show(written.decode())
+
+
+def _show(written: str) -> tuple[list[str], list[str]]:
+    """Return the lines that stay, and every state of each line."""
+    lines, row, states = [""], 0, []
+    for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
+        row += {"\n": 1, "\r\n": 1, "\x1b[A": -1}.get(move, 0)
+        lines += [""] * (row + 1 - len(lines))
+        # Bars write whole lines: all moves but that up go to the beginning of a line.
+        lines[row] = text + lines[row][len(text) :]
+        states.append(text)
+    return [line.rstrip() for line in lines], states
