@@ -56,6 +56,8 @@ class Setting:
         Folder of the metadata that the entry is given.
     rules, limits
         How the rules are read, and what the entry may use.
+    probabilities
+        Where the entry's probabilities go; None: it is not asked for any.
     """
 
     submission: Path
@@ -64,6 +66,7 @@ class Setting:
     metadata_dir: Path
     rules: Rules
     limits: Limits
+    probabilities: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,12 @@ def _parse(doc: str | None, package: Path) -> argparse.Namespace:
     )
     adaptive_options.add_flags(p)
     p.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="ask the entry for its probabilities too: write them to FILE (Parquet), score them",
+    )
+    p.add_argument(
         "--skip_curve",
         action="store_true",
         help="do not measure the accuracy after each question, which takes further predictions",
@@ -200,6 +209,7 @@ def _setting(options: argparse.Namespace) -> Setting:
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
         rules=adaptive_options.rules(options),
         limits=adaptive_options.limits(options),
+        probabilities=options.probabilities,
     )
 
 
@@ -294,7 +304,14 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             process = _start(setting)
             try:
                 with process as entry:
-                    games[mask] = play(entry, reference, mask, setting.rules, progress.update)
+                    games[mask] = play(
+                        entry,
+                        reference,
+                        mask,
+                        setting.rules,
+                        progress.update,
+                        with_probability=setting.probabilities is not None,
+                    )
             except EntryError as fault:
                 explained = adaptive_options.explain_fault(fault, setting.rules)
                 message = f"{setting.submission}: {mask}, {explained}"
