@@ -13,7 +13,7 @@ from common.probabilities import read_probabilities
 from common.schema import Column
 from common.scores import results, score_files, score_page
 from common.scores.explain import explain, find_best_possible, judge_beliefs, name_entry
-from common.scores.pair_facts import Place, read_facts
+from common.scores.pair_facts import Place, are_among, read_facts
 from common.scores.results import Evaluation
 
 
@@ -233,7 +233,7 @@ def _count_other_phase(
         return found
     other = submission.read_pair_values(io.file_source(other_path), column)
     wanted = pair_keys(other.student, other.question)
-    unknown = extra & ~np.isin(pair_keys(predictions.student, predictions.question), wanted)
+    unknown = extra & ~are_among(pair_keys(predictions.student, predictions.question), wanted)
     submission.require_no_extra(predictions, unknown, f"{reference.name} or {other_path.name}")
     n_missing = len(wanted) - n_found
     if n_missing:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import cli, io, layout, metadata, provenance, schema
-from common.answers import IntArray, find_rows, number_ids
+from common.answers import IntArray, find_rows, number_ids, pair_keys
 from common.errors import InputError
 from common.submission import Pairs
 
@@ -231,13 +231,19 @@ def _find_known_quizzes(
     quiz = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID]).quiz
     student = find_rows(facts.student_ids, answers.pop("UserId"))
     is_known = (student >= 0) & (quiz[:n] >= 0)
-    known = _pair_keys(student[is_known], quiz[:n][is_known])
-    known.sort()
-    wanted, place = np.unique(_pair_keys(facts.student, quiz[n:]), return_inverse=True)
-    position = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-    found = known[position] == wanted if len(known) else np.zeros(len(wanted), bool)
-    return np.select([quiz[n:] < 0, found[place]], [_NO_QUIZ, _QUIZ_KNOWN], _QUIZ_NEW)
+    known = pair_keys(student[is_known], quiz[:n][is_known])
+    found = are_among(pair_keys(facts.student, quiz[n:]), known)
+    return np.select([quiz[n:] < 0, found], [_NO_QUIZ, _QUIZ_KNOWN], _QUIZ_NEW)
 
 
-def _pair_keys(student: IntArray, quiz: IntArray) -> npt.NDArray[np.int64]:
-    return (student.astype(np.int64) << 32) | (quiz.astype(np.int64) + 1)
+def are_among(keys: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return whether each key is among known ones: `numpy.isin`, but faster for millions."""
+    if not len(known):
+        return np.zeros(len(keys), bool)
+    known, order = np.sort(known), np.argsort(keys)
+    # Sorted, as looking up millions of keys in random order takes ten times as long.
+    keys = keys[order]
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    found = np.empty(len(keys), bool)
+    found[order] = known[place] == keys
+    return found

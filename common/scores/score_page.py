@@ -161,16 +161,16 @@ def subgroups(parts: Sequence[Breakdown]) -> str:
     )
     for part in parts:
         rows = [_group_cells(group) for group in part.groups]
-        header = [part.title, "answers", "accuracy", "majority"]
+        header = ["group", "answers", "accuracy", "majority"]
         if any(group.majority is None for group in part.groups):
             header, rows = header[:-1], [row[:-1] for row in rows]
-        text += _table(header, rows, "groups")
+        text += f"<h3>{escape(part.title)}</h3>{_table(header, rows, 'groups')}"
     return text
 
 
 def _group_cells(group: Group) -> list[str]:
     low, high = group.interval
-    accuracy = f"{group.accuracy:.3f}<small>{low:.3f} to {high:.3f}</small>"
+    accuracy = f"{group.accuracy:.3f}<small>{low:.3f} – {high:.3f}</small>"
     majority = "" if group.majority is None else f"{group.majority:.3f}"
     if group.n_answers < FEW:
         accuracy = majority = "–"
