@@ -110,7 +110,8 @@ def evaluate(doc: str | None, package: Path) -> None:
         Folder of the package, the default submission.
     """
     options = _parse(doc, package)
-    score_files.remove_scores(options.output_dir, "task_4")
+    name = score_files.score_name(4, options.phase)
+    score_files.remove_scores(options.output_dir, name)
     setting = _setting(options)
     started = time.perf_counter()
     reference = read_students(setting)
@@ -146,7 +147,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         code=fingerprint_code(setting.submission, training.code if training else ""),
     )
     body = describe_games(reference, run.games, curves, setting.metadata_dir)
-    paths = score_files.write_scores(options.output_dir, "task_4", evaluation, body=body)
+    paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     append_result(options.output_dir, 4, evaluation)
     deviation = f" ± {_deviation(run.accuracies):.4f}" if len(run.games) > 1 else ""
     print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
