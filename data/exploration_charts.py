@@ -1,0 +1,235 @@
+"""The charts of the page about the data, and the few of them that are pictures by themselves."""
+
+from html import escape
+
+import numpy as np
+from exploration import FEW_ANSWERS, N_TENTHS, Histogram, Options, Tally, share_histogram
+from exploration_circumstances import CONFIDENCES, Times
+from exploration_reading import Part
+
+from common import charts
+from common.charts import Dot, Mark, Panel, compact
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# An hour of the week is shaded by its share of right answers from so many answers on.
+ENOUGH_FOR_A_SHADE = 100
+# With more months than this, only years are named below them.
+_MANY_MONTHS = 30
+
+
+def figure(title: str, chart: str, caption: str) -> str:
+    """Return a chart with its title and a sentence on how to read it, as HTML."""
+    return (
+        f"<figure><h4>{escape(title)}</h4>{chart}<figcaption>{escape(caption)}</figcaption>"
+        "</figure>"
+    )
+
+
+def in_grid(*figures: str) -> str:
+    """Return charts side by side where there is room, as HTML."""
+    return f'<div class="charts">{"".join(figures)}</div>'
+
+
+def chart_label(part: Part, what: str) -> str:
+    """Return what a chart shows, for screen readers; unique on the page."""
+    return f"Tasks {part.files.tasks}: {what}"
+
+
+def histogram_chart(found: Histogram, label: str, things: str, axis: str) -> str:
+    """Draw how many things have how large a number.
+
+    Parameters
+    ----------
+    found
+        The numbers.
+    label
+        As in `common.charts`.
+    things, axis
+        What is counted, and by which number.
+    """
+    edges = found.edges
+    if found.is_log:
+        numbers = [m * 10.0**k for k in range(9) for m in (1, 2, 5)]
+        numbers = [number for number in numbers if edges[0] <= number <= edges[-1]]
+        ticks = [(_place(found, number), f"{number:,.0f}") for number in numbers]
+    else:
+        ticks = [(place + 0.5, f"{edge:.0f}") for place, edge in enumerate(edges[:-1])]
+    tooltips = [
+        f"{low:,.0f}{f' to {high - 1:,.0f}' if high > low + 1 else ''}: {count:,} {things}"
+        for low, high, count in zip(edges[:-1], edges[1:], found.counts, strict=True)
+    ]
+    middle = _place(found, found.median) + 0.5 * (not found.is_log)
+    return charts.column_chart(
+        found.counts.tolist(),
+        tooltips,
+        ticks,
+        label=label,
+        axis=axis,
+        unit=things,
+        mark=Mark(middle, f"median {found.median:,.0f}"),
+    )
+
+
+def _place(found: Histogram, value: float) -> float:
+    """Return where a value lies on a scale on which every bin is as wide as the others."""
+    edges = np.log(found.edges) if found.is_log else found.edges
+    return float(np.interp(np.log(value) if found.is_log else value, edges, np.arange(len(edges))))
+
+
+def share_chart(found: Histogram, label: str, things: str, axis: str) -> str:
+    """Draw how many things have which share; parameters as in `histogram_chart`."""
+    edges = found.edges
+    tooltips = [
+        f"{low:.0%} to {high:.0%}: {count:,} {things}"
+        for low, high, count in zip(edges[:-1], edges[1:], found.counts, strict=True)
+    ]
+    ticks = [(place, f"{edge:.0%}") for place, edge in enumerate(edges) if place % 4 == 0]
+    return charts.column_chart(
+        found.counts.tolist(),
+        tooltips,
+        [(float(place), text) for place, text in ticks],
+        label=label,
+        axis=axis,
+        unit=things,
+        mark=Mark(_place(found, found.median), f"median {found.median:.0%}"),
+    )
+
+
+def filled_chart(part: Part, label: str) -> str:
+    """Draw which share of the pairs of students and questions is answered."""
+    values = part.filled
+    names = [f"{10 * n}–{10 * n + 10}%" for n in range(N_TENTHS)]
+    tooltips = [
+        [
+            f"students {names[row]}, questions {names[column]}: {values[row, column]:.2%} answered"
+            for column in range(N_TENTHS)
+        ]
+        for row in range(N_TENTHS)
+    ]
+    ends = ["most", *[""] * (N_TENTHS - 2), "fewest"]
+    return charts.heat_map(
+        values,
+        ends,
+        ends,
+        tooltips,
+        label=label,
+        axis="questions, those with most answers first",
+        side="students, those with most answers first",
+        key=lambda share: f"{100 * share:.3g}% answered",
+    )
+
+
+def options_chart(options: Options, label: str) -> str:
+    """Draw how often each option is chosen, is right, and is found where it is right."""
+    panels = [
+        Panel("chosen", options.chosen.tolist(), True),
+        Panel("is right", options.right.tolist(), False),
+        Panel("chosen where right", np.nan_to_num(options.found).tolist(), False),
+    ]
+    return charts.bar_panels(panels, ["1", "2", "3", "4"], label=label, axis="option")
+
+
+def attraction_chart(options: Options, label: str) -> str:
+    """Draw how the wrong answers of a question fall on its three distractors."""
+    rows = [
+        Dot(f"{name} attractive", float(share))
+        for name, share in zip(("most", "middle", "least"), options.attraction, strict=True)
+    ]
+    return charts.dot_chart(rows, label=label, digits=2, limits=(0, 1), chance=1 / 3)
+
+
+def months_chart(times: Times, label: str) -> str:
+    """Draw the answers of each month."""
+    months = times.first_month + np.arange(len(times.months.n))
+    is_long = len(months) > _MANY_MONTHS
+    names, ticks = [], []
+    for place, month in enumerate(months):
+        year, number = str(month).split("-")
+        names.append(f"{MONTHS[int(number) - 1]} {year}")
+        if is_long and number == "01":
+            ticks.append((place + 0.5, year))
+        elif not is_long and (number in ("01", "05", "09") or len(months) <= 6):
+            ticks.append((place + 0.5, f"{MONTHS[int(number) - 1]} {year[2:]}"))
+    tooltips = [
+        f"{name}: {n:,} answers" + (f", {share:.0%} right" if n else "")
+        for name, n, share in zip(names, times.months.n, times.months.share, strict=True)
+    ]
+    return charts.column_chart(
+        times.months.n.tolist(), tooltips, ticks, label=label, axis="month", unit="answers"
+    )
+
+
+def hours_chart(hours: Tally, label: str, *, right: bool) -> str:
+    """Draw the answers of each hour of the week, or the share of them that is right."""
+    n, share = hours.n, hours.share
+    tooltips = [
+        [
+            f"{WEEKDAYS[day]} {hour}:00 to {hour}:59: {n[day, hour]:,} answers"
+            + (f", {share[day, hour]:.0%} right" if n[day, hour] else "")
+            for hour in range(24)
+        ]
+        for day in range(7)
+    ]
+    if right:
+        values = np.where(n >= ENOUGH_FOR_A_SHADE, share, np.nan)
+    else:
+        values = np.where(n > 0, n.astype(np.float64), np.nan)
+    return charts.heat_map(
+        values,
+        WEEKDAYS,
+        [f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)],
+        tooltips,
+        label=label,
+        axis="hour",
+        key=(lambda value: f"{value:.0%} right") if right else (lambda n: f"{compact(n)} answers"),
+        from_zero=not right,
+    )
+
+
+def confidence_chart(confidence: Tally, label: str) -> str:
+    """Draw the share of right answers for each stated confidence, beside the confidence itself."""
+    rows = [
+        Dot(f"{level}% sure ({compact(n)})", float(share), mark=level / 100)
+        for level, n, share in zip(CONFIDENCES, confidence.n, confidence.share, strict=True)
+        if n >= FEW_ANSWERS
+    ]
+    return charts.dot_chart(rows, label=label, digits=2, limits=(0, 1))
+
+
+def born_chart(first_year: int, n_students: np.ndarray, answers: Tally, label: str) -> str:
+    """Draw how many students were born in which year."""
+    years = [first_year + place for place in range(len(n_students))]
+    tooltips = [
+        f"born in {year}: {n:,} students" + (f", {share:.0%} right" if total else "")
+        for year, n, total, share in zip(years, n_students, answers.n, answers.share, strict=True)
+    ]
+    ticks = [(place + 0.5, str(year)) for place, year in enumerate(years)]
+    return charts.column_chart(
+        n_students.tolist(), tooltips, ticks, label=label, axis="year of birth", unit="students"
+    )
+
+
+def draw_pictures(part: Part) -> dict[str, str]:
+    """Return a few charts of simulated answers as SVG files, by name."""
+    assert part.files.simulated
+    drawn = {}
+    if part.times is not None:
+        drawn["hours.svg"] = (
+            "when students answer",
+            hours_chart(part.times.hours, "", right=False),
+        )
+    share = part.of_question.share[part.of_question.n >= FEW_ANSWERS]
+    drawn["difficulty.svg"] = (
+        "how difficult questions are",
+        share_chart(share_histogram(share), "", "questions", "share of right answers"),
+    )
+    if part.confidence is not None:
+        drawn["confidence.svg"] = (
+            "share of right answers by confidence (diamond: the confidence itself)",
+            confidence_chart(part.confidence, ""),
+        )
+    return {
+        name: charts.picture(chart, f"Simulated data: {title}")
+        for name, (title, chart) in drawn.items()
+    }
