@@ -66,6 +66,29 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class Distractors:
+    """How the wrong options of questions with enough answers compare.
+
+    Attributes
+    ----------
+    n_questions
+        How many questions these are.
+    attraction
+        Mean share of the wrong answers of a question that chose the most, the middle, the least
+        attractive distractor, shape (3,); NaN if no answer is wrong.
+    share
+        Histogram of all distractors: of all answers to its question, the share that chose it.
+    weak
+        Share of distractors that are chosen in less than `WEAK_SHARE` of the answers.
+    """
+
+    n_questions: int
+    attraction: FloatArray
+    share: Histogram
+    weak: float
+
+
+@dataclass(frozen=True)
 class Options:
     """Which options are chosen and which are right.
 
@@ -75,26 +98,16 @@ class Options:
         Share of answers that chose each of the four options, and of answers for which it was the
         right one, shape (4,).
     found
-        Of the answers for which it was the right one, the share that chose it, shape (4,).
-    n_questions
-        Number of questions with enough answers for what follows.
-    attraction
-        Mean share of the wrong answers of a question that chose the most, the middle, the least
-        attractive distractor, shape (3,).
-    distractor_share
-        Of all answers to a question, the share that chose a distractor: a histogram of all
-        distractors.
-    weak
-        Share of distractors that are chosen in less than `WEAK_SHARE` of the answers.
+        Of the answers for which it was the right one, the share that chose it, shape (4,); NaN
+        where it never was.
+    distractors
+        None if no question has enough answers.
     """
 
     chosen: FloatArray
     right: FloatArray
     found: FloatArray
-    n_questions: int
-    attraction: FloatArray
-    distractor_share: Histogram
-    weak: float
+    distractors: Distractors | None
 
 
 def tally(number: IntArray, is_correct: IntArray, n: int) -> Tally:
@@ -173,7 +186,7 @@ def filled(
 
 def count_options(
     question: IntArray, option: IntArray, correct_option: IntArray, n_questions: int
-) -> Options | None:
+) -> Options:
     """Count chosen and right options, and compare the distractors of each question.
 
     Parameters
@@ -184,37 +197,35 @@ def count_options(
         Chosen and right option of every answer, 1 to 4.
     n_questions
         How many questions there are.
-
-    Returns
-    -------
-    Options or None
-        None if no question has enough answers to compare distractors.
     """
     cell = question * 16 + (correct_option.astype(np.int32) - 1) * 4 + (option - 1)
     # By question, right option and chosen option.
     counts = np.bincount(cell, minlength=16 * n_questions).reshape(n_questions, 4, 4)
     total = counts.sum(axis=0)
+    n_right, found = total.sum(axis=1), np.full(4, np.nan)
+    np.divide(np.diag(total), n_right, out=found, where=n_right > 0)
+    n = total.sum()
+    return Options(total.sum(axis=0) / n, n_right / n, found, _compare_distractors(counts))
+
+
+def _compare_distractors(counts: IntArray) -> Distractors | None:
+    """Compare wrong options; counts by question, right option and chosen option."""
     # A few questions have had their key changed: their distractors are those of the usual key.
     key = counts.sum(axis=2).argmax(axis=1)
-    own = counts[np.arange(n_questions), key]
+    own = counts[np.arange(len(counts)), key]
     enough = own.sum(axis=1) >= FEW_ANSWERS
     if not enough.any():
         return None
     own, key = own[enough], key[enough]
-    n_of_question = own.sum(axis=1, keepdims=True)
     wrong = own[np.arange(4) != key[:, None]].reshape(-1, 3)
     wrong = -np.sort(-wrong, axis=1)
-    has_wrong = wrong.any(axis=1)
-    attraction = wrong[has_wrong] / wrong[has_wrong].sum(axis=1, keepdims=True)
-    shares = wrong / n_of_question
-    n_right = total.sum(axis=1)
-    return Options(
-        chosen=total.sum(axis=0) / total.sum(),
-        right=n_right / total.sum(),
-        found=np.divide(np.diag(total), n_right, out=np.full(4, np.nan), where=n_right > 0),
+    is_wrong = wrong.any(axis=1)
+    attraction = wrong[is_wrong] / wrong[is_wrong].sum(axis=1, keepdims=True)
+    shares = wrong / own.sum(axis=1, keepdims=True)
+    return Distractors(
         n_questions=len(own),
-        attraction=attraction.mean(axis=0) if has_wrong.any() else np.full(3, np.nan),
-        distractor_share=share_histogram(shares.ravel()),
+        attraction=attraction.mean(axis=0) if is_wrong.any() else np.full(3, np.nan),
+        share=share_histogram(shares.ravel()),
         weak=float((shares < WEAK_SHARE).mean()),
     )
 

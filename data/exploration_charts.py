@@ -1,9 +1,18 @@
 """The charts of the page about the data, and the few of them that are pictures by themselves."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-from exploration import FEW_ANSWERS, N_TENTHS, Histogram, Options, Tally, share_histogram
+from exploration import (
+    FEW_ANSWERS,
+    N_TENTHS,
+    Distractors,
+    Histogram,
+    Options,
+    Tally,
+    share_histogram,
+)
 from exploration_circumstances import CONFIDENCES, Times
 from exploration_reading import Part
 
@@ -50,8 +59,9 @@ def histogram_chart(found: Histogram, label: str, things: str, axis: str) -> str
     """
     edges = found.edges
     if found.is_log:
-        numbers = [m * 10.0**k for k in range(9) for m in (1, 2, 5)]
-        numbers = [number for number in numbers if edges[0] <= number <= edges[-1]]
+        numbers = _round_numbers(found, (10, 20, 50))
+        if len(numbers) < 4:
+            numbers = _round_numbers(found, (10, 15, *range(20, 100, 10)))
         ticks = [(_place(found, number), f"{number:,.0f}") for number in numbers]
     else:
         ticks = [(place + 0.5, f"{edge:.0f}") for place, edge in enumerate(edges[:-1])]
@@ -69,6 +79,13 @@ def histogram_chart(found: Histogram, label: str, things: str, axis: str) -> str
         unit=things,
         mark=Mark(middle, f"median {found.median:,.0f}"),
     )
+
+
+def _round_numbers(found: Histogram, digits: Sequence[int]) -> list[float]:
+    """Return the whole numbers with some leading digits that lie on the scale, increasing."""
+    numbers = [digit * 10.0**power for power in range(-1, 8) for digit in digits]
+    low, high = found.edges[[0, -1]]
+    return [number for number in numbers if low <= number <= high and number.is_integer()]
 
 
 def _place(found: Histogram, value: float) -> float:
@@ -130,11 +147,11 @@ def options_chart(options: Options, label: str) -> str:
     return charts.bar_panels(panels, ["1", "2", "3", "4"], label=label, axis="option")
 
 
-def attraction_chart(options: Options, label: str) -> str:
+def attraction_chart(found: Distractors, label: str) -> str:
     """Draw how the wrong answers of a question fall on its three distractors."""
     rows = [
         Dot(f"{name} attractive", float(share))
-        for name, share in zip(("most", "middle", "least"), options.attraction, strict=True)
+        for name, share in zip(("most", "middle", "least"), found.attraction, strict=True)
     ]
     return charts.dot_chart(rows, label=label, digits=2, limits=(0, 1), chance=1 / 3)
 
@@ -213,20 +230,16 @@ def born_chart(first_year: int, n_students: np.ndarray, answers: Tally, label: s
 def draw_pictures(part: Part) -> dict[str, str]:
     """Return a few charts of simulated answers as SVG files, by name."""
     assert part.files.simulated
-    drawn = {}
-    if part.times is not None:
-        drawn["hours.svg"] = (
-            "when students answer",
-            hours_chart(part.times.hours, "", right=False),
-        )
     share = part.of_question.share[part.of_question.n >= FEW_ANSWERS]
-    drawn["difficulty.svg"] = (
-        "how difficult questions are",
-        share_chart(share_histogram(share), "", "questions", "share of right answers"),
-    )
+    drawn = {
+        "difficulty.svg": (
+            "how difficult the questions are",
+            share_chart(share_histogram(share), "", "questions", "share of right answers"),
+        )
+    }
     if part.confidence is not None:
         drawn["confidence.svg"] = (
-            "share of right answers by confidence (diamond: the confidence itself)",
+            "share right (dot) for each confidence stated (diamond)",
             confidence_chart(part.confidence, ""),
         )
     return {

@@ -193,34 +193,39 @@ def _options_section(part: Part) -> str:
     options = part.options
     if options is None:
         return ""
-    of = f"Of the {options.n_questions:,} questions with at least {FEW_ANSWERS} answers"
-    return in_grid(
+    figures = [
         figure(
             "The four options",
             draw.options_chart(options, chart_label(part, "options")),
             "How often each option is chosen, how often it is the right one, and how often it is "
             "chosen where it is right. Equal heights in each block would mean that the place of an "
             "option tells nothing.",
-        ),
-        figure(
-            "Which distractor attracts",
-            draw.attraction_chart(options, chart_label(part, "distractors")),
-            f"{of}, the mean share of the wrong answers that fall on the most, middle and least "
-            "attractive wrong option. At the dashed line all three would attract equally; the "
-            "further apart, the more wrong answers point to one misconception.",
-        ),
-        figure(
-            "How often distractors are chosen",
-            draw.share_chart(
-                options.distractor_share,
-                chart_label(part, "share of answers on each distractor"),
-                "distractors",
-                "share of the answers to its question",
+        )
+    ]
+    found = options.distractors
+    if found is not None and not np.isnan(found.attraction).any():
+        figures += [
+            figure(
+                "Which distractor attracts",
+                draw.attraction_chart(found, chart_label(part, "distractors")),
+                f"Of the {found.n_questions:,} questions with at least {FEW_ANSWERS} answers, the "
+                "mean share of the wrong answers that fall on the most, middle and least "
+                "attractive wrong option. At the dashed line all three would attract equally; the "
+                "further apart, the more wrong answers point to one misconception.",
             ),
-            f"Three distractors for each question; {options.weak:.0%} of them are chosen in less "
-            f"than {WEAK_SHARE:.0%} of the answers and hardly attract anybody.",
-        ),
-    )
+            figure(
+                "How often distractors are chosen",
+                draw.share_chart(
+                    found.share,
+                    chart_label(part, "share of answers on each distractor"),
+                    "distractors",
+                    "share of the answers to its question",
+                ),
+                f"Three distractors for each question; {found.weak:.0%} of them are chosen in less "
+                f"than {WEAK_SHARE:.0%} of the answers and hardly attract anybody.",
+            ),
+        ]
+    return in_grid(*figures)
 
 
 def _times_section(part: Part) -> str:

@@ -67,12 +67,11 @@ def _subject(subjects: Subjects, place: int, children: dict[int, list[int]]) -> 
     n, n_questions = int(subjects.answers.n[place]), int(subjects.n_questions[place])
     share = float(np.nan_to_num(subjects.answers.share[place]))
     few = " few" if n < FEW_ANSWERS else ""
-    line = _line(
-        subjects.tree.names[place],
-        share,
-        f"{n_questions:,} question{'s' * (n_questions != 1)} · {compact(n)} answers · "
-        f"{share:.0%} right",
+    figures = (
+        f"{n_questions:,} question{'s' * (n_questions != 1)} · "
+        f"{compact(n)} answer{'s' * (n != 1)} · {share:.0%} right"
     )
+    line = _line(subjects.tree.names[place], share, figures)
     below = children.get(place, [])
     if not below:
         return f'<div class="row leaf{few}">{line}</div>\n'

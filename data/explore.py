@@ -61,16 +61,17 @@ def main() -> None:
             f" {layout.TRAIN_TASK_3_4}; `python data/download.py` fetches the official files, "
             "`python data/generate_sample.py` simulates some"
         )
-    if options.pictures and not files[0].simulated:
+    if options.pictures and not any(each.simulated for each in files):
         raise InputError(
-            f"--pictures: {files[0].train} is not simulated; pictures of real answers are not made"
+            f"--pictures: {files[0].train} is not simulated, and no pictures of real answers are "
+            "made"
         )
     parts = read_parts(files)
     texts = make_pages(found, parts, options.output_dir)
     if options.pictures:
-        texts.update(
-            {options.pictures / name: text for name, text in draw_pictures(parts[0]).items()}
-        )
+        simulated = next(part for part in parts if part.files.simulated)
+        drawn = draw_pictures(simulated)
+        texts |= {options.pictures / name: text for name, text in drawn.items()}
     with io.atomic_write(*texts) as opened:
         for file, text in zip(opened, texts.values(), strict=True):
             file.write(text.encode())
