@@ -134,9 +134,10 @@ def _write(
     value = np.asarray(probability, np.float32)
     value = value[:, None] if value.ndim == 1 else value
     if value.shape != shape:
+        expected = shape if len(names) > 1 else shape[:1]
         raise InputError(
-            f"{path}: probabilities have shape {np.shape(probability)}, expected "
-            f"({', '.join(map(str, shape[: 1 + (len(names) > 1)]))}), one row for each pair"
+            f"{path}: probabilities have shape {np.shape(probability)}, expected {expected}, one "
+            "row for each pair"
         )
     _require_valid(path, names, value)
     ids = {name: pa.array(ids) for name, ids in keys.items()}

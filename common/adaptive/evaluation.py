@@ -56,6 +56,8 @@ class Setting:
         Folder of the metadata that the entry is given.
     rules, limits
         How the rules are read, and what the entry may use.
+    probabilities
+        Where the entry's probabilities go; None: it is not asked for any.
     """
 
     submission: Path
@@ -64,6 +66,7 @@ class Setting:
     metadata_dir: Path
     rules: Rules
     limits: Limits
+    probabilities: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,8 @@ def evaluate(doc: str | None, package: Path) -> None:
         Folder of the package, the default submission.
     """
     options = _parse(doc, package)
-    score_files.remove_scores(options.output_dir, "task_4")
+    name = score_files.score_name(4, options.phase)
+    score_files.remove_scores(options.output_dir, name)
     setting = _setting(options)
     started = time.perf_counter()
     reference = read_students(setting)
@@ -143,7 +147,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         code=fingerprint_code(setting.submission, training.code if training else ""),
     )
     body = describe_games(reference, run.games, curves, setting.metadata_dir)
-    paths = score_files.write_scores(options.output_dir, "task_4", evaluation, body=body)
+    paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     append_result(options.output_dir, 4, evaluation)
     deviation = f" ± {_deviation(run.accuracies):.4f}" if len(run.games) > 1 else ""
     print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
@@ -176,6 +180,12 @@ def _parse(doc: str | None, package: Path) -> argparse.Namespace:
     )
     adaptive_options.add_flags(p)
     p.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="ask the entry for its probabilities too: write them to FILE (Parquet), score them",
+    )
+    p.add_argument(
         "--skip_curve",
         action="store_true",
         help="do not measure the accuracy after each question, which takes further predictions",
@@ -200,6 +210,7 @@ def _setting(options: argparse.Namespace) -> Setting:
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
         rules=adaptive_options.rules(options),
         limits=adaptive_options.limits(options),
+        probabilities=options.probabilities,
     )
 
 
@@ -294,7 +305,14 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             process = _start(setting)
             try:
                 with process as entry:
-                    games[mask] = play(entry, reference, mask, setting.rules, progress.update)
+                    games[mask] = play(
+                        entry,
+                        reference,
+                        mask,
+                        setting.rules,
+                        progress.update,
+                        with_probability=setting.probabilities is not None,
+                    )
             except EntryError as fault:
                 explained = adaptive_options.explain_fault(fault, setting.rules)
                 message = f"{setting.submission}: {mask}, {explained}"
