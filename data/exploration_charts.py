@@ -23,6 +23,8 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # An hour of the week is shaded by its share of right answers from so many answers on.
 ENOUGH_FOR_A_SHADE = 100
+# What the shades of shares of right answers span at least.
+LEAST_RANGE = 0.1
 # With more months than this, only years are named below them.
 _MANY_MONTHS = 30
 
@@ -94,7 +96,7 @@ def _place(found: Histogram, value: float) -> float:
     return float(np.interp(np.log(value) if found.is_log else value, edges, np.arange(len(edges))))
 
 
-def share_chart(found: Histogram, label: str, things: str, axis: str) -> str:
+def distribution_chart(found: Histogram, label: str, things: str, axis: str) -> str:
     """Draw how many things have which share; parameters as in `histogram_chart`."""
     edges = found.edges
     tooltips = [
@@ -180,6 +182,7 @@ def months_chart(times: Times, label: str) -> str:
 def hours_chart(hours: Tally, label: str, *, right: bool) -> str:
     """Draw the answers of each hour of the week, or the share of them that is right."""
     n, share = hours.n, hours.share
+    limits: tuple[float, float] | None = None
     tooltips = [
         [
             f"{WEEKDAYS[day]} {hour}:00 to {hour}:59: {n[day, hour]:,} answers"
@@ -190,6 +193,10 @@ def hours_chart(hours: Tally, label: str, *, right: bool) -> str:
     ]
     if right:
         values = np.where(n >= ENOUGH_FOR_A_SHADE, share, np.nan)
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        # Small differences are to look small.
+        more = max(LEAST_RANGE - (high - low), 0) / 2
+        limits = max(low - more, 0), min(high + more, 1)
     else:
         values = np.where(n > 0, n.astype(np.float64), np.nan)
     return charts.heat_map(
@@ -200,7 +207,7 @@ def hours_chart(hours: Tally, label: str, *, right: bool) -> str:
         label=label,
         axis="hour",
         key=(lambda value: f"{value:.0%} right") if right else (lambda n: f"{compact(n)} answers"),
-        from_zero=not right,
+        limits=limits,
     )
 
 
@@ -234,7 +241,7 @@ def draw_pictures(part: Part) -> dict[str, str]:
     drawn = {
         "difficulty.svg": (
             "how difficult the questions are",
-            share_chart(share_histogram(share), "", "questions", "share of right answers"),
+            distribution_chart(share_histogram(share), "", "questions", "share of right answers"),
         )
     }
     if part.confidence is not None:

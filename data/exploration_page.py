@@ -177,7 +177,7 @@ def _difficulty_section(part: Part) -> str:
         figures.append(
             figure(
                 title,
-                draw.share_chart(
+                draw.distribution_chart(
                     share_histogram(share),
                     chart_label(part, f"share right of {things}"),
                     things,
@@ -215,7 +215,7 @@ def _options_section(part: Part) -> str:
             ),
             figure(
                 "How often distractors are chosen",
-                draw.share_chart(
+                draw.distribution_chart(
                     found.share,
                     chart_label(part, "share of answers on each distractor"),
                     "distractors",
@@ -257,8 +257,8 @@ def _times_section(part: Part) -> str:
                     times.hours, chart_label(part, "share right by weekday and hour"), right=True
                 ),
                 "The darker a field, the larger the share of right answers in that hour; hours "
-                f"with fewer than {draw.ENOUGH_FOR_A_SHADE} answers are empty. Not a cause: other "
-                "students answer other questions at other times.",
+                f"with fewer than {draw.ENOUGH_FOR_A_SHADE} answers are empty. The hour is no cause: "
+                "other students answer other questions at other times.",
             )
         )
     return in_grid(*figures)

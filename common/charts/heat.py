@@ -34,7 +34,7 @@ def heat_map(
     axis: str,
     side: str = "",
     key: Callable[[float], str],
-    from_zero: bool = True,
+    limits: tuple[float, float] | None = None,
 ) -> str:
     """Draw a table of shades, with a key below.
 
@@ -52,8 +52,9 @@ def heat_map(
         What the columns and the rows are.
     key
         Writes a value, for both ends of the key.
-    from_zero
-        Whether the lightest shade is 0; otherwise it is the lowest value.
+    limits
+        Values of the lightest and of the darkest shade, within which all others lie; None: 0 and
+        the highest.
 
     Returns
     -------
@@ -61,9 +62,7 @@ def heat_map(
         An SVG element.
     """
     n_rows, n_columns = values.shape
-    known = values[~np.isnan(values)]
-    high = float(known.max(initial=0))
-    low = 0.0 if from_zero else float(known.min(initial=high))
+    low, high = limits or (0.0, float(np.nanmax(values, initial=0)))
     with page_style(label):
         from matplotlib.patches import Rectangle
 

@@ -76,22 +76,22 @@ def test_compact_numbers(number: float, text: str) -> None:
     assert compact(number) == text
 
 
-@pytest.mark.parametrize("from_zero", [True, False])
-def test_more_is_darker(from_zero: bool) -> None:
+@pytest.mark.parametrize("limits", [None, (2, 6), (1, 11)])
+def test_more_is_darker(limits: tuple[float, float] | None) -> None:
     values = np.array([[2.0, 3, np.nan], [4, 6, 5]])
     names = [["2", "3", "none"], ["4", "6", "5"]]
     svg = heat_map(
         values, ["one", "two"], ["x", "", "z"], names,
-        label="l", axis="a", side="s", key=lambda value: f"{value:g} things", from_zero=from_zero,
+        label="l", axis="a", side="s", key=lambda value: f"{value:g} things", limits=limits,
     )  # fmt: skip
     shade = opacities(svg)
-    low = 0 if from_zero else 2
+    low, high = limits or (0, 6)
     for name in ("2", "3", "4", "5", "6"):
-        expected = 0.1 + 0.9 * (float(name) - low) / (6 - low)
+        expected = 0.1 + 0.9 * (float(name) - low) / (high - low)
         assert shade[name] == pytest.approx(expected, abs=0.01)
-    assert {"one", "two", "x", "z", "a", "s", f"{low} things", "6 things"} <= set(texts(svg))
+    assert {"one", "two", "x", "z", "a", "s", f"{low} things", f"{high} things"} <= set(texts(svg))
     # A place without a value is in the colour of lines.
-    fills = dict(re.findall(r"<title>(.*?)</title>\s*<path[^>]*fill: ([^;]*);", svg, re.DOTALL))
+    fills = dict(re.findall(r"<title>(.*?)</title>\s*<path[^>]*fill: ([^;\"]*)", svg, re.DOTALL))
     assert fills.pop("none") == "var(--line)"
     assert set(fills.values()) == {"rgb(var(--accent))"}
     found = shapes(svg)
@@ -102,7 +102,7 @@ def test_more_is_darker(from_zero: bool) -> None:
 def test_equal_values_have_one_shade() -> None:
     svg = heat_map(
         np.full((1, 2), 0.5), ["r"], ["a", "b"], [["x", "y"]],
-        label="l", axis="", key=str, from_zero=False,
+        label="l", axis="", key=str, limits=(0.5, 0.5),
     )  # fmt: skip
     assert set(opacities(svg).values()) == {1.0}
 
