@@ -260,6 +260,34 @@ def spread(
     return np.bincount(subject, minlength=n), Tally(*sums)
 
 
+def main_subjects(
+    start: IntArray, subject: IntArray, level: IntArray
+) -> tuple[IntArray, npt.NDArray[np.int64]]:
+    """Find the first subject of each question that is one level below the root.
+
+    Parameters
+    ----------
+    start, subject
+        As for `spread`.
+    level
+        Level of each subject, 0 for a root.
+
+    Returns
+    -------
+    places : array of int
+        The subjects found, increasing.
+    kind : array of int, shape (questions,)
+        Place of each question's in `places`; -1 for a question without one.
+    """
+    row = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    is_main = level[subject] == 1
+    found = np.full(len(start) - 1, -1)
+    # Backwards, so that the first one of a question stays.
+    found[row[is_main][::-1]] = subject[is_main][::-1]
+    places = np.unique(found[found >= 0])
+    return places, np.where(found < 0, -1, np.searchsorted(places, found))
+
+
 def sum_by(kind: IntArray, of_student: Tally, n: int) -> tuple[IntArray, Tally]:
     """Sum the answers of students by their kind, 0 to n - 1, negative where unknown.
 

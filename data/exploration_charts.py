@@ -23,6 +23,7 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # An hour of the week is shaded by its share of right answers from so many answers on.
 ENOUGH_FOR_A_SHADE = 100
+N_MAIN_SUBJECTS = 8
 # What the shades of shares of right answers span at least.
 LEAST_RANGE = 0.1
 # With more months than this, only years are named below them.
@@ -160,22 +161,60 @@ def attraction_chart(found: Distractors, label: str) -> str:
 
 def months_chart(times: Times, label: str) -> str:
     """Draw the answers of each month."""
-    months = times.first_month + np.arange(len(times.months.n))
-    is_long = len(months) > _MANY_MONTHS
-    names, ticks = [], []
-    for place, month in enumerate(months):
-        year, number = str(month).split("-")
-        names.append(f"{MONTHS[int(number) - 1]} {year}")
-        if is_long and number == "01":
-            ticks.append((place + 0.5, year))
-        elif not is_long and (number in ("01", "05", "09") or len(months) <= 6):
-            ticks.append((place + 0.5, f"{MONTHS[int(number) - 1]} {year[2:]}"))
+    names, ticks = _name_months(times)
     tooltips = [
         f"{name}: {n:,} answers" + (f", {share:.0%} right" if n else "")
         for name, n, share in zip(names, times.months.n, times.months.share, strict=True)
     ]
+    places = [(place + 0.5, tick) for place, tick in enumerate(ticks) if tick]
     return charts.column_chart(
-        times.months.n.tolist(), tooltips, ticks, label=label, axis="month", unit="answers"
+        times.months.n.tolist(), tooltips, places, label=label, axis="month", unit="answers"
+    )
+
+
+def _name_months(times: Times) -> tuple[list[str], list[str]]:
+    """Return the name of every month, and a short one for some, nothing for the others."""
+    months = times.first_month + np.arange(len(times.months.n))
+    names, ticks = [], []
+    for month in months:
+        year, number = str(month).split("-")
+        name = MONTHS[int(number) - 1]
+        names.append(f"{name} {year}")
+        if len(months) > _MANY_MONTHS:
+            ticks.append(year if number == "01" else "")
+        else:
+            is_named = number in ("01", "05", "09") or len(months) <= 6
+            ticks.append(f"{name} {year[2:]}" if is_named else "")
+    return names, ticks
+
+
+def main_subjects_chart(part: Part, label: str) -> str:
+    """Draw which share of each month's answers is about which main subject."""
+    assert part.times is not None
+    assert part.subjects is not None
+    assert part.main_by_month is not None
+    n = part.main_by_month
+    shown = np.argsort(-n.sum(axis=1), kind="stable")[:N_MAIN_SUBJECTS]
+    total = n.sum(axis=0)
+    share = np.full(n.shape, np.nan)
+    np.divide(n, total, out=share, where=total >= ENOUGH_FOR_A_SHADE)
+    names = [part.subjects.tree.names[place] for place in part.subjects.main[shown]]
+    months, ticks = _name_months(part.times)
+    tooltips = [
+        [
+            f"{name}, {month}: {count:,} answers of {of:,}"
+            for month, count, of in zip(months, n[row], total, strict=True)
+        ]
+        for name, row in zip(names, shown, strict=True)
+    ]
+    return charts.heat_map(
+        share[shown],
+        names,
+        ticks,
+        tooltips,
+        label=label,
+        axis="month",
+        key=lambda value: f"{value:.0%} of the month",
     )
 
 

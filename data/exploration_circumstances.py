@@ -90,6 +90,31 @@ def count_times(date: Dates, is_correct: IntArray) -> Times | None:
     return Times(first, last, first_month, months, hours, n_nonsense)
 
 
+def count_by_month(date: Dates, kind: IntArray, n_kinds: int, times: Times) -> IntArray:
+    """Count the answers of each kind in each month.
+
+    Parameters
+    ----------
+    date
+        As for `count_times`.
+    kind
+        Kind of every answer, 0 to n_kinds - 1; negative where unknown.
+    n_kinds
+        How many kinds there are.
+    times
+        What `count_times` returned.
+
+    Returns
+    -------
+    array of int, shape (n_kinds, months)
+    """
+    rows = (date >= FIRST_ANSWER) & (date < AFTER_LAST_ANSWER) & (kind >= 0)
+    n_months = len(times.months.n)
+    month = (date[rows].astype("datetime64[M]") - times.first_month).astype(np.int64)
+    counts = np.bincount(kind[rows] * n_months + month, minlength=n_kinds * n_months)
+    return counts.reshape(n_kinds, n_months)
+
+
 def _distinct_pairs(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     """Return the distinct pairs of two columns, as the first of each, and how often each occurs."""
     key = (first.astype(np.int64) << 32) | second

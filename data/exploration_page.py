@@ -249,6 +249,19 @@ def _times_section(part: Part) -> str:
             f"{draw.WEEKDAYS[day]} {hour}:00. No time zone is stated.",
         ),
     ]
+    if part.main_by_month is not None and part.main_by_month.sum(axis=0).max() >= (
+        draw.ENOUGH_FOR_A_SHADE
+    ):
+        figures.insert(
+            1,
+            figure(
+                "What in which month",
+                draw.main_subjects_chart(part, chart_label(part, "subjects by month")),
+                "The darker a field, the larger the subject's share of that month's answers, for "
+                f"up to {draw.N_MAIN_SUBJECTS} subjects below the root. Where rows change from "
+                "month to month, classes go from topic to topic.",
+            ),
+        )
     if (times.hours.n >= draw.ENOUGH_FOR_A_SHADE).any():
         figures.append(
             figure(
@@ -257,8 +270,8 @@ def _times_section(part: Part) -> str:
                     times.hours, chart_label(part, "share right by weekday and hour"), right=True
                 ),
                 "The darker a field, the larger the share of right answers in that hour; hours "
-                f"with fewer than {draw.ENOUGH_FOR_A_SHADE} answers are empty. The hour is no cause: "
-                "other students answer other questions at other times.",
+                f"with fewer than {draw.ENOUGH_FOR_A_SHADE} answers are empty. The hour is no "
+                "cause: other students answer other questions at other times.",
             )
         )
     return in_grid(*figures)

@@ -10,6 +10,7 @@ from exploration import FloatArray, Options, Tally
 from exploration_circumstances import (
     Quizzes,
     Times,
+    count_by_month,
     count_confidence,
     count_quizzes,
     count_times,
@@ -70,11 +71,17 @@ class Missing:
 
 @dataclass(frozen=True)
 class Subjects:
-    """The tree of subjects, and for each the questions about it and the answers to these."""
+    """The tree of subjects, and for each the questions about it and the answers to these.
+
+    The main subjects are those one level below the root; `kind` is the place in `main` of each
+    question's, -1 for none.
+    """
 
     tree: SubjectTree
     n_questions: IntArray
     answers: Tally
+    main: IntArray
+    kind: IntArray
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,8 @@ class Part:
         As `exploration.filled` returns it.
     confidence
         Answers by stated confidence.
+    main_by_month
+        Answers to each main subject in each month, shape (main subjects, months).
     missing
         How often each column of the metadata has no value.
     n_groups, n_quizzes, n_schemes
@@ -119,6 +128,7 @@ class Part:
     times: Times | None
     quizzes: Quizzes | None
     confidence: Tally | None
+    main_by_month: IntArray | None
     subjects: Subjects | None
     students: Students | None
     missing: list[Missing]
@@ -187,12 +197,15 @@ def read_part(files: Files, begin: Callable[[str], None]) -> Part:
     subjects = _read_subjects(files, question_id, of_question, missing)
     students = _read_students(files, student_id, of_student, missing)
     begin(STEPS[3])
-    times = quizzes = confidence = None
+    times = quizzes = confidence = main_by_month = None
     n_groups = n_quizzes = n_schemes = 0
     if files.circumstances is not None and answers.answer_id is not None:
         found = metadata.read_circumstances(files.circumstances, answers.answer_id)
         begin(STEPS[4])
         times = count_times(found.date_answered, is_correct)
+        if times and subjects:
+            kind = subjects.kind[question]
+            main_by_month = count_by_month(found.date_answered, kind, len(subjects.main), times)
         missing += _missing_circumstances(found, times)
         if not np.isnan(found.confidence).all():
             confidence = count_confidence(found.confidence, is_correct)
@@ -202,8 +215,8 @@ def read_part(files: Files, begin: Callable[[str], None]) -> Part:
             len(np.unique(ids[ids >= 0])) for ids in (found.group, found.quiz, found.scheme)
         )
     return Part(
-        files, of_student, of_question, filled, options, times, quizzes, confidence, subjects,
-        students, missing, n_groups, n_quizzes, n_schemes,
+        files, of_student, of_question, filled, options, times, quizzes, confidence,
+        main_by_month, subjects, students, missing, n_groups, n_quizzes, n_schemes,
     )  # fmt: skip
 
 
@@ -216,9 +229,11 @@ def _read_subjects(
     found = metadata.read_question_subjects(files.questions, question_id, tree)
     without = int((found.count == 0).sum())
     missing.append(Missing("SubjectId", without, len(question_id), "questions"))
-    return Subjects(
-        tree, *exploration.spread(of_question, found.start, found.subject, len(tree.ids))
+    n_questions, answers = exploration.spread(
+        of_question, found.start, found.subject, len(tree.ids)
     )
+    main, kind = exploration.main_subjects(found.start, found.subject, tree.level)
+    return Subjects(tree, n_questions, answers, main, kind)
 
 
 def _read_students(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from common.charts.style import (
     ACCENT,
+    FONT_SIZE,
     LINE_HEIGHT,
     SOFT,
     TEXT,
@@ -15,8 +16,8 @@ from common.charts.style import (
     text_width,
 )
 
-# In points: between the names below the axis.
-_GAP = 8.0
+# In points: size of the names below the axis, and what stays free between them.
+_TICK_SIZE, _GAP = 10.0, 8.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def thin(ticks: Sequence[tuple[float, str]], width: float) -> list[tuple[float, 
     shown: list[tuple[float, str]] = []
     end = float("-inf")
     for place, text in ticks:
-        half = text_width(text) / 2
+        half = text_width(text) * _TICK_SIZE / FONT_SIZE / 2
         if place * width - half >= end:
             shown.append((place, text))
             end = place * width + half + _GAP

@@ -5,16 +5,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from common.charts.columns import thin
 from common.charts.style import (
     ACCENT,
     LINE,
     LINE_HEIGHT,
     SOFT,
     TEXT,
+    WIDTH,
     as_svg,
     new_figure,
     page_style,
     set_tooltip,
+    wrap,
 )
 
 # Opacity of the lowest value, so that it differs from a place without one.
@@ -43,7 +46,7 @@ def heat_map(
     values
         Shape (rows, columns); a place without a value, NaN, is grey.
     row_names, column_names
-        Names at the side and below; an empty one leaves room for its neighbours.
+        Names at the side and below, where empty ones, and those without room, are left out.
     tooltips
         For each cell what browsers show beside the pointer.
     label
@@ -66,7 +69,9 @@ def heat_map(
     with page_style(label):
         from matplotlib.patches import Rectangle
 
-        height = n_rows * 17.0
+        row_names = [wrap(name, 0.3 * WIDTH) for name in row_names]
+        n_lines = 1 + max(name.count("\n") for name in row_names)
+        height = n_rows * max(17.0, 4 + LINE_HEIGHT * n_lines)
         figure = new_figure(height + 5.2 * LINE_HEIGHT)
         axes, scale = figure.subplots(2, 1, height_ratios=[height, 10])
         for row in range(n_rows):
@@ -78,9 +83,7 @@ def heat_map(
                 cell.set_alpha(_opacity(value, low, high) if is_known else _EMPTY)
                 set_tooltip(axes.add_patch(cell), tooltips[row][column])
         axes.set(xlim=(0, n_columns), ylim=(n_rows, 0))
-        for set_ticks, names in ((axes.set_xticks, column_names), (axes.set_yticks, row_names)):
-            shown = [(place + 0.5, name) for place, name in enumerate(names) if name]
-            set_ticks([place for place, _ in shown], [name for _, name in shown])
+        axes.set_yticks(np.arange(n_rows) + 0.5, row_names)
         axes.set_xlabel(axis)
         if side:
             axes.set_title(side, loc="left", color=SOFT, fontsize=10, pad=6)
@@ -103,6 +106,10 @@ def heat_map(
                 place, 0.5, text, color=TEXT, fontsize=10,
                 horizontalalignment=side_of, verticalalignment="center_baseline",
             )  # fmt: skip
+        figure.draw_without_rendering()
+        named = [(place + 0.5, name) for place, name in enumerate(column_names) if name]
+        shown = thin(named, axes.bbox.width / n_columns)
+        axes.set_xticks([place for place, _ in shown], [name for _, name in shown])
         return as_svg(figure, label)
 
 

@@ -8,13 +8,19 @@ from exploration import (
     count_histogram,
     count_options,
     filled,
+    main_subjects,
     share_histogram,
     spread,
     sum_by,
     tally,
     tenths,
 )
-from exploration_circumstances import count_confidence, count_quizzes, count_times
+from exploration_circumstances import (
+    count_by_month,
+    count_confidence,
+    count_quizzes,
+    count_times,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,6 +138,26 @@ def test_dates_become_months_weekdays_and_hours() -> None:
     assert (found.hours.n[5, 23], found.hours.n_right[5, 23]) == (2, 1)
     assert found.n_nonsense == 1
     assert count_times(date[3:], np.array([1, 1], np.int8)) is None
+
+
+def test_kinds_are_counted_in_their_months() -> None:
+    months = ["2019-11", "2020-01", "NaT", "2020-01", "1700-01", "2019-11"]
+    date = np.array(months, "datetime64[m]")
+    times = count_times(date, np.ones(6, np.int8))
+    assert times is not None
+    found = count_by_month(date, np.array([2, 0, 0, 0, 1, -1]), 3, times)
+    assert found.tolist() == [[0, 0, 2], [0, 0, 0], [1, 0, 0]]
+
+
+def test_the_first_main_subject_counts() -> None:
+    # Levels of subjects 0 to 5; questions with subjects 0 4 2 / 0 / 0 1 4 / none / 3 2.
+    level = np.array([0, 1, 1, 2, 1, 0], np.int8)
+    start = np.array([0, 3, 4, 7, 7, 9])
+    places, kind = main_subjects(start, np.array([0, 4, 2, 0, 0, 1, 4, 3, 2]), level)
+    assert places.tolist() == [1, 2, 4]
+    assert kind.tolist() == [2, -1, 0, -1, 1]
+    places, kind = main_subjects(np.array([0, 1]), np.array([0]), level)
+    assert (places.tolist(), kind.tolist()) == ([], [-1])
 
 
 @given(st.integers(0, 5_000_000))
