@@ -51,9 +51,16 @@ def make_real(*paths: Path) -> None:
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
 
-def test_a_page_about_simulated_data(simulated_kit: Path, run: Run, tmp_path: Path) -> None:
-    assert explore(run, simulated_kit, simulated_kit / "data", tmp_path) == ["explore.html"]
-    text = (tmp_path / "explore.html").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def simulated_page(simulated_kit: Path, run: Run, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the page about tiny simulated data."""
+    output = tmp_path_factory.mktemp("explore")
+    assert explore(run, simulated_kit, simulated_kit / "data", output) == ["explore.html"]
+    return (output / "explore.html").read_text(encoding="utf-8")
+
+
+def test_a_page_about_simulated_data(simulated_kit: Path, simulated_page: str) -> None:
+    text = simulated_page
     page = check_page(text)
     assert "Nothing on this page is about real students" in text_of(text)
     assert sections(text) == ["Tasks 1/2", *SECTIONS, "Tasks 3/4", *SECTIONS]
@@ -83,9 +90,8 @@ def test_a_page_about_simulated_data(simulated_kit: Path, run: Run, tmp_path: Pa
         assert f"<title>100% sure ({len(at_100)}): {at_100.mean():.2f}</title>" in text
 
 
-def test_subjects_are_nested_as_in_the_tree(simulated_kit: Path, run: Run, tmp_path: Path) -> None:
-    explore(run, simulated_kit, simulated_kit / "data", tmp_path)
-    text = (tmp_path / "explore.html").read_text(encoding="utf-8")
+def test_subjects_are_nested_as_in_the_tree(simulated_kit: Path, simulated_page: str) -> None:
+    text = simulated_page
     tree = text[text.index('<div class="rows tree">') :].split("<h3")[0]
     subjects = pd.read_csv(
         simulated_kit / "data/metadata/subject_metadata.csv", encoding="utf-8-sig"
