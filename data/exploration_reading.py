@@ -23,7 +23,7 @@ from common.metadata import SubjectTree
 from common.metadata.reading import read_whole
 
 # Steps that `read_part` reports.
-STEPS = ("answers", "students and questions", "subjects", "circumstances", "dates", "quizzes")
+STEPS = ("answers", "counts", "subjects", "circumstances", "dates", "quizzes")
 
 
 @dataclass(frozen=True)

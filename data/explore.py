@@ -14,6 +14,7 @@ Writes:  data/test_output/explore.html. Real and simulated answers never share a
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from exploration_charts import draw_pictures
 from exploration_page import page
@@ -66,8 +67,13 @@ def main() -> None:
             f"--pictures: {files[0].train} is not simulated, and no pictures of real answers are "
             "made"
         )
-    parts = read_parts(files)
-    texts = make_pages(found, parts, options.output_dir)
+    # The last step draws the pages.
+    n_steps = len(files) * len(STEPS) + 1
+    with tqdm(total=n_steps, unit="step", disable=None, leave=False) as progress:
+        parts = read_parts(files, progress)
+        progress.set_description("charts")
+        texts = make_pages(found, parts, options.output_dir)
+        progress.update()
     if options.pictures:
         simulated = next(part for part in parts if part.files.simulated)
         drawn = draw_pictures(simulated)
@@ -79,19 +85,17 @@ def main() -> None:
         print(f"written: {cli.show(path)}")
 
 
-def read_parts(files: Sequence[Files]) -> list[Part]:
-    """Read and count groups of tasks, with a progress bar."""
+def read_parts(files: Sequence[Files], progress: "tqdm[NoReturn]") -> list[Part]:
+    """Read and count groups of tasks; move a progress bar by `STEPS` for each."""
     parts: list[Part] = []
-    n_steps = len(files) * len(STEPS)
-    with tqdm(total=n_steps, unit="step", disable=None, leave=False) as progress:
 
-        def begin(tasks: str, step: str) -> None:
-            progress.set_description(f"tasks {tasks}: {step}", refresh=False)
-            progress.update(len(parts) * len(STEPS) + STEPS.index(step) - progress.n)
+    def begin(tasks: str, step: str) -> None:
+        progress.update(len(parts) * len(STEPS) + STEPS.index(step) - progress.n)
+        progress.set_description(f"tasks {tasks}: {step}")
 
-        for each in files:
-            parts.append(read_part(each, partial(begin, each.tasks)))
-        progress.update(n_steps - progress.n)
+    for each in files:
+        parts.append(read_part(each, partial(begin, each.tasks)))
+    progress.update(len(files) * len(STEPS) - progress.n)
     return parts
 
 

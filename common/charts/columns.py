@@ -9,6 +9,7 @@ from common.charts.style import (
     LINE_HEIGHT,
     SOFT,
     TEXT,
+    WIDTH,
     as_svg,
     new_figure,
     page_style,
@@ -17,7 +18,9 @@ from common.charts.style import (
 )
 
 # In points: size of the names below the axis, and what stays free between them.
-_TICK_SIZE, _GAP = 10.0, 8.0
+_TICK_SIZE, _GAP = 10.0, 5.0
+# About what the scale takes, in points.
+_SIDE = 45.0
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,7 @@ def column_chart(
         axes.set_title(unit, loc="left", color=SOFT, fontsize=10, x=0, pad=6)
         if mark:
             _draw_mark(axes, mark, len(heights))
-        figure.draw_without_rendering()
-        shown = thin(ticks, axes.bbox.width / len(heights))
+        shown = thin(ticks, (WIDTH - _SIDE) / len(heights))
         axes.set_xticks([place for place, _ in shown], [text for _, text in shown])
         return as_svg(figure, label)
 

@@ -17,6 +17,7 @@ from common.charts.style import (
     new_figure,
     page_style,
     set_tooltip,
+    text_width,
     wrap,
 )
 
@@ -106,9 +107,9 @@ def heat_map(
                 place, 0.5, text, color=TEXT, fontsize=10,
                 horizontalalignment=side_of, verticalalignment="center_baseline",
             )  # fmt: skip
-        figure.draw_without_rendering()
         named = [(place + 0.5, name) for place, name in enumerate(column_names) if name]
-        shown = thin(named, axes.bbox.width / n_columns)
+        side_width = max(text_width(line) for name in row_names for line in name.split("\n"))
+        shown = thin(named, (WIDTH - side_width - 10) / n_columns)
         axes.set_xticks([place for place, _ in shown], [name for _, name in shown])
         return as_svg(figure, label)
 

@@ -64,7 +64,7 @@ def test_names_that_have_no_room_are_left_out(numbers: list[int], width: float) 
     assert set(shown) <= set(ticks)
     for (place, text), (next_place, next_text) in pairwise(shown):
         room = (next_place - place) * width
-        assert room >= (text_width(text) + text_width(next_text)) / 2 * 10 / 11 + 8 - 1e-6
+        assert room >= (text_width(text) + text_width(next_text)) / 2 * 10 / 11 + 5 - 1e-6
     assert thin(ticks, 1000) == ticks
 
 
