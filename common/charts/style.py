@@ -74,7 +74,8 @@ def new_figure(height: float, width: float = WIDTH) -> "Figure":
     return Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 
-def _text_width(text: str, weight: str) -> float:
+def text_width(text: str, weight: str = "normal") -> float:
+    """Return about how wide a text is in points, in the charts' usual size."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -90,12 +91,12 @@ def wrap(text: str, width: float, weight: str = "normal") -> str:
             part
             for piece in pieces
             for part in (
-                [piece] if _text_width(piece, weight) <= width else re.split(f"(?<={after})", piece)
+                [piece] if text_width(piece, weight) <= width else re.split(f"(?<={after})", piece)
             )
         ]
     lines = [""]
     for piece in pieces:
-        if lines[-1] and _text_width(lines[-1] + piece.rstrip(), weight) > width:
+        if lines[-1] and text_width(lines[-1] + piece.rstrip(), weight) > width:
             lines.append("")
         lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
