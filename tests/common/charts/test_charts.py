@@ -268,6 +268,13 @@ def test_a_wide_interval_of_a_small_group_does_not_hide_the_others() -> None:
     assert x[own][0, 0] - x[other][0, 0] > 3 * (y[own][0, 0] - y[other][0, 0]) > 0
 
 
+@settings(max_examples=25)
+@given(st.floats(0, 1), st.floats(1e-4, 1), st.sampled_from(["short", LONG_NAME]))
+def test_the_scale_of_shares_can_be_read(value: float, width: float, name: str) -> None:
+    rows = [ShareRow(name, value, 0.5), ShareRow("other", min(value + width, 1), 0.5)]
+    check_texts(read_chart(draw_shares(rows)))
+
+
 @pytest.mark.parametrize("row", [ShareRow("one", 0.5, 1.0), ShareRow("none", None, 0.5)])
 def test_a_single_row_of_shares_is_drawn(row: ShareRow) -> None:
     check_texts(read_chart(draw_shares([row])))
