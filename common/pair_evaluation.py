@@ -10,7 +10,8 @@ import numpy.typing as npt
 from common import cli, io, layout, metrics, provenance, schema, submission
 from common.answers import pair_keys
 from common.schema import Column
-from common.scores import results, score_files
+from common.scores import outcomes, results, score_files
+from common.scores.outcomes import Outcomes
 from common.scores.results import Evaluation
 
 
@@ -28,12 +29,15 @@ class PairScore:
         Rows of the submission that were not scored, in words; empty where there are none.
     counts
         Confusion matrix, truth in rows.
+    outcomes
+        What was predicted right.
     """
 
     accuracy: float
     n_scored: int
     outside: str
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+    outcomes: Outcomes
 
 
 def evaluate(doc: str | None, task: int) -> None:
@@ -101,6 +105,7 @@ def evaluate(doc: str | None, task: int) -> None:
         phase=options.phase or results.LOCAL,
         parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
         facts=facts,
+        outcomes=score.outcomes,
     )
     body = score_files.confusion_table(score.counts, labels)
     paths = score_files.write_scores(options.output_dir, f"task_{task}", evaluation, body=body)
@@ -161,6 +166,9 @@ def score_pairs(
         n_scored=len(rows),
         outside=outside,
         counts=metrics.confusion_matrix(reference.value, predicted, categories),
+        outcomes=outcomes.of_predictions(
+            reference.student, reference.question, reference.value, predicted
+        ),
     )
 
 

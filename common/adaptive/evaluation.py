@@ -28,9 +28,9 @@ from common.adaptive.game import (
 )
 from common.adaptive.report import Curves, describe_games
 from common.adaptive.training import TRAINED_STUDENTS, TRAINING, TrainingPaths, count_questions
-from common.answers import read_answers
+from common.answers import IntArray, read_answers
 from common.errors import InputError
-from common.scores import score_files
+from common.scores import outcomes, score_files
 from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result, parse_origin
 
 # Name that the training file has in the entry's folder, as in the challenge.
@@ -141,6 +141,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         facts=[*facts, *(("Note", note) for note in notes)],
         training=training,
         code=fingerprint_code(setting.submission, training.code if training else ""),
+        outcomes=outcomes.of_predictions(*games_as_columns(reference, run.games)),
     )
     body = describe_games(reference, run.games, curves, setting.metadata_dir)
     paths = score_files.write_scores(options.output_dir, "task_4", evaluation, body=body)
@@ -289,7 +290,7 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     memory_limited = False
     isolation = ""
     n_rounds = N_ROUNDS * len(reference.targets)
-    with tqdm(total=n_rounds, desc="Rounds", unit="round", disable=None) as progress:
+    with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
         for mask in reference.targets:
             process = _start(setting)
             try:
@@ -308,6 +309,20 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             for method, names in process.changed.items():
                 changed.setdefault(method, set()).update(names)
     return EntryRun(games, "".join(outputs), changed, memory_limited, isolation)
+
+
+def games_as_columns(
+    reference: Reference, games: Mapping[str, Game]
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """Return UserId, QuestionId, truth, prediction and number of the mask of every target."""
+    parts = []
+    for number, (mask, game) in enumerate(games.items()):
+        row, question = np.nonzero(reference.targets[mask])
+        parts.append(
+            (reference.student[row], question, game.truth, game.prediction, 0 * row + number)
+        )
+    student, question, truth, prediction, part = map(np.concatenate, zip(*parts, strict=True))
+    return student, question, truth, prediction, part
 
 
 def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits) -> None:

@@ -18,7 +18,7 @@ from html import escape
 from pathlib import Path
 
 from common import charts, cli, io, layout, pages
-from common.scores.results import LOCAL, TASK_TITLES, Result, read_results
+from common.scores.results import CROSS_VALIDATION, LOCAL, TASK_TITLES, Result, read_results
 
 METRICS = {
     1: "accuracy",
@@ -28,7 +28,7 @@ METRICS = {
 }
 
 # Flags, with values, that do not change what a model computes; nor do folders and files.
-PLUMBING = ("--seed", "--log", "--device", "--checkpoint", "--train_data")
+PLUMBING = ("--seed", "--log", "--device", "--checkpoint", "--train_data", "--probabilities")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class Row:
     score
         Mean over the seeds.
     deviation
-        Standard deviation over the seeds; None for one seed.
+        Standard deviation over the seeds, or over the folds of all seeds (cross-validation); None
+        for one seed.
     n_seeds
         How many seeds there are.
     seconds
@@ -140,8 +141,8 @@ class Table:
     @property
     def kind(self) -> str:
         """What the scores measure, and on which answers."""
-        phase = "local split" if self.phase == LOCAL else f"{self.phase} test"
-        return ", ".join(filter(None, (METRICS.get(self.task, "score"), phase, self.rules)))
+        metric = METRICS.get(self.task, "score")
+        return ", ".join(filter(None, (metric, name_of_phase(self.phase), self.rules)))
 
     @property
     def answers(self) -> str:
@@ -193,7 +194,7 @@ def make_tables(results: Sequence[Result]) -> list[Table]:
         former = tuple(row for row in found if row.is_former)
         is_current = latest_data[key[:4]] == data
         tables.append(Table(*key, rows, former, random_range(group[-1]), is_current))
-    places = {phase: place for place, phase in enumerate((LOCAL, *layout.PHASES))}
+    places = {phase: place for place, phase in enumerate((LOCAL, CROSS_VALIDATION, *layout.PHASES))}
     return sorted(
         tables,
         key=lambda t: (t.simulated, t.task, places.get(t.phase, 9), t.rules, not t.is_current),
@@ -215,12 +216,13 @@ def model_rows(results: Iterable[Result]) -> list[Row]:
     rows = []
     for (name, code), by_seed in models.items():
         scores = [result.score for result in by_seed.values()]
+        spread = [score for result in by_seed.values() for score in scores_of_folds(result)]
         seconds = [result.seconds for result in by_seed.values() if result.seconds is not None]
         rows.append(
             Row(
                 name=name,
                 score=statistics.fmean(scores),
-                deviation=statistics.stdev(scores) if len(scores) > 1 else None,
+                deviation=statistics.stdev(spread) if len(spread) > 1 else None,
                 n_seeds=len(scores),
                 seconds=statistics.median(seconds) if seconds else None,
                 day=max(result.time for result in by_seed.values())[:10],
@@ -243,6 +245,19 @@ def name_of(result: Result) -> str:
         elif word != "--local":
             options.append(word)
     return " ".join([result.model, *options])
+
+
+def name_of_phase(phase: str) -> str:
+    """Return what the answers of a phase are called."""
+    names = {LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
+    return names.get(phase, f"{phase} test")
+
+
+def scores_of_folds(result: Result) -> list[float]:
+    """Return what a deviation is computed from: the score of each fold, or the only score."""
+    if result.phase == CROSS_VALIDATION:
+        return [part for part in result.parts.values() if part is not None]
+    return [result.score]
 
 
 def random_range(result: Result) -> tuple[float, float] | None:
