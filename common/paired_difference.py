@@ -1,5 +1,6 @@
 """The difference between two scores of the same answers, and how sure it is."""
 
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ FloatArray = npt.NDArray[np.float64]
 
 N_DRAWS = 2000
 _DRAWS_AT_ONCE = 50
+_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def describe(a: Scored, b: Scored) -> str:
         )
     else:
         lines.append(describe_mcnemar(a.outcomes, b.outcomes))
-    return "\n".join(lines)
+    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
 
 
 def describe_size(scored: Scored) -> str:

@@ -135,7 +135,7 @@ def evaluate(doc: str | None, package: Path) -> None:
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
-        rules=_rules(setting.rules),
+        rules=describe_rules(setting.rules),
         parts=dict(zip(run.games, run.accuracies.tolist(), strict=True)),
         seconds=seconds,
         facts=[*facts, *(("Note", note) for note in notes)],
@@ -405,7 +405,7 @@ def _facts(
         ("Students", f"{len(reference.student):,}"),
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
         ("Targets scored", f"{n_targets:,}"),
-        ("Rules", _rules(setting.rules)),
+        ("Rules", describe_rules(setting.rules)),
         ("Limits", f"{limits.seconds:g} s for one mask, {memory}"),
         ("Isolation", run.isolation),
         ("Time", f"{seconds:.1f} s"),
@@ -415,7 +415,8 @@ def _facts(
     return facts
 
 
-def _rules(rules: Rules) -> str:
+def describe_rules(rules: Rules) -> str:
+    """Return how the rules are read, in words."""
     asked = "targets may be asked" if rules.targets_queryable else "targets may not be asked"
     return f"{asked}, unobserved = {rules.unobserved}"
 
