@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from common import io, layout, provenance
+from common import io, layout, provenance, run_log
 from common.errors import InputError, one_line, printable
 
 
@@ -144,16 +144,24 @@ class SampleModelPaths:
         The training answers, the submission template, and the submission to be written.
     metadata
         Folder of the metadata of these answers; None where there is none, or none is asked for.
+    probabilities
+        Where the probabilities go, beside the submission; None where none are asked for.
     """
 
     train: Path
     template: Path
     output: Path
     metadata: Path | None = None
+    probabilities: Path | None = None
 
 
 def sample_model_parser(
-    doc: str | None, task: int, *, reads_answers: bool = True, reads_metadata: bool = False
+    doc: str | None,
+    task: int,
+    *,
+    reads_answers: bool = True,
+    reads_metadata: bool = False,
+    logs_steps: bool = False,
 ) -> argparse.ArgumentParser:
     """Make the parser of a sample model of task 1, 2 or 3; a model adds its own flags to it.
 
@@ -167,10 +175,13 @@ def sample_model_parser(
         Whether the model learns from the training answers.
     reads_metadata
         Whether the model uses what is known about answers, students and questions besides.
+    logs_steps
+        Whether the model logs the steps of its fit.
     """
     train, template = _default_names(task)
     output = layout.submission_name(task)
     p = parser(doc)
+    p.usage = "%(prog)s [flags]"
     if reads_answers:
         p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
         p.add_argument("--train_data", metavar="FILE", default=train, help=f"default {train}")
@@ -187,7 +198,15 @@ def sample_model_parser(
     p.add_argument(
         "--output_file", metavar="FILE", help=f"default {output}; the zip is written beside it"
     )
+    if logs_steps:
+        run_log.add_log_flag(p)
     if task in (1, 2):
+        p.add_argument(
+            "--probabilities",
+            type=Path,
+            metavar="FILE",
+            help="write the probability of each prediction to FILE (Parquet) as well",
+        )
         p.add_argument(
             "--local",
             action="store_true",
@@ -239,6 +258,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
         metadata=_metadata_dir(options, train_dir),
+        probabilities=getattr(options, "probabilities", None),
     )
     if reads_answers:
         io.require_file(paths.train)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, provenance, schema, zips
+from common import io, layout, provenance, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
@@ -117,30 +117,28 @@ def read_ranking_template(path: Path) -> IntArray:
     return question
 
 
-def write_predictions(
-    template: Template, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
-) -> None:
+def write_predictions(template: Template, task: int, value: npt.NDArray[Any], path: Path) -> None:
     """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
 
     Parameters
     ----------
     template
         What to fill in; its row order and further columns are kept.
-    column
-        The column to fill in; it is appended where the template lacks it.
+    task
+        1 or 2, which says what column to fill in, or to append where the template lacks it, and
+        the name of the CSV inside the zip.
     value
         A prediction for every row of the template, shape (rows,).
     path
         Where the CSV goes; the zip goes beside it.
-    zip_member
-        Name of the CSV inside the zip.
 
     Raises
     ------
     InputError
         If there is not exactly one valid prediction for every row.
     """
-    _write(template.table, column, value, path, zip_member)
+    column = schema.PREDICTED_COLUMN[task]
+    _write(template.table, column, value, path, layout.submission_name(task))
 
 
 def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
@@ -174,8 +172,10 @@ def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member:
         QuestionIds, shape (questions,).
     ranking
         Rank of each, 1 the best, every rank once.
-    path, zip_member
-        As in `write_predictions`.
+    path
+        Where the CSV goes; the zip goes beside it.
+    zip_member
+        Name of the CSV inside the zip.
 
     Raises
     ------

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from sklearn.ensemble import HistGradientBoostingClassifier
 from tqdm import tqdm
 
-from common import answer_features, cli, layout, schema, submission
+from common import answer_features, cli, run_log, submission
 from common.answers import read_answers
 from common.errors import InputError
+from common.probabilities import write_probabilities
 
 TASK = 1
 # Chosen on answers held out of training data. The number of trees is chosen anew in every fit, on a
@@ -48,7 +49,7 @@ def as_matrix(columns: answer_features.Columns) -> npt.NDArray[np.float32]:
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True, logs_steps=True)
     parser.add_argument(
         "--features",
         nargs="+",
@@ -73,7 +74,7 @@ def main() -> None:
         )
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     known = answer_features.know(pairs, answers)
     groups = answer_features.available_groups(pairs, known, options.features, leave_out=["options"])
@@ -90,17 +91,21 @@ def main() -> None:
     is_frequent = np.bincount(outcome)[outcome] >= MIN_OUTCOMES
     model = HistGradientBoostingClassifier(random_state=options.seed, **SETTINGS)
     model.fit(table[is_frequent], outcome[is_frequent])
+    log_event = run_log.open_log(options.log)
+    losses = zip(-model.train_score_, -model.validation_score_, strict=True)
+    for step, (loss, held_out_loss) in enumerate(losses):
+        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
     del tables, table
 
     asked = np.arange(len(answers), len(pairs))
     table = as_matrix(answer_features.table(pairs, known, asked, groups))
     blocks = [table[i : i + BLOCK] for i in range(0, len(table), BLOCK)]
-    prediction = np.concatenate([model.predict(block) for block in blocks])
+    p_right = np.concatenate([model.predict_proba(block)[:, 1] for block in blocks])
+    prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.IS_CORRECT, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_right, paths.probabilities)
     print(f"features: {', '.join(groups)}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 

@@ -19,16 +19,17 @@ Control-C ends the fit early and predicts with what it has learned so far.
 
 import numpy as np
 
-from common import cli, item_response, layout, schema, submission
+from common import cli, item_response, run_log, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
+from common.probabilities import write_probabilities
 
 TASK = 1
 
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True, logs_steps=True)
     parser.add_argument(
         "--dimensions",
         type=int,
@@ -53,7 +54,7 @@ def main() -> None:
     context, context_to_predict = find_contexts(answers, template, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`, `context`. Out: `prediction`, 0 or 1 for each row of `template`.
+    # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_right`.
     model = item_response.fit(
         answers.student,
         answers.question,
@@ -62,14 +63,14 @@ def main() -> None:
         guessing=options.guessing,
         seed=options.seed,
         context=context,
+        log_event=run_log.open_log(options.log),
     )
     p_right = item_response.predict(model, template.student, template.question, context_to_predict)
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.IS_CORRECT, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_right, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

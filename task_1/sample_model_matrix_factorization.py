@@ -19,16 +19,15 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-import sys
-
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from tqdm import trange
+from scipy.special import expit
 
-from common import cli, layout, schema, submission
+from common import cli, progress, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
+from common.probabilities import write_probabilities
 
 TASK = 1
 # Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
@@ -76,7 +75,7 @@ def ridge_step(
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, logs_steps=True)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
@@ -89,7 +88,7 @@ def main() -> None:
     answers = read_answers(paths.train, options=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)
     # One extra row has no answers and stays at the prior: it serves all unknown ids.
@@ -108,26 +107,22 @@ def main() -> None:
     students = np.tile(student_prior[0], (shape[0], 1)).astype(np.float32)
     # From here on, in the order of the matrix, which is sorted by student.
     student, question = matrix.tocoo().coords
-    bar = trange(options.iterations, desc="fitting", disable=None)
-    try:
-        for _ in bar:
+    with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
+        for _ in steps:
             logits = compute_logits(students, questions, student, question)
             students, spread = ridge_step(student_prior, questions, spread, matrix, logits)
             logits = compute_logits(students, questions, student, question)
             questions, spread = ridge_step(prior, students, spread, matrix.T, logits)
-            bar.set_postfix(loss=np.mean(np.logaddexp(0, logits) - matrix.data * logits))
-    except KeyboardInterrupt:
-        bar.close()
-        print("interrupted: predicting with what has been learned so far", file=sys.stderr)
+            show(loss=np.mean(np.logaddexp(0, logits) - matrix.data * logits))
 
     student = find_ids(student_ids, template.student)
     question = find_ids(question_ids, template.question)
-    prediction = (compute_logits(students, questions, student, question) > 0).astype(np.int8)
+    logits = compute_logits(students, questions, student, question)
+    prediction, p_right = (logits > 0).astype(np.int8), expit(logits)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.IS_CORRECT, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_right, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -23,11 +23,11 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
-from tqdm import trange
 
-from common import cli, layout, schema, submission
+from common import cli, progress, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
+from common.probabilities import write_probabilities
 
 TASK = 1
 RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -107,8 +107,9 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     adam = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
     rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
-    try:
-        for _ in (bar := trange(n_steps, desc="training", disable=RANK > 0 or None)):
+    log = options.log if RANK == 0 else None
+    with progress.steps(n_steps, "training", log, disable=RANK > 0 or None) as (steps, show):
+        for _ in steps:
             batch = rng.choice(len(sets), batch_size, replace=False)
             # Begin with the empty set of nobody: a process's share may hold no student.
             share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
@@ -118,16 +119,14 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
             loss.backward()
             adam.step()
             schedule.step()
-            bar.set_postfix(loss=f"{loss / len(answer):.4f}")
+            show(loss=loss.item() / len(answer))
             if not loss.isfinite():
                 raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
-    except KeyboardInterrupt:
-        print("\ninterrupted: predicting with what has been learned so far")
 
 
 def main() -> None:
     """Load, train, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, logs_steps=True)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
     flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
@@ -145,7 +144,7 @@ def main() -> None:
     answers = read_answers(paths.train, options=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 0 or 1 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
     torch.manual_seed(options.seed + RANK)
@@ -165,12 +164,11 @@ def main() -> None:
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
         logit = model.decode(z, *map(torch.as_tensor, pairs))
-    prediction = (logit > 0).cpu().numpy()
+    prediction, p_right = (logit > 0).cpu().numpy(), logit.sigmoid().cpu().numpy()
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.IS_CORRECT, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_right, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from sklearn.ensemble import HistGradientBoostingClassifier
 from tqdm import tqdm
 
-from common import answer_features, cli, layout, schema, submission
+from common import answer_features, cli, run_log, submission
 from common.answers import read_answers
 from common.errors import InputError
+from common.probabilities import write_probabilities
 
 TASK = 2
 # Chosen on answers held out of training data. The number of trees is chosen anew in every fit, on a
@@ -49,7 +50,7 @@ def as_matrix(columns: answer_features.Columns) -> npt.NDArray[np.float32]:
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True, logs_steps=True)
     parser.add_argument(
         "--features",
         nargs="+",
@@ -75,7 +76,7 @@ def main() -> None:
     assert answers.option is not None
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     known = answer_features.know(pairs, answers)
     groups = answer_features.available_groups(pairs, known, options.features, leave_out=["model"])
@@ -94,20 +95,25 @@ def main() -> None:
     is_frequent = np.bincount(outcome)[outcome] >= MIN_OUTCOMES
     model = HistGradientBoostingClassifier(random_state=options.seed, **SETTINGS)
     model.fit(table[is_frequent], outcome[is_frequent])
+    log_event = run_log.open_log(options.log)
+    losses = zip(-model.train_score_, -model.validation_score_, strict=True)
+    for step, (loss, held_out_loss) in enumerate(losses):
+        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
     del tables, table
 
     asked = np.arange(len(answers), len(pairs))
     table = as_matrix(answer_features.table(pairs, known, asked, groups))
     blocks = [table[i : i + BLOCK] for i in range(0, len(table), BLOCK)]
-    outcome = np.concatenate([model.predict(block) for block in blocks])
+    p_outcome = np.zeros((len(asked), 4))
+    p_outcome[:, model.classes_] = np.concatenate([model.predict_proba(b) for b in blocks])
     assert known.outcome_of_option is not None
-    option_of_outcome = np.argsort(known.outcome_of_option, axis=1)
-    prediction = 1 + option_of_outcome[pairs.numbers["question"][asked], outcome]
+    outcome_of_option = known.outcome_of_option[pairs.numbers["question"][asked]]
+    p_option = np.take_along_axis(p_outcome, outcome_of_option, axis=1)
+    prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_option, paths.probabilities)
     print(f"features: {', '.join(groups)}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 

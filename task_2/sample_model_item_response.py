@@ -16,16 +16,17 @@ Scores:  0.5768 ± 0.0020 on real answers, where the majority model scores 0.553
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, item_response, layout, schema, submission
+from common import cli, item_response, run_log, schema, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
+from common.probabilities import write_probabilities
 
 TASK = 2
 
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
+    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True, logs_steps=True)
     parser.add_argument(
         "--dimensions",
         type=int,
@@ -51,7 +52,7 @@ def main() -> None:
     context, context_to_predict = find_contexts(answers, template, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`, `context`. Out: `prediction`, 1 to 4 for each row of `template`.
+    # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_option`.
     model = item_response.fit_options(
         answers.student,
         answers.question,
@@ -61,6 +62,7 @@ def main() -> None:
         guessing=options.guessing,
         seed=options.seed,
         context=context,
+        log_event=run_log.open_log(options.log),
     )
     p_option = item_response.predict_options(
         model, template.student, template.question, context_to_predict
@@ -68,9 +70,8 @@ def main() -> None:
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_option, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -8,8 +8,9 @@ Writes:  submission_task_2.csv and the zip to upload
 
 import numpy as np
 
-from common import cli, layout, schema, submission
+from common import cli, schema, submission
 from common.answers import read_answers
+from common.probabilities import write_probabilities
 
 TASK = 2
 
@@ -23,7 +24,7 @@ def main() -> None:
     assert answers.option is not None
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
     n_questions = max(answers.question.max(), template.question.max()) + 1
     n_chosen = np.stack(
         [
@@ -35,11 +36,12 @@ def main() -> None:
     # A question that nobody answered gets the option that is chosen most often over all.
     n_chosen[n_chosen.sum(axis=1) == 0] = n_chosen.sum(axis=0)
     prediction = schema.OPTIONS[0] + n_chosen.argmax(axis=1)[template.question]
+    n_answers = n_chosen.sum(axis=1, keepdims=True)
+    p_option = ((n_chosen + 1) / (n_answers + 4))[template.question]
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_option, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -19,17 +19,15 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-import sys
-
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import expit
-from tqdm import trange
 
-from common import cli, layout, schema, submission
+from common import cli, progress, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
+from common.probabilities import write_probabilities
 
 TASK = 2
 # Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
@@ -77,7 +75,7 @@ def ridge_step(
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, logs_steps=True)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")
@@ -90,7 +88,7 @@ def main() -> None:
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
     student_ids, student = number_ids(answers.student)
     question_ids, question = number_ids(answers.question)
     n_students, n_questions = len(student_ids) + 1, len(question_ids) + 1  # last: unknown ids
@@ -100,7 +98,8 @@ def main() -> None:
     popularity[-1] = popularity.sum(axis=0)
     popularity[question, answers.correct_option - 1] = np.inf
     options_in_order = np.argsort(-popularity, axis=1, kind="stable")
-    place = np.argsort(options_in_order, axis=1).ravel()[cells]  # 0: correct, 3: least popular
+    place_of_option = np.argsort(options_in_order, axis=1)  # 0: correct, 3: least popular
+    place = place_of_option.ravel()[cells]
     answer, d = np.nonzero(place[:, None] >= np.arange(3))  # the decisions behind each answer
     yes = (place[answer] == d).astype(np.float32)
     shape = (n_students, 3 * n_questions)
@@ -120,29 +119,25 @@ def main() -> None:
     students = np.tile(student_prior[0], (n_students, 1)).astype(np.float32)
     # From here on in the order of `choices`, which are sorted by student.
     student, decision = choices.tocoo().coords
-    bar = trange(options.iterations, desc="fitting", disable=None)
-    try:
-        for _ in bar:
+    with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
+        for _ in steps:
             logits = compute_logits(students, decisions, student, decision)
             students, spread = ridge_step(student_prior, decisions, spread, choices, logits)
             logits = compute_logits(students, decisions, student, decision)
             decisions, spread = ridge_step(prior, students, spread, choices.T, logits)
-            bar.set_postfix(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
-    except KeyboardInterrupt:
-        bar.close()
-        print("interrupted: predicting with what has been learned so far", file=sys.stderr)
+            show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
 
     student = find_ids(student_ids, template.student)
     question = find_ids(question_ids, template.question)
     p = [expit(compute_logits(students, decisions, student, 3 * question + i)) for i in range(3)]
     none = np.cumprod([1 - p_yes for p_yes in p], axis=0)
-    place = np.argmax([p[0], none[0] * p[1], none[1] * p[2], none[2]], axis=0)
-    prediction = 1 + options_in_order[question, place]
+    p_place = np.stack([p[0], none[0] * p[1], none[1] * p[2], none[2]], axis=1)
+    p_option = np.take_along_axis(p_place, place_of_option[question], axis=1)
+    prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_option, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

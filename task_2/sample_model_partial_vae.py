@@ -22,11 +22,11 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
-from tqdm import trange
 
-from common import cli, layout, schema, submission
+from common import cli, progress, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
+from common.probabilities import write_probabilities
 
 TASK = 2
 RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -106,8 +106,9 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     adam = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
     rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
-    try:
-        for _ in (bar := trange(n_steps, desc="training", disable=RANK > 0 or None)):
+    log = options.log if RANK == 0 else None
+    with progress.steps(n_steps, "training", log, disable=RANK > 0 or None) as (steps, show):
+        for _ in steps:
             batch = rng.choice(len(sets), batch_size, replace=False)
             # Begin with the empty set of nobody: a process's share may hold no student.
             share = [sets[-1], *(sets[i] for i in batch[RANK::N_PROCESSES])]
@@ -117,16 +118,14 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
             loss.backward()
             adam.step()
             schedule.step()
-            bar.set_postfix(loss=f"{loss / len(answer):.4f}")
+            show(loss=loss.item() / len(answer))
             if not loss.isfinite():
                 raise InputError(f"the loss is {loss:f}, expected a smaller --learning_rate")
-    except KeyboardInterrupt:
-        print("\ninterrupted: predicting with what has been learned so far")
 
 
 def main() -> None:
     """Load, train, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK)
+    parser = cli.sample_model_parser(__doc__, TASK, logs_steps=True)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
     flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")
@@ -144,7 +143,7 @@ def main() -> None:
     answers = read_answers(paths.train, options=True)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `prediction`, 1 to 4 for every row of `template`.
+    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
     cuda = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     torch.set_default_device(cuda if options.device == "cuda" else "cpu")
     torch.manual_seed(options.seed + RANK)
@@ -166,13 +165,14 @@ def main() -> None:
     pairs = find_ids(student_ids, template.student), find_ids(question_ids, template.question)
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
-        category = model.decode(z, *map(torch.as_tensor, pairs)).argmax(dim=1).cpu().numpy()
-    prediction = 1 + (key[pairs[1]] - 1 + category) % 4
+        p_category = model.decode(z, *map(torch.as_tensor, pairs)).softmax(dim=1).cpu().numpy()
+    category_of_option = (np.arange(1, 5) - key[pairs[1], None]) % 4
+    p_option = np.take_along_axis(p_category, category_of_option, axis=1)
+    prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------
 
-    submission.write_predictions(
-        template, schema.ANSWER_VALUE, prediction, paths.output, layout.submission_name(TASK)
-    )
+    submission.write_predictions(template, TASK, prediction, paths.output)
+    write_probabilities(template, TASK, p_option, paths.probabilities)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

@@ -27,6 +27,7 @@ from common.item_response.model import (
 from common.item_response.observations import sort_by_student
 from common.item_response.prediction import ItemResponseModel, break_stick, predict_places
 from common.item_response.start import find_start
+from common.run_log import LogEvent, ignore_event
 
 DEFAULT_DIMENSIONS = 8
 # Early stopping: this share of the answers is held out, but never more than so many; fewer than so
@@ -51,6 +52,7 @@ def fit(
     seed: int = 0,
     n_steps: int | None = None,
     context: IntArray | None = None,
+    log_event: LogEvent = ignore_event,
 ) -> ItemResponseModel:
     """Fit the item response model to right and wrong answers.
 
@@ -77,6 +79,8 @@ def fit(
         least 0, shape (answers, levels), the coarsest level first. Two answers of a student share
         a context of a level if they agree in its label and all before, those of two students if
         they agree in the label of the last level. `cluster_questions` finds some.
+    log_event
+        From `run_log.open_log`: logs loss and accuracy on the held-out answers after each step.
 
     Raises
     ------
@@ -85,7 +89,7 @@ def fit(
     """
     is_wrong = np.asarray(is_correct) == 0
     return fit_stages(
-        student, question, is_wrong, 1, n_dimensions, guessing, seed, context, n_steps
+        student, question, is_wrong, 1, n_dimensions, guessing, seed, context, n_steps, log_event
     )
 
 
@@ -99,6 +103,7 @@ def fit_stages(
     seed: int,
     context: IntArray | None = None,
     n_steps: int | None = None,
+    log_event: LogEvent = ignore_event,
 ) -> ItemResponseModel:
     """Fit questions that are passed in stages; `fit` is this with one stage.
 
@@ -185,6 +190,7 @@ def fit_stages(
                     history.append(_score(break_stick(passing), outcome[is_held_out]))
                     loss, accuracy = history[-1]
                     bar.set_postfix(loss=loss, accuracy=accuracy, refresh=False)
+                    log_event("step", step=n_done, held_out_loss=loss, held_out_accuracy=accuracy)
                 bar.update()
         if stops_early and share >= _SHARE_WORTH_A_STEP:
             everything = replace(observations, is_used=np.ones_like(observations.is_used))

@@ -16,6 +16,7 @@ from common.item_response.fitting import DEFAULT_DIMENSIONS, fit_stages, require
 from common.item_response.habits import Habits, fit_habits, with_habits
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.prediction import ItemResponseModel, break_stick, predict_stages
+from common.run_log import LogEvent, ignore_event
 
 N_OPTIONS = len(schema.OPTIONS)
 
@@ -59,6 +60,7 @@ def fit_options(
     guessing: float = 0.0,
     seed: int = 0,
     context: IntArray | None = None,
+    log_event: LogEvent = ignore_event,
 ) -> OptionModel:
     """Fit the item response model to the options chosen.
 
@@ -68,7 +70,7 @@ def fit_options(
         Ids, shape (answers,).
     option, correct_option
         The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    n_dimensions, guessing, seed, context
+    n_dimensions, guessing, seed, context, log_event
         As in `fit`, which also lists the errors.
     """
     require_answers(question)
@@ -76,7 +78,15 @@ def fit_options(
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
     stages = fit_stages(
-        student, question, outcome, N_OPTIONS - 1, n_dimensions, guessing, seed, context
+        student,
+        question,
+        outcome,
+        N_OPTIONS - 1,
+        n_dimensions,
+        guessing,
+        seed,
+        context,
+        log_event=log_event,
     )
     shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
     model = OptionModel(stages, outcome_of_option, shares.astype(np.float32))

@@ -22,7 +22,7 @@ def test_answer_ids(write: Write, tmp_path: Path, cells: list[str]) -> None:
     assert template.answer_id.tolist() == [int(float(cell)) if cell else -1 for cell in cells]
     assert template.answer_id.dtype == np.int32
     path = tmp_path / "out.csv"
-    write_predictions(template, schema.IS_CORRECT, np.ones(3, np.int8), path, "out.csv")
+    write_predictions(template, 1, np.ones(3, np.int8), path)
     written = pd.read_csv(path, dtype=str, keep_default_na=False)
     assert written.AnswerId.tolist() == cells
 

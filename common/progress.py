@@ -1,0 +1,68 @@
+"""The steps of a fit: a bar on a terminal, a line of the log for each, and a way to stop early."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from common import run_log
+
+Show = Callable[..., None]
+
+
+@contextmanager
+def steps(
+    n_steps: int, name: str, log: Path | None = None, *, disable: bool | None = None
+) -> Iterator[tuple[Iterable[int], Show]]:
+    """Go through the steps of a fit.
+
+        with progress.steps(options.steps, "training", options.log) as (steps, show):
+            for step in steps:
+                ...
+                show(loss=loss)
+
+    Control-C leaves the block, says so, and the script goes on with what has been learned so far.
+
+    Parameters
+    ----------
+    n_steps
+        How many steps there are.
+    name
+        What they do, for the bar.
+    log
+        What `run_log.add_log_flag` reads: the log gets a line for each step. None: no log.
+    disable
+        True: no bar. None: a bar on a terminal only.
+
+    Yields
+    ------
+    iterable of int
+        0, 1, … to `n_steps` - 1.
+    function
+        ``show(loss=0.53)`` shows numbers beside the bar and logs them, once for each step.
+    """
+    log_event = run_log.open_log(log)
+    step = 0
+    with tqdm(total=n_steps, desc=name, disable=disable) as bar:
+
+        # tqdm's own iterator would close the bar before it can say that it stopped early.
+        def numbers() -> Iterator[int]:
+            nonlocal step
+            for step in range(1, n_steps + 1):
+                yield step - 1
+                bar.update()
+
+        def show(**values: Any) -> None:
+            bar.set_postfix({key: f"{float(value):.4f}" for key, value in values.items()}, False)
+            log_event("step", step=step, **values)
+
+        try:
+            yield numbers(), show
+        except KeyboardInterrupt:
+            bar.set_postfix_str("stopped early")
+            bar.close()
+            log_event("stopped early", step=step)
+            print("interrupted: predicting with what has been learned so far", file=sys.stderr)
