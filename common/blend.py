@@ -79,9 +79,7 @@ def main() -> None:
         weights = check_weights(options.weights, len(files))
     blended = blend(logs, weights)
     value = blended.argmax(axis=1) + (task == 2)
-    name = layout.submission_name(task)
-    column = schema.PREDICTED_COLUMN[task]
-    submission.write_predictions(template, column, value, paths.output, name)
+    submission.write_predictions(template, task, value, paths.output)
     beside = paths.output.with_suffix(".parquet")
     write_probabilities(template, task, blended[:, 1] if task == 1 else blended, beside)
     print(

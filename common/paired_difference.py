@@ -94,8 +94,7 @@ def describe(a: Scored, b: Scored) -> str:
     """Compare two scores of the same answers, in words."""
     difference = b.score - a.score
     low, high = np.percentile(bootstrap_difference(a, b), (2.5, 97.5)).tolist()
-    width = max(len(a.name), len(b.name))
-    lines = [f"{side}  {s.name:{width}}  {s.score:.4f}" for side, s in (("A", a), ("B", b))]
+    lines = [f"{side}  {s.score:.4f}  {s.name}" for side, s in (("A", a), ("B", b))]
     lines.append(f"task {a.task}, {a.where}: {describe_size(a)}")
     if low <= 0 <= high:
         lines.append(

@@ -47,7 +47,6 @@ def steps(
     log_event = run_log.open_log(log)
     step = 0
     with tqdm(total=n_steps, desc=name, disable=disable) as bar:
-
         # tqdm's own iterator would close the bar before it can say that it stopped early.
         def numbers() -> Iterator[int]:
             nonlocal step

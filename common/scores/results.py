@@ -393,8 +393,12 @@ def _this_command() -> list[str]:
     return [_show(Path(sys.argv[0])), *sys.argv[1:]]
 
 
-def _join(command: tuple[str, ...] | list[str]) -> str:
-    return shlex.join(["python", *command])
+def _join(command: tuple[str, ...]) -> str:
+    """Return a command as typed in the kit's folder; a script in common/ runs as a module."""
+    first, *flags = command
+    is_module = first.startswith("common/")
+    script = ["-m", ".".join(Path(first).with_suffix("").parts)] if is_module else [first]
+    return shlex.join(["python", *script, *flags])
 
 
 def _name(submission: Path) -> str:

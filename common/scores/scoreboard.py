@@ -234,7 +234,8 @@ def model_rows(results: Iterable[Result]) -> list[Row]:
 
 def name_of(result: Result) -> str:
     """Return the model's name and the options that change what it computes."""
-    words = shlex.split(result.made_by)[2:]
+    words = shlex.split(result.made_by)
+    words = words[3 if words[1:2] == ["-m"] else 2 :]
     options = []
     while words:
         word = words.pop(0)
@@ -243,7 +244,8 @@ def name_of(result: Result) -> str:
             if words and not has_value:
                 words.pop(0)
         elif word != "--local":
-            options.append(word)
+            # What a blend is made of goes by its name, wherever the file lies.
+            options.append(Path(word).stem if word.endswith(".parquet") else word)
     return " ".join([result.model, *options])
 
 
