@@ -29,7 +29,7 @@ def test_the_last_line_of_a_script_that_fails_is_told(write: Write) -> None:
 
 def test_a_script_that_prints_much_does_no_harm(write: Write) -> None:
     script = write("idea.py", "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n")
-    with pytest.raises(InputError, match="fold 1: the end$"):
+    with pytest.raises(InputError, match=r"fold 1: the end$"):
         script_runs.run_script([script], "fold 1")
 
 
