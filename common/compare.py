@@ -2,7 +2,7 @@
 
     python -m common.compare                                    number and name every score recorded
     python -m common.compare 3 7                                two of them
-    python -m common.compare majority "item_response --local_flag 2"
+    python -m common.compare item_response "partial_vae --dimensions 4"
     python -m common.compare task_1/sample_model_majority.py task_1/my_idea.py
     python -m common.compare old.zip data/test_output/test_submission_task_1.csv
     python -m common.compare task_4/numpy task_4/my_questions --phase public
@@ -11,7 +11,7 @@ A and B are each a number or a model's name of the record (data/test_output/resu
 or a folder of task 4, of which the latest score in the record counts, or a submission, which is
 scored against the local split, or against the released answers that --phase names. Both must have
 predicted the same answers. The interval comes from drawing the students again, with replacement:
-answers of one student are not independent.
+answers of one student are not independent. It knows nothing of other seeds or training answers.
 """
 
 import re
