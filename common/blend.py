@@ -95,7 +95,7 @@ def _parse() -> argparse.Namespace:
     p.add_argument(
         "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
     )
-    p.add_argument("--local", action="store_true", help="of the local split")
+    p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
     p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
     p.add_argument(
         "--train_data",
@@ -104,8 +104,8 @@ def _parse() -> argparse.Namespace:
         help=f"default {layout.TRAIN_TASK_1_2}",
     )
     cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
-    p.add_argument("--output_dir", type=Path, metavar="DIR", help="default submissions")
-    p.add_argument("--output_file", metavar="FILE", help="default submission_task_1.csv or _2")
+    p.add_argument("--output_dir", type=Path, metavar="DIR", help="default as a sample model's")
+    p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
     return p.parse_args()
 
 

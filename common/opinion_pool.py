@@ -33,10 +33,14 @@ def blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
     -------
     array of float64, shape (rows, categories)
     """
+    return np.asarray(np.exp(_log_blend(logs, weights)))
+
+
+def _log_blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
+    """Return the logarithm of `blend`, which is finite where that is too small for a number."""
     total = np.tensordot(weights, logs, axes=1)
     total -= total.max(axis=1, keepdims=True)
-    exponential = np.exp(total)
-    return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
+    return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
 
 
 def learn_weights(logs: npt.NDArray[Any], truth: npt.NDArray[np.int64]) -> FloatArray:
@@ -58,12 +62,12 @@ def learn_weights(logs: npt.NDArray[Any], truth: npt.NDArray[np.int64]) -> Float
     happened = np.stack([np.take_along_axis(own, truth[:, None], axis=1)[:, 0] for own in logs])
 
     def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        p = blend(logs, weights)
-        chosen = np.take_along_axis(p, truth[:, None], axis=1)
+        blended = _log_blend(logs, weights)
+        p, chosen = np.exp(blended), np.take_along_axis(blended, truth[:, None], axis=1)
         gradient = [
             float((p * own).sum() - known.sum()) for own, known in zip(logs, happened, strict=True)
         ]
-        return float(-np.log(chosen).mean()), np.array(gradient) / len(truth)
+        return float(-chosen.mean()), np.array(gradient) / len(truth)
 
     start = np.full(len(logs), 1 / len(logs))
     found = minimize(loss, start, jac=True, bounds=[(0, None)] * len(logs), method="L-BFGS-B")
