@@ -129,10 +129,11 @@ def recognise_task(paths: Sequence[Path]) -> int:
             names = set(pq.read_schema(path).names)
         except (pa.ArrowException, OSError):
             names = set()
+        # Those of task 4 have the column of task 1, once for each mask.
         tasks = [
             task
             for task in (1, 2)
-            if names >= set(probabilities.COLUMNS[task]) and probabilities.MASK not in names
+            if names >= set(probabilities.COLUMNS[task]) and "Mask" not in names
         ]
         if not tasks:
             raise InputError(

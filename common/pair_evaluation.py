@@ -1,17 +1,20 @@
 """Score predictions for (student, question) pairs, in tasks 1 and 2 alike."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from common import cli, io, layout, metrics, provenance, schema, submission
-from common.answers import pair_keys
+from common.answers import IntArray, pair_keys
+from common.probabilities import read_probabilities
 from common.schema import Column
-from common.scores import outcomes, results, score_files
+from common.scores import outcomes, results, score_files, score_page
+from common.scores.explain import explain, find_best_possible, judge_beliefs, name_entry
 from common.scores.outcomes import Outcomes
+from common.scores.pair_facts import Place, are_among, read_facts
 from common.scores.results import Evaluation
 
 
@@ -23,21 +26,27 @@ class PairScore:
     ----------
     accuracy
         Share of correct predictions, from 0 to 1.
-    n_scored
-        Number of pairs scored.
     outside
         Rows of the submission that were not scored, in words; empty where there are none.
     counts
         Confusion matrix, truth in rows.
-    outcomes
-        What was predicted right.
+    reference
+        The pairs scored, with the true values.
+    predicted
+        The predictions for them, in their order.
     """
 
     accuracy: float
-    n_scored: int
     outside: str
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-    outcomes: Outcomes
+    reference: submission.PairValues
+    predicted: IntArray
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What was predicted right."""
+        own = self.reference
+        return outcomes.of_predictions(own.student, own.question, own.value, self.predicted)
 
 
 def evaluate(doc: str | None, task: int) -> None:
@@ -73,6 +82,13 @@ def evaluate(doc: str | None, task: int) -> None:
         choices=layout.PHASES,
         help="score submissions/ against the released answers in data/test_data instead",
     )
+    p.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="what a sample model wrote with its flag of that name: adds log loss, Brier score and "
+        "calibration" + ", and AUC" * (task == 1),
+    )
     options = p.parse_args()
     if options.phase:
         input_dir, reference_name = layout.TEST_DIR, layout.test_answers_name(task, options.phase)
@@ -81,20 +97,31 @@ def evaluate(doc: str | None, task: int) -> None:
         input_dir, reference_name = layout.TEST_INPUT_DIR, layout.VALID_TASK_1_2
         submission_dir = layout.TEST_OUTPUT_DIR
         submission_name = layout.local_submission_name(task)
-    reference_path = (options.input_dir or input_dir) / (options.ref_data or reference_name)
+    input_dir = options.input_dir or input_dir
+    reference_path = input_dir / (options.ref_data or reference_name)
     submission_path = (options.submission_dir or submission_dir) / (
         options.submit_data or submission_name
     )
+    name = score_files.score_name(task, options.phase or results.LOCAL)
 
     provenance.require_current([reference_path])
-    score_files.remove_scores(options.output_dir, f"task_{task}")
+    score_files.remove_scores(options.output_dir, name)
     started = time.perf_counter()
     column = schema.PREDICTED_COLUMN[task]
     score = score_pairs(submission_path, reference_path, task, column, phase=options.phase)
-    facts = [("Pairs scored", f"{score.n_scored:,}")]
-    if score.outside:
-        facts.append(("Rows not scored", score.outside))
-    facts.append(("Time", f"{time.perf_counter() - started:.1f} s"))
+    beliefs = None
+    if options.probabilities is not None:
+        probability = read_probabilities(options.probabilities, task).at(score.reference)
+        truth, predicted = (v - column.low for v in (score.reference.value, score.predicted))
+        beliefs = judge_beliefs(truth, predicted, probability)
+    # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
+    train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
+    place = Place(
+        reference=reference_path,
+        train=train_dir / layout.TRAIN_TASK_1_2,
+        metadata=input_dir.parent / layout.METADATA_DIR.name,
+    )
+    facts = read_facts(place, score.reference, task)
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     evaluation = Evaluation(
         title=results.TASK_TITLES[task],
@@ -104,13 +131,37 @@ def evaluate(doc: str | None, task: int) -> None:
         reference=reference_path,
         phase=options.phase or results.LOCAL,
         parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
-        facts=facts,
         outcomes=score.outcomes,
     )
-    body = score_files.confusion_table(score.counts, labels)
-    paths = score_files.write_scores(options.output_dir, f"task_{task}", evaluation, body=body)
+    best = find_best_possible(input_dir.parent, task) if evaluation.simulated else None
+    explained = explain(
+        task,
+        score.reference.value,
+        score.predicted,
+        facts,
+        labels=labels,
+        counts=score.counts,
+        beliefs=beliefs,
+        best=best,
+    )
+    page_facts = [*name_entry(submission_path), ("Pairs scored", f"{len(score.predicted):,}")]
+    if score.outside:
+        page_facts.append(("Rows not scored", score.outside))
+    page_facts += explained.facts
+    page_facts.append(("Time", f"{time.perf_counter() - started:.1f} s"))
+    paths = score_files.write_scores(
+        options.output_dir,
+        name,
+        replace(evaluation, facts=page_facts),
+        error=explained.error,
+        body=explained.body,
+        style=score_page.STYLE,
+    )
     results.append_result(options.output_dir, task, evaluation)
-    print(f"score {score.accuracy:.4f} (accuracy on {score.n_scored:,} pairs)")
+    beside = "" if explained.error is None else f" ± {explained.error:.4f}"
+    print(f"score {score.accuracy:.4f}{beside} (accuracy on {len(score.predicted):,} pairs)")
+    for line in explained.lines:
+        print(line)
     if score.outside:
         print(score.outside)
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
@@ -163,12 +214,10 @@ def score_pairs(
     categories = tuple(range(column.low, column.high + 1))
     return PairScore(
         accuracy=metrics.accuracy(reference.value, predicted),
-        n_scored=len(rows),
+        reference=reference,
+        predicted=predicted,
         outside=outside,
         counts=metrics.confusion_matrix(reference.value, predicted, categories),
-        outcomes=outcomes.of_predictions(
-            reference.student, reference.question, reference.value, predicted
-        ),
     )
 
 
@@ -192,7 +241,7 @@ def _count_other_phase(
         return found
     other = submission.read_pair_values(io.file_source(other_path), column)
     wanted = pair_keys(other.student, other.question)
-    unknown = extra & ~np.isin(pair_keys(predictions.student, predictions.question), wanted)
+    unknown = extra & ~are_among(pair_keys(predictions.student, predictions.question), wanted)
     submission.require_no_extra(predictions, unknown, f"{reference.name} or {other_path.name}")
     n_missing = len(wanted) - n_found
     if n_missing:

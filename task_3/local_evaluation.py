@@ -1,7 +1,7 @@
 """Task 3: score a ranking of questions against the judgements of five expert teachers.
 
 Run:     python task_3/local_evaluation.py --phase public
-Writes:  data/test_output/scores_task_3.txt and scores_task_3.html
+Writes:  data/test_output/scores_task_3_public.txt and scores_task_3_public.html
 
 The score is the share of pairs on which the ranking agrees with its best expert. With few pairs, a
 random ranking agrees well with its best expert too: what it reaches is printed beside the score, as
@@ -63,7 +63,8 @@ def main() -> None:
         help="default data/test_output",
     )
     options = p.parse_args()
-    score_files.remove_scores(options.output_dir, f"task_{TASK}")
+    name = score_files.score_name(TASK, options.phase)
+    score_files.remove_scores(options.output_dir, name)
     reference_path = options.input_dir / (
         options.ref_data or layout.expert_judgements_name(options.phase)
     )
@@ -108,7 +109,6 @@ def main() -> None:
         + concordance_section(judgements)
         + disagreement_section(judgements, rank_left, rank_right)
     )
-    name = f"task_{TASK}"
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body, style=STYLE)
     results.append_result(options.output_dir, TASK, evaluation)
     for row in (*figures.experts, figures.mean, figures.best):

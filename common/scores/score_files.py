@@ -11,6 +11,22 @@ from common import cli, io, metrics, pages
 from common.scores.results import LOCAL, Evaluation
 
 
+def score_name(task: int, phase: str) -> str:
+    """Return what was scored, as in the names of its score files.
+
+    ``task_1`` for the local split, as the organisers named them, ``task_1_public`` for a phase: the
+    scores of one do not overwrite those of the other.
+
+    Parameters
+    ----------
+    task
+        Number of the task.
+    phase
+        ``local``, ``public`` or ``private``.
+    """
+    return f"task_{task}" if phase == LOCAL else f"task_{task}_{phase}"
+
+
 def remove_scores(output_dir: Path, name: str) -> None:
     """Remove the score files of an earlier run, before anything else is done.
 
@@ -21,14 +37,20 @@ def remove_scores(output_dir: Path, name: str) -> None:
     output_dir
         Folder of the files.
     name
-        What was scored, as in the files' names: ``task_1``.
+        What was scored, as in the files' names: `score_name` for the challenge's tasks.
     """
     for suffix in ("txt", "html"):
         (output_dir / f"scores_{name}.{suffix}").unlink(missing_ok=True)
 
 
 def write_scores(
-    output_dir: Path, name: str, evaluation: Evaluation, *, body: str = "", style: str = ""
+    output_dir: Path,
+    name: str,
+    evaluation: Evaluation,
+    *,
+    error: float | None = None,
+    body: str = "",
+    style: str = "",
 ) -> list[Path]:
     """Write a score as text and as a page.
 
@@ -40,6 +62,8 @@ def write_scores(
         What was scored, for the file names: ``task_1`` for `scores_task_1.txt` and `.html`.
     evaluation
         The score and what it was made from.
+    error
+        Standard error of the score, shown beside it; None if it is not known.
     body
         Further HTML, such as `confusion_table`.
     style
@@ -57,8 +81,9 @@ def write_scores(
     if evaluation.phase:
         local = evaluation.phase == LOCAL
         facts.append(("Phase", "local split" if local else evaluation.phase))
+    beside = "" if error is None else f' <small class="error">± {error:.4f}</small>'
     sections = [
-        f'<p class="score">{evaluation.score:.4f}</p>',
+        f'<p class="score">{evaluation.score:.4f}{beside}</p>',
         f'<p class="what">{escape(evaluation.metric)}</p>',
         pages.simulated_note(evaluation.simulated),
         pages.table([], [*facts, *evaluation.facts], css_class="facts"),

@@ -28,7 +28,7 @@ METRICS = {
 }
 
 # Flags, with values, that do not change what a model computes; nor do folders and files.
-PLUMBING = ("--seed", "--log", "--device", "--checkpoint", "--train_data", "--probabilities")
+PLUMBING = ("--seed", "--log", "--probabilities", "--device", "--checkpoint", "--train_data")
 
 
 @dataclass(frozen=True)
