@@ -207,7 +207,9 @@ def take_apart(file: Probabilities, train: Path) -> Command:
             f"{cli.show(train)}, expected the same training answers (--local, --input_dir)"
         )
     if file.origin.code and file.origin.code != source_code.fingerprint(script):
-        print(f"note: {cli.show(script)} has changed since it made {cli.show(file.path)}")
+        print(
+            f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
+        )
     return Command(script, tuple(flags), own)
 
 

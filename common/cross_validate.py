@@ -12,12 +12,14 @@ written: task 4 trains copies of the package.
 """
 
 import argparse
+import os
 import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -212,9 +214,10 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> P
     held = fold.table.filter(fold.held_out)
     names = ("UserId", "QuestionId", column.name)
     student, question, truth = (held[name].to_numpy() for name in names)
-    predictions = read_pair_values(io.file_source(path), column)
-    wanted = PairValues(io.file_source(template), student, question, truth)
-    rows, _ = find_pairs(predictions, wanted)
+    with name_fold(script, fold):
+        predictions = read_pair_values(io.file_source(path), column)
+        wanted = PairValues(io.file_source(template), student, question, truth)
+        rows, _ = find_pairs(predictions, wanted)
     took = results.read_origin(path)
     origin = Origin(
         (cli.show(script.resolve()), *flags),
@@ -253,9 +256,10 @@ def play_fold(
     script_runs.run_script([script, *places, *flags], fold.title, shown=package / script.name)
     started = time.perf_counter()
     setting = evaluation.Setting(copy, reference_path, train, metadata, rules, limits)
-    reference = evaluation.read_students(setting)
-    evaluation.require_other_students(copy, reference)
-    games = evaluation.play_all(setting, reference).games
+    with name_fold(package, fold):
+        reference = evaluation.read_students(setting)
+        evaluation.require_other_students(copy, reference)
+        games = evaluation.play_all(setting, reference).games
     student, question, truth, value, _ = evaluation.games_as_columns(reference, games)
     took = results.parse_origin(read_entry_file(copy, training.TRAINING) or b"")
     trainer = package / script.name
@@ -266,6 +270,18 @@ def play_fold(
         took.memory if took else None,
     )
     return Predicted(student, question, truth, value, origin)
+
+
+@contextmanager
+def name_fold(entry: Path, fold: Fold) -> Iterator[None]:
+    """Let faults name the entry and the fold, instead of files that will be gone."""
+    try:
+        yield
+    except InputError as fault:
+        text = str(fault)
+        for path in (fold.folder / entry.name, fold.folder):
+            text = text.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
+        raise InputError(f"{cli.show(entry.resolve())}: {fold.title}: {text}") from None
 
 
 # ---- All folds -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -132,13 +133,20 @@ def test_a_student_of_task_4_stays_in_one_fold() -> None:
     [
         (["task_1/my_fault.py"], r"^task_1/my_fault.py: ended with exit code 1 on fold 1: Runtime"),
         (["task_1/my_silence.py"], "has not written submission_task_1.csv on fold 1"),
-        (["task_1/my_gap.py"], "pairs are missing"),
+        (
+            ["task_1/my_gap.py"],
+            r"^task_1/my_gap.py: fold 1: submission_task_1.csv: \d+ of \d+ pairs are missing",
+        ),
         (["task_1/sample_model_majority.py", "--", "--nonsense"], "unrecognized arguments: --nons"),
         (["task_1/sample_model_majority.py", "--unobserved", "0"], "expected no flags of task 4"),
         (["task_1/gone.py"], "task_1/gone.py: file not found"),
         (["task_3/sample_model_random.py"], "is no script in task_1/ or task_2/"),
         (["task_4/numpy", "--train_data", "gone.csv"], "gone.csv: file not found"),
         (["task_4/numpy", "--folds", "500000"], "--folds is 500000, expected a whole number"),
+        (
+            ["task_4/my_breach"],
+            r"^task_4/my_breach: fold 1: IsTarget, round 1, select_questions: student 0",
+        ),
         (["task_4/my_fault"], r"^task_4/my_fault/train_model.py: ended with exit code 1 on fold 1"),
     ],
 )
@@ -152,6 +160,12 @@ def test_what_cannot_be_cross_validated(
     (tiny_kit / "task_1/my_silence.py").write_text(model.replace(written, ""))
     shorter = written + "    paths.output.write_text('UserId,QuestionId,IsCorrect\\n1,1,1\\n')\n"
     (tiny_kit / "task_1/my_gap.py").write_text(model.replace(written, shorter))
+    breach = tiny_kit / "task_4/my_breach"
+    shutil.copytree(tiny_kit / "task_4/numpy", breach)
+    entry = breach / "submission_model_task_4.py"
+    ask = "self.model.select(can_query)"
+    assert ask in entry.read_text()
+    entry.write_text(entry.read_text().replace(ask, f"{ask} * 0 - 1"))
     package = tiny_kit / "task_4/my_fault"
     package.mkdir()
     (package / "train_model.py").write_text("raise RuntimeError('it broke')\n")

@@ -1,5 +1,6 @@
 """Scripts that are run for their user: their faults become one line, and they end with the kit."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def test_a_script_that_prints_much_does_no_harm(write: Write) -> None:
         script_runs.run_script([script], "fold 1")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Path) -> None:
     """Also one that goes on after Control-C, as the sample models do."""
     sign = tmp_path / "alive"
