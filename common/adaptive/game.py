@@ -427,8 +427,10 @@ def play(
     try:
         prediction = state.check_prediction(entry.call(method, state.visible()[:2]))
         if with_probability:
-            method = "predict_probabilities"
-            probability = state.check_probability(entry.call(method, state.visible()[:2]))
+            # For what it is asked, an entry that lacks it should be told.
+            method = "predict_probabilities, which --probabilities asks for"
+            result = entry.call("predict_probabilities", state.visible()[:2])
+            probability = state.check_probability(result)
     except EntryError as fault:
         raise EntryError(f"after round {N_ROUNDS}, {method}: {fault}") from None
     return Game(np.stack(state.chosen, axis=1), state.truth, prediction, probability)

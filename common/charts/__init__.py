@@ -9,8 +9,11 @@ from common.charts.lines import line_chart
 from common.charts.pictures import picture
 from common.charts.rows import Dot, dot_chart
 from common.charts.shares import ShareRow, share_chart
+from common.charts.style import PAGE_WIDTH, WIDTH
 
 __all__ = [
+    "PAGE_WIDTH",
+    "WIDTH",
     "Curve",
     "Dot",
     "Mark",

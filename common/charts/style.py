@@ -26,8 +26,10 @@ _PAGE_COLOURS = {
     ACCENT: "rgb(var(--accent))",
     LINE: "var(--line)",
 }
-# Lengths in points; a chart is as wide as a phone, where its text must stay readable.
+# Lengths in points. A chart is as wide as a phone, where its text must stay readable, or as wide as
+# the text of a page on a larger screen.
 WIDTH = 340.0
+PAGE_WIDTH = 552.0
 FONT_SIZE = 11.0
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
@@ -65,11 +67,11 @@ def page_style(label: str) -> Iterator[None]:
         yield
 
 
-def new_figure(height: float) -> "Figure":
-    """Return a figure of the common width, laid out so that no text is cut."""
+def new_figure(height: float, width: float = WIDTH) -> "Figure":
+    """Return a figure, a phone's width if not said otherwise, laid out so that no text is cut."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
+    return Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 
 def text_width(text: str, weight: str = "normal") -> float:
