@@ -208,9 +208,12 @@ def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
     submission.write_text("UserId\n1\n")
     path = tmp_path / "results.jsonl"
     path.write_text(OLD_LINE + "\n")
-    assert list(score(tmp_path, submission)) == [*json.loads(OLD_LINE), "code", "memory"]
+    assert list(score(tmp_path, submission)) == [
+        *json.loads(OLD_LINE),
+        *("code", "memory", "outcomes"),
+    ]
     (old, _), unreadable = results.read_results(path)
-    assert (old.code, old.memory) == ("", None)
+    assert (old.code, old.memory, old.outcomes) == ("", None, "")
     assert (old.model, old.rules, old.parts, unreadable) == (
         "numpy",
         "strict",
