@@ -3,7 +3,8 @@
 A file of compressed columns (Parquet), which pandas reads and writes: UserId, QuestionId, and
 ProbabilityCorrect (task 1), ProbabilityOption1 to ProbabilityOption4 (task 2), or Mask and
 ProbabilityCorrect (task 4). The challenge's score never depends on it; `local_evaluation.py
---probabilities FILE` adds what it tells.
+--probabilities FILE` of tasks 1 and 2 adds what it tells; that of task 4, which plays the entry,
+writes it as well.
 
     write_probabilities(template, 1, p_right, path)     in a sample model
     p = read_probabilities(path, 1).at(reference)       in an evaluation
@@ -29,8 +30,7 @@ from common.submission import Pairs, find_rows_of_pairs
 FloatArray = npt.NDArray[np.float32]
 
 _CORRECT = ("ProbabilityCorrect",)
-COLUMNS = {1: _CORRECT, 2: tuple(f"ProbabilityOption{o}" for o in schema.OPTIONS), 4: _CORRECT}
-MASK = "Mask"
+COLUMNS = {1: _CORRECT, 2: tuple(f"ProbabilityOption{o}" for o in schema.OPTIONS)}
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
 SUM_TOLERANCE = 1e-3
 # The key of the file's own metadata that says which command made it.
@@ -39,7 +39,7 @@ _ORIGIN = b"origin"
 
 @dataclass(frozen=True)
 class Probabilities:
-    """What a file of probabilities holds, in its order.
+    """What a file of probabilities of task 1 or 2 holds, in its order.
 
     Attributes
     ----------
@@ -49,8 +49,6 @@ class Probabilities:
         UserId and QuestionId, int32, shape (rows,).
     value
         float32, shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
-    mask
-        Name of the mask of each row (task 4), None in tasks 1 and 2.
     origin
         The command that made the file; None where it does not say.
     """
@@ -59,7 +57,6 @@ class Probabilities:
     student: IntArray
     question: IntArray
     value: FloatArray
-    mask: npt.NDArray[np.object_] | None = None
     origin: results.Origin | None = None
 
     def at(self, reference: Pairs) -> FloatArray:
@@ -101,14 +98,13 @@ def write_probabilities(
         If they are not probabilities, or not as many as the template has rows.
     """
     if path is not None:
-        _write(
-            path, task, {"UserId": template.student, "QuestionId": template.question}, probability
-        )
+        ids = {"UserId": template.student, "QuestionId": template.question}
+        _write(path, COLUMNS[task], ids, probability)
 
 
 def write_mask_probabilities(
     path: Path,
-    masks: Sequence[str],
+    masks: Sequence[str] | npt.NDArray[np.str_],
     student: IntArray,
     question: IntArray,
     p_right: npt.NDArray[np.floating[Any]],
@@ -123,20 +119,23 @@ def write_mask_probabilities(
         Mask, UserId, QuestionId and P(right) of each target, shape (targets of all masks,).
     """
     mask = pa.array(masks, pa.string()).dictionary_encode()
-    _write(path, 4, {MASK: mask, "UserId": student, "QuestionId": question}, p_right)
+    _write(path, _CORRECT, {"Mask": mask, "UserId": student, "QuestionId": question}, p_right)
 
 
 def _write(
-    path: Path, task: int, keys: dict[str, Any], probability: npt.NDArray[np.floating[Any]]
+    path: Path,
+    names: Sequence[str],
+    keys: dict[str, Any],
+    probability: npt.NDArray[np.floating[Any]],
 ) -> None:
-    names = COLUMNS[task]
     shape = (len(keys["UserId"]), len(names))
     value = np.asarray(probability, np.float32)
     value = value[:, None] if value.ndim == 1 else value
     if value.shape != shape:
+        expected = shape if len(names) > 1 else shape[:1]
         raise InputError(
-            f"{path}: probabilities have shape {np.shape(probability)}, expected "
-            f"({', '.join(map(str, shape[: 1 + (len(names) > 1)]))}), one row for each pair"
+            f"{path}: probabilities have shape {np.shape(probability)}, expected {expected}, one "
+            "row for each pair"
         )
     _require_valid(path, names, value)
     ids = {name: pa.array(ids) for name, ids in keys.items()}
@@ -148,14 +147,14 @@ def _write(
 
 
 def read_probabilities(path: Path, task: int) -> Probabilities:
-    """Read a file of probabilities and check it.
+    """Read a file of probabilities of task 1 or 2 and check it.
 
     Parameters
     ----------
     path
         The file.
     task
-        1, 2 or 4.
+        1 or 2.
 
     Raises
     ------
@@ -165,7 +164,7 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
     """
     io.require_file(path)
     names = COLUMNS[task]
-    wanted = [*([MASK] if task == 4 else []), "UserId", "QuestionId", *names]
+    wanted = ["UserId", "QuestionId", *names]
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError):
@@ -185,13 +184,12 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
     student, question = (_read_ids(path, table, name) for name in ("UserId", "QuestionId"))
     value = np.column_stack([_read_numbers(path, table, name) for name in names])
     _require_valid(path, names, value)
-    mask = _read_masks(path, table) if task == 4 else None
-    _require_distinct(path, student, question, mask)
+    _require_distinct(path, student, question)
     if len(names) == 1:
         value = np.column_stack([1 - value, value])
     metadata = table.schema.metadata or {}
     origin = results.parse_origin(metadata.get(_ORIGIN, b""))
-    return Probabilities(path, student, question, value, mask, origin)
+    return Probabilities(path, student, question, value, origin)
 
 
 def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
@@ -217,19 +215,6 @@ def _read_numbers(path: Path, table: pa.Table, name: str) -> FloatArray:
         raise InputError(f"{path}: column '{name}' holds {column.type}, expected numbers")
     with np.errstate(over="ignore"):
         return np.asarray(column.to_numpy(), np.float32)
-
-
-def _read_masks(path: Path, table: pa.Table) -> npt.NDArray[np.object_]:
-    _require_complete(path, table, MASK)
-    values: npt.NDArray[np.object_] = table[MASK].to_numpy().astype(object)
-    is_name = np.array([isinstance(v, str) for v in values])
-    if not is_name.all():
-        row = int(np.argmin(is_name))
-        raise InputError(
-            f"{path}: column '{MASK}': row {row + 1} is {quote(values[row])}, expected the name of "
-            f"a mask such as {schema.IS_TARGET}_0"
-        )
-    return values
 
 
 def _require_complete(path: Path, table: pa.Table, name: str) -> None:
@@ -261,17 +246,11 @@ def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
             )
 
 
-def _require_distinct(
-    path: Path, student: IntArray, question: IntArray, mask: npt.NDArray[np.object_] | None
-) -> None:
-    masks = [None] if mask is None else list(dict.fromkeys(mask))
-    for name in masks:
-        rows = np.arange(len(student)) if name is None else np.flatnonzero(mask == name)
-        repeats = find_repeats(pair_keys(student[rows], question[rows]))
-        if len(repeats):
-            row = int(rows[repeats[0]])
-            of_mask = "" if name is None else f" of mask {quote(name)}"
-            raise InputError(
-                f"{path}: row {row + 1}{of_mask} repeats UserId {student[row]} and QuestionId "
-                f"{question[row]} ({len(repeats)} such rows), expected each pair once"
-            )
+def _require_distinct(path: Path, student: IntArray, question: IntArray) -> None:
+    repeats = find_repeats(pair_keys(student, question))
+    if len(repeats):
+        row = int(repeats[0])
+        raise InputError(
+            f"{path}: row {row + 1} repeats UserId {student[row]} and QuestionId {question[row]} "
+            f"({len(repeats)} such rows), expected each pair once"
+        )

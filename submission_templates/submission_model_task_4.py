@@ -94,3 +94,9 @@ class Submission:
             shown, so fill in all. A probability such as 0.7 is an error.
         """
         raise NotImplementedError
+
+    # Optional: only `local_evaluation.py --probabilities FILE` calls it, after `predict`. An entry
+    # without it is complete; the challenge never calls it, and the score does not depend on it.
+    #
+    # def predict_probabilities(self, masked_data, masked_binary_data):
+    #     """Return P(right) for every student and question, from 0 to 1, in their shape."""

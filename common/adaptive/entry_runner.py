@@ -29,6 +29,8 @@ METHODS = {
     "update_model": ("update_model",),
     "predict": ("predict",),
 }
+# One that an entry may have.
+OPTIONAL_METHODS = {"predict_probabilities": ("predict_probabilities",)}
 ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 
 
@@ -46,7 +48,7 @@ def call(
     entry
         The `Submission` object.
     method
-        ``select_questions``, ``update_model`` or ``predict``.
+        ``select_questions``, ``update_model``, ``predict`` or ``predict_probabilities``.
     arrays
         Its arguments; the method gets int64 copies.
 
@@ -62,11 +64,10 @@ def call(
     UnfitError
         If the entry lacks the method, or it returned something other than an array of numbers.
     """
-    function = next(
-        (getattr(entry, name) for name in METHODS[method] if hasattr(entry, name)), None
-    )
+    names = (METHODS | OPTIONAL_METHODS)[method]
+    function = next((getattr(entry, name) for name in names if hasattr(entry, name)), None)
     if function is None:
-        raise UnfitError(f"class {CLASS} has no method {' or '.join(METHODS[method])}")
+        raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
     copies = [array.astype(np.int64) for array in arrays]
     result = function(*copies)
     changed = [

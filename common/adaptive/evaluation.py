@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common import cli, io, layout, provenance, schema
+from common import cli, io, layout, metrics, probabilities, provenance, schema
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import EntryProcess, Limits, fingerprint_code, read_entry_file
 from common.adaptive.game import (
@@ -30,7 +30,7 @@ from common.adaptive.report import Curves, describe_games
 from common.adaptive.training import TRAINED_STUDENTS, TRAINING, TrainingPaths, count_questions
 from common.answers import read_answers
 from common.errors import InputError
-from common.scores import score_files
+from common.scores import score_files, score_page
 from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result, parse_origin
 
 # Name that the training file has in the entry's folder, as in the challenge.
@@ -56,6 +56,8 @@ class Setting:
         Folder of the metadata that the entry is given.
     rules, limits
         How the rules are read, and what the entry may use.
+    probabilities
+        Where the entry's probabilities go; None: it is not asked for any.
     """
 
     submission: Path
@@ -64,6 +66,7 @@ class Setting:
     metadata_dir: Path
     rules: Rules
     limits: Limits
+    probabilities: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -144,10 +147,16 @@ def evaluate(doc: str | None, package: Path) -> None:
         code=fingerprint_code(setting.submission, training.code if training else ""),
     )
     body = describe_games(reference, run.games, curves, setting.metadata_dir)
+    scores = None
+    if setting.probabilities:
+        scores = write_probabilities(setting.probabilities, reference, run.games)
+        body += score_page.calibration(scores, 0, "answered correctly")
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     append_result(options.output_dir, 4, evaluation)
     deviation = f" ± {_deviation(run.accuracies):.4f}" if len(run.games) > 1 else ""
     print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
+    if scores:
+        print(", ".join(f"{name} {text}" for name, text in score_page.probability_figures(scores)))
     for note in notes:
         print(f"note: {note}")
     if isinstance(curves, Curves):
@@ -177,6 +186,12 @@ def _parse(doc: str | None, package: Path) -> argparse.Namespace:
     )
     adaptive_options.add_flags(p)
     p.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="ask the entry for its probabilities too: write them to FILE (Parquet), score them",
+    )
+    p.add_argument(
         "--skip_curve",
         action="store_true",
         help="do not measure the accuracy after each question, which takes further predictions",
@@ -201,6 +216,7 @@ def _setting(options: argparse.Namespace) -> Setting:
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
         rules=adaptive_options.rules(options),
         limits=adaptive_options.limits(options),
+        probabilities=options.probabilities,
     )
 
 
@@ -295,7 +311,14 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             process = _start(setting)
             try:
                 with process as entry:
-                    games[mask] = play(entry, reference, mask, setting.rules, progress.update)
+                    games[mask] = play(
+                        entry,
+                        reference,
+                        mask,
+                        setting.rules,
+                        progress.update,
+                        with_probability=setting.probabilities is not None,
+                    )
             except EntryError as fault:
                 explained = adaptive_options.explain_fault(fault, setting.rules)
                 message = f"{setting.submission}: {mask}, {explained}"
@@ -309,6 +332,24 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             for method, names in process.changed.items():
                 changed.setdefault(method, set()).update(names)
     return EntryRun(games, "".join(outputs), changed, memory_limited, isolation)
+
+
+def write_probabilities(
+    path: Path, reference: Reference, games: Mapping[str, Game]
+) -> metrics.ProbabilityScores:
+    """Write what an entry believes of the targets of all masks, and score it."""
+    cells = [np.nonzero(reference.targets[mask]) for mask in games]
+    student, question = (np.concatenate(places) for places in zip(*cells, strict=True))
+    p_right = np.concatenate([np.asarray(game.probability) for game in games.values()])
+    probabilities.write_mask_probabilities(
+        path,
+        np.repeat(list(games), [len(game.truth) for game in games.values()]),
+        reference.student[student],
+        question.astype(np.int32),
+        p_right,
+    )
+    truth = np.concatenate([game.truth for game in games.values()])
+    return metrics.score_probabilities(truth, np.stack([1 - p_right, p_right], axis=1))
 
 
 def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits) -> None:

@@ -85,7 +85,7 @@ class Entry(Protocol):
         Parameters
         ----------
         method
-            ``select_questions``, ``update_model`` or ``predict``.
+            ``select_questions``, ``update_model``, ``predict`` or ``predict_probabilities``.
         arrays
             Arguments of the method, int8.
 
@@ -131,11 +131,14 @@ class Game:
         QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
     truth, prediction
         1 right, 0 wrong for every target, int8, shape (targets,).
+    probability
+        P(right) for every target, float64; None unless it was asked for.
     """
 
     chosen: IntArray
     truth: IntArray
     prediction: IntArray
+    probability: FloatArray | None = None
 
     @property
     def accuracy(self) -> float:
@@ -335,23 +338,36 @@ class GameState:
         EntryError
             If the shape is wrong, or the value for a target is neither 0 nor 1.
         """
+        values = self._at_targets(prediction)
+        self._require(np.isin(values, (0, 1)), values, "0 or 1")
+        return values.astype(np.int8)
+
+    def check_probability(self, probability: npt.NDArray[Any] | None) -> FloatArray:
+        """As `check_prediction`, for P(right) of each target, float64, from 0 to 1."""
+        values = self._at_targets(probability)
+        # NaN fails every comparison.
+        self._require((values >= 0) & (values <= 1), values, "a number from 0 to 1")
+        return values.astype(np.float64)
+
+    def _at_targets(self, values: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
         shape = self.reference.is_correct.shape
-        if prediction is None:
+        if values is None:
             raise EntryError(f"returned nothing, expected an array of shape {shape}")
-        if prediction.shape != shape:
+        if values.shape != shape:
             raise EntryError(
-                f"returned shape {prediction.shape}, expected {shape}: "
+                f"returned shape {values.shape}, expected {shape}: "
                 "one row for each student, one column for each question"
             )
-        values = prediction.ravel()[self._targets]
-        wrong = (values != 0) & (values != 1)
-        if wrong.any():
-            row, question = divmod(int(self._targets[wrong.argmax()]), shape[1])
+        return values.ravel()[self._targets]
+
+    def _require(self, valid: BoolArray, values: npt.NDArray[Any], expected: str) -> None:
+        if not valid.all():
+            place = int(np.argmin(valid))
+            row, question = divmod(int(self._targets[place]), self.can_query.shape[1])
             raise EntryError(
-                f"{self._name(row)}: predicted {values[wrong.argmax()]} for QuestionId {question} "
-                f"({int(wrong.sum())} such targets), expected 0 or 1"
+                f"{self._name(row)}: predicted {values[place]} for QuestionId {question} "
+                f"({int((~valid).sum())} such targets), expected {expected}"
             )
-        return values.astype(np.int8)
 
     def _name(self, row: int) -> str:
         return f"student {row} (UserId {self.reference.student[row]})"
@@ -371,6 +387,8 @@ def play(
     mask: str,
     rules: Rules = Rules(),
     on_round: Callable[[], object] = lambda: None,
+    *,
+    with_probability: bool = False,
 ) -> Game:
     """Play the ten rounds and score the predictions, exactly as the challenge does.
 
@@ -386,6 +404,8 @@ def play(
         How the rules are read.
     on_round
         Called after every round, for a progress bar.
+    with_probability
+        Whether to ask for probabilities too, once the predictions are made.
 
     Raises
     ------
@@ -402,11 +422,18 @@ def play(
         except EntryError as fault:
             raise EntryError(f"round {number}, {method}: {fault}") from None
         on_round()
+    probability = None
+    method = "predict"
     try:
-        prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
+        prediction = state.check_prediction(entry.call(method, state.visible()[:2]))
+        if with_probability:
+            # For what it is asked, an entry that lacks it should be told.
+            method = "predict_probabilities, which --probabilities asks for"
+            result = entry.call("predict_probabilities", state.visible()[:2])
+            probability = state.check_probability(result)
     except EntryError as fault:
-        raise EntryError(f"after round {N_ROUNDS}, predict: {fault}") from None
-    return Game(np.stack(state.chosen, axis=1), state.truth, prediction)
+        raise EntryError(f"after round {N_ROUNDS}, {method}: {fault}") from None
+    return Game(np.stack(state.chosen, axis=1), state.truth, prediction, probability)
 
 
 def replay(

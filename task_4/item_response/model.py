@@ -269,9 +269,9 @@ class StudentPosterior:
         """E[sigmoid(x)] by MacKay's approximation (1992)."""
         return _sigmoid(self._mean / np.sqrt(1 + np.float32(np.pi / 8) * self._variance))
 
-    def predict(self) -> IntArray:
-        """Predict 1 (right) or 0 (wrong), what has been seen as it was."""
-        prediction = (self.probability() > 0.5).astype(np.int64)
+    def predict(self) -> FloatArray:
+        """As `probability`, with 1 (right) or 0 (wrong) for what has been seen."""
+        prediction = self.probability()
         for student, question, is_right in self._observed:
             prediction[student, question] = is_right
         return prediction

@@ -142,10 +142,10 @@ class StudentPosterior:
         return mean, variance @ self.model.loading.square().T
 
     def predict(self) -> Tensor:
-        """Predict 1 (right) or 0 (wrong), what has been seen as it was."""
-        prediction = (decode(*self.logits(), self.model.guessing) > 0.5).long()
+        """Return P(right) of all questions, 1 (right) or 0 (wrong) for what has been seen."""
+        prediction = decode(*self.logits(), self.model.guessing)
         for student, question, is_right in self._observed:
-            prediction[student, question] = is_right
+            prediction[student, question] = is_right.to(prediction.dtype)
         return prediction
 
     def select(self, askable: Tensor) -> Tensor:

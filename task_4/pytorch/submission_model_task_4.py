@@ -47,6 +47,12 @@ class Submission:
 
     def predict(self, masked_data: IntArray, masked_binary_data: IntArray) -> IntArray:
         """Predict right (1) or wrong (0) for every student and question."""
+        return (self.predict_probabilities(masked_data, masked_binary_data) > 0.5).astype(np.int64)
+
+    def predict_probabilities(
+        self, masked_data: IntArray, masked_binary_data: IntArray
+    ) -> npt.NDArray[np.floating[Any]]:
+        """Return P(right) for every student and question."""
         return self._observe(masked_data, masked_binary_data, None).predict().numpy()
 
     def _observe(

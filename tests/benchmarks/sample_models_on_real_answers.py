@@ -1,20 +1,23 @@
-"""Accuracy of the sample models of tasks 1 and 2 on real answers, as their READMEs report it.
+"""The sample models of tasks 1 and 2 on real answers, as their READMEs report them.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/sample_models_on_real_answers.py
          … --scripts task_1/sample_model_partial_vae.py --splits 3
          … --scripts task_1/my_idea.py --flags "--dimensions 12"
+         … --blend item_response partial_vae gradient_boosting
 Writes:  a table for each task to the terminal
 
-Every script runs as a user runs it, from CSV to submission, with its default flags. Pool: the ten
-fixed splits of `real_answers`, 80 % for training and 20 % for scoring, mean ± standard deviation
-over the splits, which share one pool. Course subset (right or wrong only): trained on its training
-part, scored on its validation part, mean ± standard deviation over five seeds of the model. Models
-that read metadata get those of the questions and students; those of the answers are not published.
+Every script runs as a user runs it, from CSV to submission and probabilities, with its default
+flags. Pool: the ten fixed splits of `real_answers`, 80 % for training and 20 % for scoring, mean ±
+standard deviation over the splits, which share one pool. Course subset (right or wrong only):
+trained on its training part, scored on its validation part, mean ± standard deviation over five
+seeds of the model. Models that read metadata get those of the questions and students; those of the
+answers are not published. A blend chooses its weights inside each training part.
 """
 
 import shlex
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,70 +32,87 @@ from real_answers import (
 from running import metadata_flags, run_script
 from tqdm import tqdm
 
-from common import cli, io, layout, schema
+from common import cli, io, layout, metrics, schema, submission
 from common.answers import Answers
-from common.submission import read_pair_values
+from common.probabilities import read_probabilities
 
 COURSE_SEEDS = range(5)
+COLUMNS = ("accuracy", "log loss", "AUC", "calibration error")
+TRAIN, TEMPLATE, PROBABILITIES = "train.csv", "template.csv", "probabilities.parquet"
+
+# Numbers of one run, in the order of `COLUMNS`; NaN where there are none.
+Figures = list[float]
 
 
 def main() -> None:
     """Run every script on every split; print the tables."""
     p = cli.parser(__doc__)
     p.add_argument("--scripts", nargs="+", type=Path, metavar="FILE", help="default: all samples")
+    p.add_argument("--tasks", nargs="+", type=int, choices=(1, 2), default=(1, 2))
     p.add_argument("--splits", type=int, default=len(SEEDS), help="use only the first N splits")
     p.add_argument("--flags", default="", help="further flags for the scripts, in quotes")
+    p.add_argument("--blend", nargs="+", metavar="MODEL", help="blend these samples instead")
+    p.add_argument("--skip_course", action="store_true", help="leave the course subset out")
     options = p.parse_args()
     scripts = options.scripts or sorted(layout.ROOT.glob("task_[12]/sample_model_*.py"))
     flags = shlex.split(options.flags)
     pool, course = read_pool(), (read_course_subset("train"), read_course_subset("valid"))
-    for task in (1, 2):
-        own = [path for path in scripts if path.resolve().parent.name == f"task_{task}"]
-        if not own:
+    for task in options.tasks:
+        print(f"\ntask {task}, pool, {options.splits} splits")
+        print_row("model", COLUMNS)
+        print_row("---", ["---"] * len(COLUMNS))
+        if options.blend:
+            samples = [layout.ROOT / f"task_{task}/sample_model_{m}.py" for m in options.blend]
+            print_pool(" + ".join(options.blend), task, pool, options.splits, samples, flags)
             continue
-        print(
-            f"\n| task {task} | pool, {options.splits} splits |" + " course subset |" * (task == 1)
-        )
-        print("|---|---|" + "---|" * (task == 1))
+        own = [path for path in scripts if path.resolve().parent.name == f"task_{task}"]
         for script in own:
-            scores = [
-                score(script, task, (train, test), write_pool_metadata, flags)
-                for seed, train, test in tqdm(pool_splits(pool), script.stem, len(SEEDS))
-                if seed < options.splits
-            ]
-            cells = [script.stem.removeprefix("sample_model_"), show(scores)]
-            if task == 1:
-                seeded = "--seed" in script.read_text(encoding="utf-8")
-                cells.append(
-                    show(
-                        [
-                            score(
-                                script,
-                                task,
-                                course,
-                                write_course_metadata,
-                                [*flags, *["--seed", str(s)] * seeded],
-                            )
-                            for s in (COURSE_SEEDS if seeded else [0])
-                        ]
-                    )
+            name = script.stem.removeprefix("sample_model_")
+            print_pool(name, task, pool, options.splits, [script], flags)
+        if task == 2 or options.skip_course:
+            continue
+        print("\ntask 1, course subset")
+        print_row("model", COLUMNS)
+        print_row("---", ["---"] * len(COLUMNS))
+        for script in own:
+            seeded = "--seed" in script.read_text(encoding="utf-8")
+            figures = [
+                score(
+                    [script],
+                    1,
+                    course,
+                    write_course_metadata,
+                    [*flags, *["--seed", f"{s}"] * seeded],
                 )
-            print(f"| {' | '.join(cells)} |", flush=True)
+                for s in (COURSE_SEEDS if seeded else [0])
+            ]
+            print_row(script.stem.removeprefix("sample_model_"), summarise(figures))
+
+
+def print_pool(
+    name: str, task: int, pool: Answers, n_splits: int, scripts: Sequence[Path], flags: list[str]
+) -> None:
+    """Print the row of a model, or of a blend of several, on the pool's splits."""
+    figures = [
+        score(scripts, task, (train, test), write_pool_metadata, flags)
+        for seed, train, test in tqdm(pool_splits(pool), name, len(SEEDS))
+        if seed < n_splits
+    ]
+    print_row(name, summarise(figures))
 
 
 def score(
-    script: Path,
+    scripts: Sequence[Path],
     task: int,
     parts: tuple[Answers, Answers],
     write_metadata: Callable[[Path], None],
     flags: list[str],
-) -> float:
-    """Run a sample model on files made from answers; return its accuracy."""
+) -> Figures:
+    """Run a sample model, or several and their blend, on files made from answers; score it."""
     train, test = parts
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         write_metadata(folder)
-        pairs = {"QuestionId": test.question, "UserId": test.student}
         columns = {
             "QuestionId": train.question,
             "UserId": train.student,
@@ -100,26 +120,59 @@ def score(
         }
         if train.option is not None:
             columns |= {"CorrectAnswer": train.correct_option, "AnswerValue": train.option}
-        io.write_csv(folder / "train.csv", columns)
-        io.write_csv(folder / "template.csv", pairs)
-        run_script(
-            [
-                *(script, "--input_dir", folder, "--train_data", "train.csv"),
-                *("--submission_template_dir", folder),
-                *("--submission_template_file", "template.csv", "--output_dir", folder),
-                *metadata_flags(script, folder),
-                *flags,
-            ]
-        )
-        source = io.file_source(folder / layout.submission_name(task))
-        predicted = read_pair_values(source, schema.PREDICTED_COLUMN[task]).value
-    return float(np.mean(predicted == (test.is_correct if task == 1 else test.option)))
+        io.write_csv(folder / TRAIN, columns)
+        pairs = {"QuestionId": test.question, "UserId": test.student}
+        io.write_csv(folder / TEMPLATE, pairs)
+        template = ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
+        for script in scripts:
+            own = folder / script.stem
+            run_script(
+                [
+                    *(script, "--input_dir", folder, "--train_data", TRAIN, *template),
+                    *("--output_dir", own, "--probabilities", own / PROBABILITIES),
+                    *metadata_flags(script, folder),
+                    *flags,
+                ]
+            )
+        files = [folder / script.stem / PROBABILITIES for script in scripts]
+        if len(files) == 1:
+            shutil.copy(folder / scripts[0].stem / layout.submission_name(task), folder)
+            shutil.copy(files[0], folder)
+        else:
+            to = ("--output_dir", folder, "--probabilities", folder / PROBABILITIES)
+            run_script([layout.ROOT / "common/blend.py", *files, *template, *to])
+        return read_figures(folder, task, test)
 
 
-def show(scores: list[float]) -> str:
-    """Return mean ± standard deviation."""
-    deviation = f" ± {np.std(scores, ddof=1):.4f}" if len(scores) > 1 else ""
-    return f"{np.mean(scores):.4f}{deviation}"
+def read_figures(folder: Path, task: int, test: Answers) -> Figures:
+    """Score the submission and the probabilities in a folder."""
+    truth = test.is_correct if task == 1 else test.option
+    assert truth is not None
+    source = io.file_source(folder / layout.submission_name(task))
+    column = schema.PREDICTED_COLUMN[task]
+    predicted = submission.read_pair_values(source, column).value
+    p = read_probabilities(folder / PROBABILITIES, task).value
+    scores = metrics.score_probabilities(truth - column.low, p)
+    return [
+        metrics.accuracy(truth, predicted),
+        scores.log_loss,
+        float("nan") if scores.auc is None else scores.auc,
+        scores.calibration_error,
+    ]
+
+
+def summarise(figures: Sequence[Figures]) -> list[str]:
+    """Return mean ± standard deviation of each column."""
+    cells = []
+    for values in np.array(figures).T:
+        deviation = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+        cells.append("" if np.isnan(values).any() else f"{np.mean(values):.4f}{deviation}")
+    return cells
+
+
+def print_row(name: str, cells: Sequence[str]) -> None:
+    """Print a row of a table in Markdown."""
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

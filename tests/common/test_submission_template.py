@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from common import schema
 from common.errors import InputError
 from common.submission import read_template, write_predictions
 

@@ -103,6 +103,40 @@ def test_local_split_training_evaluation(kit: Path, run: Run) -> None:
         assert subject
 
 
+BELIEVES = """
+    def predict_probabilities(self, masked_data, masked_binary_data):
+        return 0.25 + 0.5 * self.predict(masked_data, masked_binary_data)
+"""
+
+
+def test_probabilities_are_written_and_scored(
+    kit: Path, run: Run, package: Path, tmp_path: Path
+) -> None:
+    evaluate = [package / "local_evaluation.py", "--output_dir", tmp_path, "--skip_curve"]
+    path = tmp_path / "p.parquet"
+    done = run([*evaluate, "--probabilities", path], kit=kit)
+    assert done.returncode == 2
+    assert "predict_probabilities, which --probabilities asks for: class Submission" in done.stderr
+    assert not path.exists()
+    entry = package / "submission_model_task_4.py"
+    entry.write_text(entry.read_text() + BELIEVES)
+    printed = run_all(run, kit, evaluate)
+    score = read_score(tmp_path)
+    assert "log loss" not in printed
+    printed = run_all(run, kit, [*evaluate, "--probabilities", path])
+    assert read_score(tmp_path) == score
+    written = pd.read_parquet(path)
+    valid = pd.read_csv(kit / "data/test_input/valid_task_4.csv").query("IsTarget == 1")
+    joined = valid.merge(written, on=["UserId", "QuestionId"], validate="one_to_one")
+    assert len(joined) == len(valid) == len(written)
+    p = joined.ProbabilityCorrect
+    assert (((p > 0.5) == joined.IsCorrect).mean()) == pytest.approx(score)
+    p_of_truth = np.where(joined.IsCorrect == 1, p, 1 - p)
+    assert f"log loss {-np.log(p_of_truth).mean():.4f}, AUC" in printed
+    page = (tmp_path / "scores_task_4.html").read_text()
+    assert "Calibration of the probabilities" in page
+
+
 @pytest.mark.parametrize("phase", ["public", "private"])
 def test_phases_average_their_ten_masks(
     kit: Path, run: Run, package: Path, tmp_path: Path, phase: str

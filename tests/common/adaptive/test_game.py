@@ -313,6 +313,43 @@ def test_replay_of_the_own_choice_ends_with_the_score() -> None:
     assert len(set(scores)) > 2
 
 
+class Sure(First):
+    """Believes something of every answer."""
+
+    def __init__(self, probability: Any) -> None:
+        super().__init__()
+        self.probability = probability
+
+    def predict_probabilities(self, data: Array, binary: Array) -> Any:
+        return np.broadcast_to(self.probability, data.shape)
+
+
+def test_probabilities_are_asked_for_after_the_predictions() -> None:
+    students = make_students()
+    by_question = np.linspace(0, 1, 40)
+    game = play(LocalEntry(Sure(by_question)), students, MASK, with_probability=True)
+    assert game.probability is not None
+    assert game.probability.tolist() == by_question[np.nonzero(students.targets[MASK])[1]].tolist()
+    plain = play(LocalEntry(First()), students, MASK)
+    assert plain.probability is None
+    assert (plain.accuracy, plain.chosen.tolist()) == (game.accuracy, game.chosen.tolist())
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (First(), "which --probabilities asks for: class Submission has no method predict_prob"),
+        (Sure(1.01), r"predicted 1\.01 for QuestionId 1\d .* expected a number from 0 to 1"),
+        (Sure(np.nan), "predicted nan for QuestionId"),
+        (Sure(-1), "predicted -1 for QuestionId"),
+        (Sure(np.full((7, 40), "half")), "values, expected numbers"),
+    ],
+)
+def test_what_is_no_probability(entry: Any, expected: str) -> None:
+    with pytest.raises(EntryError, match=f"after round 10, predict_probabilities, .*{expected}"):
+        play(LocalEntry(entry), make_students(), MASK, with_probability=True)
+
+
 def test_random_choice_keeps_the_rules() -> None:
     students = make_students(n_students=300)
     chosen = choose_at_random(students, MASK, seed=3)
