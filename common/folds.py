@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 
-def assign_folds(group: IntArray, n_folds: int, seed: int) -> npt.NDArray[np.int32]:
+def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
     """Assign examples to folds at random; a group stays together.
 
     Parameters
@@ -33,7 +33,7 @@ def assign_folds(group: IntArray, n_folds: int, seed: int) -> npt.NDArray[np.int
     n_folds
         How many folds; they hold equally many groups, give or take one.
     seed
-        The same seed gives the same folds.
+        The same seed, a number or several, gives the same folds.
 
     Returns
     -------

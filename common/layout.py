@@ -58,6 +58,8 @@ STAMP_OF_FILE = {
 # Names of what the evaluations and the scoreboard write to TEST_OUTPUT_DIR.
 RESULTS_NAME = "results.jsonl"
 SCOREBOARD_NAME = "scoreboard.html"
+# Folder beside the record.
+OUTCOMES_NAME = "outcomes"
 
 PHASES = ("public", "private")
 

@@ -11,8 +11,9 @@ from common import cli, io, layout, metrics, provenance, schema, submission
 from common.answers import IntArray, pair_keys
 from common.probabilities import read_probabilities
 from common.schema import Column
-from common.scores import results, score_files, score_page
+from common.scores import outcomes, results, score_files, score_page
 from common.scores.explain import explain, find_best_possible, judge_beliefs, name_entry
+from common.scores.outcomes import Outcomes
 from common.scores.pair_facts import Place, are_among, read_facts
 from common.scores.results import Evaluation
 
@@ -40,6 +41,12 @@ class PairScore:
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
     reference: submission.PairValues
     predicted: IntArray
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What was predicted right."""
+        own = self.reference
+        return outcomes.of_predictions(own.student, own.question, own.value, self.predicted)
 
 
 def evaluate(doc: str | None, task: int) -> None:
@@ -124,6 +131,7 @@ def evaluate(doc: str | None, task: int) -> None:
         reference=reference_path,
         phase=options.phase or results.LOCAL,
         parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
+        outcomes=score.outcomes,
     )
     best = find_best_possible(input_dir.parent, task) if evaluation.simulated else None
     explained = explain(

@@ -13,10 +13,10 @@ from common.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
 
-_PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
+PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
 
 
-def hold_out_answers(n_answers: int, share: float, seed: int) -> BoolArray:
+def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) -> BoolArray:
     """Choose answers at random for validation (tasks 1 and 2).
 
     Parameters
@@ -26,7 +26,7 @@ def hold_out_answers(n_answers: int, share: float, seed: int) -> BoolArray:
     share
         Share to hold out, from 0 to 1; rounded to whole answers.
     seed
-        The same seed gives the same choice.
+        The same seed, a number or several, gives the same choice.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
     held_out = hold_out_answers(table.num_rows, share, seed)
     _require_both_parts(train, held_out, "answers")
     valid = table.filter(held_out)
-    template = valid.select([name for name in _PAIR_COLUMNS if name in table.column_names])
+    template = valid.select([name for name in PAIR_COLUMNS if name in table.column_names])
     paths = [
         output_dir / name
         for name in (layout.TRAIN_TASK_1_2, layout.VALID_TASK_1_2, layout.LOCAL_TEMPLATE_TASK_1_2)

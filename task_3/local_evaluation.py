@@ -21,7 +21,7 @@ from expert_judgements import (
 )
 
 from common import charts, cli, io, layout, metrics, pages, schema, submission
-from common.scores import results, score_files
+from common.scores import outcomes, results, score_files
 from common.scores.results import Evaluation
 
 TASK = 3
@@ -78,6 +78,7 @@ def main() -> None:
     expected = submission.read_ranking_template(template_path)
     question, ranking = submission.read_ranking(source, expected)
     rank_left, rank_right = rank_pairs(judgements, question, ranking)
+    agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
     figures = compare_with_experts(judgements, rank_left, rank_right)
     floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
@@ -99,6 +100,9 @@ def main() -> None:
             "random rankings, 95th percentile": floor_high,
         },
         facts=[("Pairs", f"{len(judgements.left)}"), ("Read it with care", comparison)],
+        outcomes=outcomes.of_judgements(
+            judgements.left, judgements.right, judgements.better, agrees
+        ),
     )
     body = (
         agreement_section(figures, (floor_mean, floor_high))

@@ -28,9 +28,9 @@ from common.adaptive.game import (
 )
 from common.adaptive.report import Curves, describe_games
 from common.adaptive.training import TRAINED_STUDENTS, TRAINING, TrainingPaths, count_questions
-from common.answers import read_answers
+from common.answers import IntArray, read_answers
 from common.errors import InputError
-from common.scores import score_files, score_page
+from common.scores import outcomes, score_files, score_page
 from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result, parse_origin
 
 # Name that the training file has in the entry's folder, as in the challenge.
@@ -139,12 +139,13 @@ def evaluate(doc: str | None, package: Path) -> None:
         submission=setting.submission,
         reference=setting.reference,
         phase=options.phase,
-        rules=_rules(setting.rules),
+        rules=describe_rules(setting.rules),
         parts=dict(zip(run.games, run.accuracies.tolist(), strict=True)),
         seconds=seconds,
         facts=[*facts, *(("Note", note) for note in notes)],
         training=training,
         code=fingerprint_code(setting.submission, training.code if training else ""),
+        outcomes=outcomes.of_predictions(*games_as_columns(reference, run.games)),
     )
     body = describe_games(reference, run.games, curves, setting.metadata_dir)
     scores = None
@@ -306,7 +307,7 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     memory_limited = False
     isolation = ""
     n_rounds = N_ROUNDS * len(reference.targets)
-    with tqdm(total=n_rounds, desc="Rounds", unit="round", disable=None) as progress:
+    with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
         for mask in reference.targets:
             process = _start(setting)
             try:
@@ -332,6 +333,20 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
             for method, names in process.changed.items():
                 changed.setdefault(method, set()).update(names)
     return EntryRun(games, "".join(outputs), changed, memory_limited, isolation)
+
+
+def games_as_columns(
+    reference: Reference, games: Mapping[str, Game]
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """Return UserId, QuestionId, truth, prediction and number of the mask of every target."""
+    parts = []
+    for number, (mask, game) in enumerate(games.items()):
+        row, question = np.nonzero(reference.targets[mask])
+        parts.append(
+            (reference.student[row], question, game.truth, game.prediction, 0 * row + number)
+        )
+    student, question, truth, prediction, part = map(np.concatenate, zip(*parts, strict=True))
+    return student, question, truth, prediction, part
 
 
 def write_probabilities(
@@ -432,7 +447,7 @@ def _facts(
         ("Students", f"{len(reference.student):,}"),
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
         ("Targets scored", f"{n_targets:,}"),
-        ("Rules", _rules(setting.rules)),
+        ("Rules", describe_rules(setting.rules)),
         ("Limits", f"{limits.seconds:g} s for one mask, {memory}"),
         ("Isolation", run.isolation),
         ("Time", f"{seconds:.1f} s"),
@@ -442,7 +457,8 @@ def _facts(
     return facts
 
 
-def _rules(rules: Rules) -> str:
+def describe_rules(rules: Rules) -> str:
+    """Return how the rules are read, in words."""
     asked = "targets may be asked" if rules.targets_queryable else "targets may not be asked"
     return f"{asked}, unobserved = {rules.unobserved}"
 

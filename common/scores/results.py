@@ -20,11 +20,14 @@ from functools import cached_property
 from pathlib import Path
 
 from common import io, layout, provenance, run_log, source_code
+from common.scores import outcomes
+from common.scores.outcomes import Outcomes
 
 # Scripts import this module as they start.
 _STARTED = time.perf_counter()
 
 LOCAL = "local"
+CROSS_VALIDATION = "cross-validation"
 TASK_TITLES = {
     1: "Task 1: right or wrong",
     2: "Task 2: the option chosen",
@@ -50,7 +53,7 @@ class Evaluation:
     reference
         The file with the true answers, or a folder of such files.
     phase
-        ``local``, ``public`` or ``private``; nothing for a related challenge.
+        ``local``, ``cross-validation``, ``public`` or ``private``; nothing for a related challenge.
     rules, parts, seconds
         As in `Result`; without seconds, the record takes them from the submission's origin.
     facts
@@ -58,9 +61,12 @@ class Evaluation:
     rests_on
         Files that the true answers were made from, if the reference itself does not show it.
     training
-        How the weights of an entry of task 4 were made; other submissions carry their origin.
+        How the weights of an entry of task 4 were made, or the submissions of a cross-validation;
+        other submissions carry their origin.
     code
         Fingerprint of the code of an entry of task 4.
+    outcomes
+        What was predicted right; None for a related challenge.
     """
 
     title: str
@@ -76,6 +82,7 @@ class Evaluation:
     rests_on: Sequence[Path] = ()
     training: "Origin | None" = None
     code: str = ""
+    outcomes: Outcomes | None = None
 
     @cached_property
     def simulated(self) -> bool:
@@ -98,17 +105,18 @@ class Result:
     task
         Number of the task.
     phase
-        ``local``, ``public`` or ``private``.
+        ``local``, ``cross-validation``, ``public`` or ``private``.
     rules
-        How rules were read that are open to interpretation (task 4), or nothing. Scores can be
-        compared only where it is the same.
+        How rules were read that are open to interpretation (task 4), and into which folds the
+        answers were split (cross-validation), or nothing. Scores can be compared only where it is
+        the same.
     model
         Name of the script or package that made the submission, or of the file.
     score
         From 0 to 1.
     parts
         What the score is made of: the share predicted correctly of each true value (tasks 1 and 2),
-        each expert's agreement (task 3), the accuracy with each mask (task 4).
+        each expert's agreement (task 3), the accuracy with each mask (task 4), or on each fold.
     seconds
         How long it took to fit and predict (tasks 1 to 3) or to ask and predict (task 4); None if
         it is not known.
@@ -133,6 +141,9 @@ class Result:
         where it is not known, as in lines of earlier versions.
     memory
         Largest memory that the script took to fit and predict, in bytes; None if it is not known.
+    outcomes
+        Name of the file that says which answers were predicted right (`common.scores.outcomes`),
+        or nothing.
     """
 
     time: str
@@ -152,6 +163,7 @@ class Result:
     simulated: bool
     code: str = ""
     memory: int | None = None
+    outcomes: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,7 +203,7 @@ class Origin:
 
 
 def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
-    """Append the score of a submission to the record.
+    """Append the score of a submission to the record, and keep its outcomes beside it.
 
     Parameters
     ----------
@@ -206,8 +218,10 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
     submission = evaluation.submission
     origin = evaluation.training or read_origin(submission)
     # A script names its model; the folder or zip of an entry of task 4 does so itself.
-    model = origin.model if origin and not evaluation.training else _name(submission)
+    model = origin.model if origin and task != 4 else _name(submission)
     seconds = evaluation.seconds
+    path = results_path(output_dir)
+    kept = evaluation.outcomes
     result = Result(
         time=run_log.now(),
         task=task,
@@ -219,15 +233,21 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         seconds=origin.seconds if origin and seconds is None else seconds,
         seed=origin.seed if origin else None,
         made_by=_join(origin.command) if origin else "",
-        command=_join(_this_command()),
+        command=provenance.this_command(),
         submission=_show(submission),
         revision=_revision(origin),
-        data=str(provenance.fingerprint(evaluation.reference)["sha256"])[:12],
+        data=fingerprint_of(evaluation.reference),
         simulated=evaluation.simulated,
         code=evaluation.code or (origin.code if origin else ""),
         memory=origin.memory if origin else None,
+        outcomes=outcomes.write(path.with_name(layout.OUTCOMES_NAME), kept) if kept else "",
     )
-    run_log.append_line(results_path(output_dir), asdict(result))
+    run_log.append_line(path, asdict(result))
+
+
+def fingerprint_of(reference: Path) -> str:
+    """Return the fingerprint of true answers, as in `Result.data`."""
+    return str(provenance.fingerprint(reference)["sha256"])[:12]
 
 
 def results_path(output_dir: Path) -> Path:
@@ -253,7 +273,7 @@ def read_results(path: Path) -> tuple[list[Result], int]:
         try:
             record = io.parse_json(line)
             # Lines of earlier versions do not have these.
-            record = {"code": "", "memory": None, **record}
+            record = {"code": "", "memory": None, "outcomes": "", **record}
             result = Result(**{name: record[name] for name in names})
             _require_types(result)
         except (ValueError, KeyError, TypeError):
@@ -278,11 +298,13 @@ def _require_types(result: Result) -> None:
         and all(type(number) in (int, float) for number in (*numbers, result.score))
         and all(abs(number) < _MAX_NUMBER for number in (*numbers, *whole))
         and 0 <= result.score <= 1
-        and result.phase in (LOCAL, *layout.PHASES)
+        and result.phase in (LOCAL, CROSS_VALIDATION, *layout.PHASES)
         and isinstance(result.simulated, bool)
         and re.fullmatch(r"[0-9a-f]*", result.data) is not None
         and isinstance(result.code, str)
         and re.fullmatch(r"[0-9a-f]*", result.code) is not None
+        and isinstance(result.outcomes, str)
+        and re.fullmatch(r"([0-9a-f]{16})?", result.outcomes) is not None
     )
     if not valid:
         raise ValueError("not a line of the record")
@@ -305,7 +327,7 @@ def origin_of_weights() -> bytes:
 def this_process() -> Origin:
     """Return the origin of what this process makes."""
     script = Path(sys.argv[0])
-    code = source_code.fingerprint(script) if script.is_file() else ""
+    code = source_code.fingerprint(script) if script.is_file() and not _is_notebook() else ""
     seconds = round(time.perf_counter() - _STARTED, 2)
     return Origin(tuple(_this_command()), seconds, code, _peak_memory())
 
@@ -367,12 +389,23 @@ def _size_and_checksum(path: Path) -> tuple[int, int]:
     return path.stat().st_size, checksum
 
 
+def _is_notebook() -> bool:
+    """Return whether this process runs a Jupyter notebook, whose command names no script of it."""
+    return "ipykernel" in sys.modules
+
+
 def _this_command() -> list[str]:
+    if _is_notebook():
+        return ["notebook"]
     return [_show(Path(sys.argv[0])), *sys.argv[1:]]
 
 
-def _join(command: tuple[str, ...] | list[str]) -> str:
-    return shlex.join(["python", *command])
+def _join(command: tuple[str, ...]) -> str:
+    """Return a command as typed in the kit's folder; a script in common/ runs as a module."""
+    first, *flags = command
+    is_module = first.startswith("common/")
+    script = ["-m", ".".join(Path(first).with_suffix("").parts)] if is_module else [first]
+    return shlex.join(["python", *script, *flags])
 
 
 def _name(submission: Path) -> str:

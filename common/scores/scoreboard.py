@@ -8,9 +8,10 @@ import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from common import layout
-from common.scores.results import LOCAL, TASK_TITLES, Result
+from common.scores.results import CROSS_VALIDATION, LOCAL, TASK_TITLES, Result
 
 METRICS = {
     1: "accuracy",
@@ -72,7 +73,8 @@ class Row:
     score
         Mean over the seeds.
     deviation
-        Standard deviation over the seeds; None for one seed.
+        Standard deviation over the seeds, or over the folds of all seeds (cross-validation); None
+        for one seed.
     n_seeds
         How many seeds there are.
     seconds
@@ -132,8 +134,8 @@ class Table:
     @property
     def kind(self) -> str:
         """What the scores measure, and on which answers."""
-        phase = "local split" if self.phase == LOCAL else f"{self.phase} test"
-        return ", ".join(filter(None, (METRICS.get(self.task, "score"), phase, self.rules)))
+        metric = METRICS.get(self.task, "score")
+        return ", ".join(filter(None, (metric, name_of_phase(self.phase), self.rules)))
 
     @property
     def answers(self) -> str:
@@ -165,7 +167,7 @@ def make_tables(results: Sequence[Result]) -> list[Table]:
         former = tuple(row for row in found if row.is_former)
         is_current = latest_data[key[:4]] == data
         tables.append(Table(*key, rows, former, random_range(group[-1]), is_current))
-    places = {phase: place for place, phase in enumerate((LOCAL, *layout.PHASES))}
+    places = {phase: place for place, phase in enumerate((LOCAL, CROSS_VALIDATION, *layout.PHASES))}
     return sorted(
         tables,
         key=lambda t: (t.simulated, t.task, places.get(t.phase, 9), t.rules, not t.is_current),
@@ -187,12 +189,13 @@ def model_rows(results: Iterable[Result]) -> list[Row]:
     rows = []
     for (name, code), by_seed in models.items():
         scores = [result.score for result in by_seed.values()]
+        spread = [score for result in by_seed.values() for score in scores_of_folds(result)]
         seconds = [result.seconds for result in by_seed.values() if result.seconds is not None]
         rows.append(
             Row(
                 name=name,
                 score=statistics.fmean(scores),
-                deviation=statistics.stdev(scores) if len(scores) > 1 else None,
+                deviation=statistics.stdev(spread) if len(spread) > 1 else None,
                 n_seeds=len(scores),
                 seconds=statistics.median(seconds) if seconds else None,
                 day=max(result.time for result in by_seed.values())[:10],
@@ -204,7 +207,8 @@ def model_rows(results: Iterable[Result]) -> list[Row]:
 
 def name_of(result: Result) -> str:
     """Return the model's name and the options that change what it computes."""
-    words = shlex.split(result.made_by)[2:]
+    words = shlex.split(result.made_by)
+    words = words[3 if words[1:2] == ["-m"] else 2 :]
     options = []
     while words:
         word = words.pop(0)
@@ -213,8 +217,22 @@ def name_of(result: Result) -> str:
             if words and not has_value:
                 words.pop(0)
         elif word != "--local":
-            options.append(word)
+            # What a blend is made of goes by its name, wherever the file lies.
+            options.append(Path(word).stem if word.endswith(".parquet") else word)
     return " ".join([result.model, *options])
+
+
+def name_of_phase(phase: str) -> str:
+    """Return what the answers of a phase are called."""
+    names = {LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
+    return names.get(phase, f"{phase} test")
+
+
+def scores_of_folds(result: Result) -> list[float]:
+    """Return what a deviation is computed from: the score of each fold, or the only score."""
+    if result.phase == CROSS_VALIDATION:
+        return [part for part in result.parts.values() if part is not None]
+    return [result.score]
 
 
 def random_range(result: Result) -> tuple[float, float] | None:

@@ -195,6 +195,12 @@ def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
     assert unreadable == 4
 
 
+def test_what_a_notebook_makes_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    origin = results.this_process()
+    assert (origin.command, origin.model, origin.code) == (("notebook",), "notebook", "")
+
+
 OLD_LINE = (
     '{"time": "2026-01-01T10:00:00+00:00", "task": 4, "phase": "local", "rules": "strict", '
     '"model": "numpy", "score": 0.61, "parts": {"IsTarget": 0.61}, "seconds": 0.3, "seed": null, '
@@ -208,9 +214,12 @@ def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
     submission.write_text("UserId\n1\n")
     path = tmp_path / "results.jsonl"
     path.write_text(OLD_LINE + "\n")
-    assert list(score(tmp_path, submission)) == [*json.loads(OLD_LINE), "code", "memory"]
+    assert list(score(tmp_path, submission)) == [
+        *json.loads(OLD_LINE),
+        *("code", "memory", "outcomes"),
+    ]
     (old, _), unreadable = results.read_results(path)
-    assert (old.code, old.memory) == ("", None)
+    assert (old.code, old.memory, old.outcomes) == ("", None, "")
     assert (old.model, old.rules, old.parts, unreadable) == (
         "numpy",
         "strict",

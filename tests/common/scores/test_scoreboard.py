@@ -80,6 +80,29 @@ def test_scores_of_different_code_are_never_averaged() -> None:
     assert "0.9000" in folded and "0.6500" not in folded
 
 
+def test_the_deviation_of_a_cross_validation_is_that_of_its_folds() -> None:
+    parts = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
+    changes: dict[str, Any] = {"phase": "cross-validation", "rules": "3 folds, seed 0"}
+    lines = [
+        replace(RESULT, score=0.7, parts=parts, **changes),
+        replace(RESULT, model="cut", parts={"fold 1": 0.6, "fold 2": None}, **changes),
+        replace(RESULT, **{**changes, "rules": "3 folds, seed 1"}),
+    ]
+    first, second = scoreboard.make_tables([RESULT, *lines])[1:]
+    assert [(row.score, row.deviation, row.n_seeds) for row in first.rows] == [
+        (0.7, pytest.approx(0.1), 1),
+        (0.6, None, 1),
+    ]
+    assert len(second.rows) == 1
+    assert first.kind == "accuracy, cross-validation, 3 folds, seed 0"
+
+
+def test_a_blend_goes_by_the_names_of_its_files() -> None:
+    made_by = "python -m common.blend data/test_output/one.parquet two.parquet --local"
+    (table,) = scoreboard.make_tables([replace(RESULT, model="blend", made_by=made_by)])
+    assert [row.name for row in table.rows] == ["blend one two"]
+
+
 def test_no_seed_is_seed_0() -> None:
     unnamed = replace(
         seeded("idea", 0, 0.8), seed=None, made_by="python task_1/idea.py --n_dimensions 8"

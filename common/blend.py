@@ -1,0 +1,304 @@
+"""Blend entries of task 1 or 2: average the log-odds of their probabilities, with learned weights.
+
+    python task_1/sample_model_item_response.py --local --probabilities irt.parquet
+    python task_1/sample_model_partial_vae.py --local --probabilities vae.parquet
+    python -m common.blend irt.parquet vae.parquet --local
+    python -m common.blend irt.parquet vae.parquet --local --weights 0.7 0.3
+
+Each FILE holds what a script wrote with --probabilities for one and the same template. The weights
+are never chosen on the answers that are predicted: each script, whose command its file names, runs
+once more on 80 % of the training answers, and the weights minimise the log loss of the other 20 %.
+With --weights nothing is run. Writes the submission, its zip and the blend's own probabilities
+beside them, which `python task_1/local_evaluation.py` scores as any other's.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from common import cli, io, layout, probabilities, schema, script_runs, source_code, submission
+from common.answers import read_answer_table
+from common.errors import InputError
+from common.opinion_pool import blend, learn_weights, logarithms
+from common.probabilities import Probabilities, read_probabilities, write_probabilities
+from common.splits import hold_out_answers
+from common.submission import Template, read_template
+
+FloatArray = npt.NDArray[np.float64]
+
+_HELD_OUT = 0.2
+# Flags, with a value each, that say where a script reads and writes.
+_PLACES = {
+    *("--input_dir", "--train_data", "--submission_template_dir", "--submission_template_file"),
+    *("--output_dir", "--output_file", "--probabilities", "--log"),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that made probabilities, taken apart.
+
+    Attributes
+    ----------
+    script
+        The script.
+    flags
+        Its flags, without those that say where it reads and writes.
+    train
+        The training answers that it learned from.
+    """
+
+    script: Path
+    flags: tuple[str, ...]
+    train: Path
+
+
+def main() -> None:
+    """Read the command line, learn the weights, blend, write."""
+    options = _parse()
+    task = recognise_task(options.files)
+    paths = cli.sample_model_paths(options, task)
+    template = read_template(paths.template)
+    files = [read_probabilities(path, task) for path in options.files]
+    logs = np.stack([logarithms(at_template(file, template)) for file in files])
+    if options.weights is None:
+        commands = [take_apart(file, paths.train) for file in files]
+        truth, held = run_again(commands, paths.train, task)
+        weights = learn_weights(held, truth)
+        print(describe(options.files, weights, held, truth))
+    else:
+        weights = check_weights(options.weights, len(files))
+    blended = blend(logs, weights)
+    value = blended.argmax(axis=1) + (task == 2)
+    submission.write_predictions(template, task, value, paths.output)
+    beside = paths.output.with_suffix(".parquet")
+    write_probabilities(template, task, blended[:, 1] if task == 1 else blended, beside)
+    print(
+        f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
+        f"({len(value):,} rows)"
+    )
+
+
+def _parse() -> argparse.Namespace:
+    p = cli.parser(__doc__)
+    p.prog = "python -m common.blend"
+    p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
+    p.add_argument(
+        "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
+    )
+    p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
+    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
+    p.add_argument(
+        "--train_data",
+        metavar="FILE",
+        default=layout.TRAIN_TASK_1_2,
+        help=f"default {layout.TRAIN_TASK_1_2}",
+    )
+    cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
+    p.add_argument("--output_dir", type=Path, metavar="DIR", help="default as a sample model's")
+    p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
+    return p.parse_args()
+
+
+# ---- The files -----------------------------------------------------------------------------------
+
+
+def recognise_task(paths: Sequence[Path]) -> int:
+    """Return the task of all files, by their columns.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, one holds no probabilities of task 1 or 2, or they differ.
+    """
+    if len(paths) < 2:
+        raise InputError(f"{paths[0]}: is only one file, expected two or more to blend")
+    found = {}
+    for path in paths:
+        io.require_file(path)
+        try:
+            names = set(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError):
+            names = set()
+        # Those of task 4 have the column of task 1, once for each mask.
+        tasks = [
+            task
+            for task in (1, 2)
+            if names >= set(probabilities.COLUMNS[task]) and "Mask" not in names
+        ]
+        if not tasks:
+            raise InputError(
+                f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
+                "wrote with --probabilities"
+            )
+        found[path] = tasks[0]
+    first = found[paths[0]]
+    for path, task in found.items():
+        if task != first:
+            raise InputError(f"{path}: is of task {task}, and {paths[0]} of task {first}")
+    return first
+
+
+def at_template(file: Probabilities, template: Template) -> npt.NDArray[np.float32]:
+    """Return the probabilities of a file in the order of a template.
+
+    Raises
+    ------
+    InputError
+        If they are of other pairs.
+    """
+    if len(file.student) != len(template.student):
+        raise InputError(
+            f"{file.path}: holds {len(file.student):,} pairs, expected the "
+            f"{len(template.student):,} of {template.name}, the template of this blend"
+        )
+    return file.at(template)
+
+
+def take_apart(file: Probabilities, train: Path) -> Command:
+    """Return the command that made a file, so that it can be run on other answers.
+
+    Parameters
+    ----------
+    file
+        The probabilities.
+    train
+        The training answers of the blend.
+
+    Raises
+    ------
+    InputError
+        If it is not known, cannot be run again, or learned from other answers: these might hold
+        what the blend predicts.
+    """
+    expected = "expected that of a script of task 1 or 2 (or --weights, which run nothing)"
+    if file.origin is None:
+        raise InputError(f"{file.path}: does not say which command made it, {expected}")
+    first, *words = file.origin.command
+    script = (layout.ROOT / first).resolve()
+    if not script.is_file() or script.parent == layout.ROOT / "common":
+        raise InputError(f"{file.path}: was made by {first}, which cannot be repeated, {expected}")
+    flags, places, local = [], {}, False
+    while words:
+        word = words.pop(0)
+        flag, has_value, value = word.partition("=")
+        if flag in _PLACES:
+            places[flag] = value if has_value or not words else words.pop(0)
+        elif word == "--local":
+            local = True
+        else:
+            flags.append(word)
+    folder = Path(
+        places.get("--input_dir") or (layout.TEST_INPUT_DIR if local else layout.TRAIN_DIR)
+    )
+    own = folder / places.get("--train_data", layout.TRAIN_TASK_1_2)
+    if own.resolve() != train.resolve():
+        raise InputError(
+            f"{file.path}: was learned from {cli.show(own)}, and the blend's weights from "
+            f"{cli.show(train)}, expected the same training answers (--local, --input_dir)"
+        )
+    if file.origin.code and file.origin.code != source_code.fingerprint(script):
+        print(
+            f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
+        )
+    return Command(script, tuple(flags), own)
+
+
+def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
+    """Return weights from the command line as an array.
+
+    Raises
+    ------
+    InputError
+        If they are not one for each file, at least 0, and one of them more.
+    """
+    found = np.array(weights, np.float64)
+    if len(found) != n_files:
+        raise InputError(f"--weights: {len(found)} weights for {n_files} files, expected as many")
+    if not (np.isfinite(found) & (found >= 0)).all() or not found.any():
+        shown = " ".join(f"{weight:g}" for weight in weights)
+        raise InputError(f"--weights {shown}: expected numbers of at least 0, not all of them 0")
+    return found
+
+
+# ---- The weights ---------------------------------------------------------------------------------
+
+
+def run_again(
+    commands: Sequence[Command], train: Path, task: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Run every command on 80 % of the training answers, and predict the other 20 % with it.
+
+    Returns
+    -------
+    truth : array of int64, shape (answers held out,)
+        From 0.
+    logs : array of float32, shape (commands, answers held out, categories)
+        Logarithms of the probabilities.
+    """
+    table = read_answer_table(train, options=True if task == 2 else None)
+    held_out = hold_out_answers(table.num_rows, _HELD_OUT, 0)
+    if held_out.all() or not held_out.any():
+        raise InputError(f"{train}: holds too few answers to hold some out, expected more")
+    truth = table[schema.PREDICTED_COLUMN[task].name].to_numpy()[held_out].astype(np.int64)
+    logs = []
+    for command in tqdm(commands, "Scripts", unit="script", disable=None):
+        with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
+            folder = Path(temporary)
+            path = folder / "probabilities.parquet"
+            template = script_runs.run_on_split(
+                command.script,
+                [*command.flags, "--probabilities", str(path)],
+                table,
+                held_out,
+                folder,
+                metadata=script_runs.metadata_of(train),
+                what="80 % of the training answers",
+            )
+            predicted = read_probabilities(path, task).at(read_template(template))
+            logs.append(logarithms(predicted))
+    return truth - (task == 2), np.stack(logs)
+
+
+def describe(
+    paths: Sequence[Path],
+    weights: FloatArray,
+    logs: npt.NDArray[Any],
+    truth: npt.NDArray[np.int64],
+) -> str:
+    """Return a table: weight, log loss and accuracy of each file and of the blend, held out.
+
+    The blend's weights for one half of the answers come from the other half, and the other way
+    round: its figures are not those of answers that its weights were chosen on.
+    """
+    half = np.random.default_rng(0).permutation(len(truth)) % 2
+    blended = np.empty(logs.shape[1:])
+    for k in (0, 1):
+        others = learn_weights(logs[:, half != k], truth[half != k])
+        blended[half == k] = blend(logs[:, half == k], others)
+    width = max(len("the blend"), *(len(cli.show(path)) for path in paths))
+    lines = [
+        f"{len(truth):,} training answers held out:",
+        f"{'':{width}}  weight  log loss  accuracy",
+    ]
+    shown = [f"{weight:6.3f}" for weight in weights]
+    names = [*map(cli.show, paths), "the blend"]
+    for name, weight, p in zip(names, [*shown, ""], [*np.exp(logs), blended], strict=True):
+        chosen = np.take_along_axis(p, truth[:, None], axis=1)
+        right = np.mean(p.argmax(axis=1) == truth)
+        loss = -np.log(chosen, dtype=np.float64).mean()
+        lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {right:8.4f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    cli.run(main)

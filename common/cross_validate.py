@@ -1,0 +1,329 @@
+"""Cross-validate an entry: run its own script on every split of the training answers.
+
+    python -m common.cross_validate task_1/my_idea.py
+    python -m common.cross_validate task_2/my_idea.py --folds 10 --repeats 2 -- --dimensions 12
+    python -m common.cross_validate task_4/my_questions
+
+The answers (task 4: the students) are dealt into folds at random. For each fold the script learns
+from the others and predicts it, as it would the test; flags after -- are its own. Mean and standard
+deviation of the scores are one line of the record and of the scoreboard, where only entries on the
+same folds stand in one table; `python -m common.compare` tells two of them apart. Nothing else is
+written: task 4 trains copies of the package.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from tqdm import tqdm
+
+from common import cli, folds, io, layout, metrics, provenance, schema, script_runs, source_code
+from common.adaptive import options as adaptive_options
+from common.adaptive.entry_process import Limits
+from common.adaptive.game import Rules
+from common.answers import IntArray, read_answer_table
+from common.errors import InputError
+from common.scores import outcomes, results
+from common.scores.results import CROSS_VALIDATION, Evaluation, Origin
+from common.splits import hold_out_answers
+from common.submission import PairValues, find_pairs, read_pair_values
+
+# Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
+_TARGETS = 0.2
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One run of an entry.
+
+    Attributes
+    ----------
+    title
+        For people: ``fold 3``.
+    table
+        All answers; in task 4 with the targets.
+    held_out
+        True for the answers that the entry does not learn from, shape (answers,).
+    metadata
+        Folder of the metadata of these answers, or None.
+    folder
+        An empty one, for files.
+    """
+
+    title: str
+    table: pa.Table
+    held_out: npt.NDArray[np.bool_]
+    metadata: Path | None
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What an entry predicted of one fold.
+
+    Attributes
+    ----------
+    student, question, truth, value
+        UserId, QuestionId, true and predicted value of every answer scored, shape (answers,).
+    origin
+        The entry's command and flags, and what the run took.
+    """
+
+    student: IntArray
+    question: IntArray
+    truth: IntArray
+    value: IntArray
+    origin: Origin
+
+    @property
+    def score(self) -> float:
+        """Share predicted correctly."""
+        return metrics.accuracy(self.truth, self.value)
+
+
+def main() -> None:
+    """Read the command line, run every fold, print and record the scores."""
+    options, flags = _parse(sys.argv[1:])
+    entry: Path = options.entry
+    task = script_runs.task_of(entry)
+    rules, limits = adaptive_options.rules(options), adaptive_options.limits(options)
+    if task != 4 and (rules, limits) != (Rules(), Limits()):
+        raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
+    name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
+    train = options.input_dir / (options.train_data or name)
+    provenance.require_current([train])
+    table = read_answer_table(train, options=True if task == 2 else None)
+    metadata = script_runs.metadata_of(train)
+    found: dict[str, Predicted] = {}
+    how = describe_folds(options)
+    n_runs = options.repeats * options.folds
+    with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
+        for repeat in range(options.repeats):
+            seeds = [options.seed, repeat]
+            fold = deal(table, task, options.folds, seeds)
+            dealt = table
+            if task == 4:
+                # A different stream of random numbers from the one that dealt the students.
+                targets = hold_out_answers(table.num_rows, _TARGETS, [*seeds, 1])
+                dealt = table.append_column(schema.IS_TARGET, pa.array(targets.astype(np.int8)))
+            for k in range(options.folds):
+                title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
+                with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
+                    run = Fold(title, dealt, fold == k, metadata, Path(temporary))
+                    if task == 4:
+                        found[title] = play_fold(entry, flags, run, rules, limits)
+                    else:
+                        found[title] = predict_fold(entry, flags, run, task)
+                progress.write(f"{title}: {found[title].score:.4f}", file=sys.stdout)
+                progress.update()
+    score = record(options.output_dir, entry, task, train, found, how, rules)
+    deviation = statistics.stdev(predicted.score for predicted in found.values())
+    print(f"score {score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
+    print(f"recorded in {cli.show(results.results_path(options.output_dir))}")
+
+
+def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return the options, and the flags after ``--``, which are the entry's own."""
+    p = cli.parser(__doc__)
+    p.prog = "python -m common.cross_validate"
+    p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
+    p.add_argument("--folds", type=_at_least(2), metavar="N", default=5, help="default 5")
+    p.add_argument(
+        "--repeats", type=_at_least(1), metavar="N", default=1, help="deal N times (default 1)"
+    )
+    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds: default 0")
+    p.add_argument(
+        "--input_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TRAIN_DIR,
+        help="default data/train_data",
+    )
+    p.add_argument("--train_data", metavar="FILE", help="default that of the task")
+    p.add_argument(
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_OUTPUT_DIR,
+        help="of the record: default data/test_output",
+    )
+    adaptive_options.add_flags(p)
+    place = words.index("--") if "--" in words else len(words)
+    return p.parse_args(words[:place]), list(words[place + 1 :])
+
+
+def _at_least(low: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if int(text) < low:
+            raise argparse.ArgumentTypeError(f"{text} is less than {low}")
+        return int(text)
+
+    read.__name__ = "int"
+    return read
+
+
+def describe_folds(options: argparse.Namespace) -> str:
+    """Return into which folds the answers are dealt, in words."""
+    repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
+    return f"{options.folds} folds, {repeats}seed {options.seed}"
+
+
+def deal(table: pa.Table, task: int, n_folds: int, seeds: Sequence[int]) -> IntArray:
+    """Return the fold of every answer; in task 4 the answers of a student stay together."""
+    group = np.arange(table.num_rows)
+    if task == 4:
+        group = np.unique(table["UserId"].to_numpy(), return_inverse=True)[1]
+    return folds.assign_folds(group, n_folds, seeds)
+
+
+# ---- One fold ------------------------------------------------------------------------------------
+
+
+def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Predicted:
+    """Let a script of task 1 or 2 learn from the other folds and predict this one.
+
+    Raises
+    ------
+    InputError
+        If it fails, or does not predict every answer.
+    """
+    column = schema.PREDICTED_COLUMN[task]
+    template = script_runs.run_on_split(
+        script,
+        flags,
+        fold.table,
+        fold.held_out,
+        fold.folder,
+        metadata=fold.metadata,
+        what=fold.title,
+    )
+    path = fold.folder / layout.submission_name(task)
+    if not path.is_file():
+        raise InputError(f"{script}: has not written {path.name} on {fold.title}")
+    held = fold.table.filter(fold.held_out)
+    names = ("UserId", "QuestionId", column.name)
+    student, question, truth = (held[name].to_numpy() for name in names)
+    with name_fold(script, fold):
+        predictions = read_pair_values(io.file_source(path), column)
+        wanted = PairValues(io.file_source(template), student, question, truth)
+        rows, _ = find_pairs(predictions, wanted)
+    took = results.read_origin(path)
+    origin = Origin(
+        (cli.show(script.resolve()), *flags),
+        took.seconds if took else float("nan"),
+        source_code.fingerprint(script),
+        took.memory if took else None,
+    )
+    return Predicted(student, question, truth, predictions.value[rows], origin)
+
+
+def play_fold(
+    package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
+) -> Predicted:
+    """Train a copy of a package of task 4 on the other students, and examine these with it.
+
+    Raises
+    ------
+    InputError
+        If it fails or breaks a rule.
+    """
+    from common.adaptive import evaluation, training
+    from common.adaptive.entry_process import fingerprint_code, read_entry_file
+
+    package = package.resolve()
+    copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
+    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
+    shutil.copytree(package, copy, ignore=without)
+    train, reference_path = data / script_runs.TRAIN, data / "students.csv"
+    io.write_csv(train, fold.table.filter(~fold.held_out).drop_columns([schema.IS_TARGET]))
+    io.write_csv(reference_path, fold.table.filter(fold.held_out))
+    metadata = data.parent / layout.METADATA_DIR.name
+    if fold.metadata is not None:
+        script_runs.link(fold.metadata, metadata)
+    script = copy / "train_model.py"
+    places = ["--input_dir", data, "--train_data", train.name]
+    script_runs.run_script([script, *places, *flags], fold.title, shown=package / script.name)
+    started = time.perf_counter()
+    setting = evaluation.Setting(copy, reference_path, train, metadata, rules, limits)
+    with name_fold(package, fold):
+        reference = evaluation.read_students(setting)
+        evaluation.require_other_students(copy, reference)
+        games = evaluation.play_all(setting, reference).games
+    student, question, truth, value, _ = evaluation.games_as_columns(reference, games)
+    took = results.parse_origin(read_entry_file(copy, training.TRAINING) or b"")
+    trainer = package / script.name
+    origin = Origin(
+        (cli.show(trainer), *flags),
+        time.perf_counter() - started,
+        fingerprint_code(copy, source_code.fingerprint(trainer)),
+        took.memory if took else None,
+    )
+    return Predicted(student, question, truth, value, origin)
+
+
+@contextmanager
+def name_fold(entry: Path, fold: Fold) -> Iterator[None]:
+    """Let faults name the entry and the fold, instead of files that will be gone."""
+    try:
+        yield
+    except InputError as fault:
+        text = str(fault)
+        for path in (fold.folder / entry.name, fold.folder):
+            text = text.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
+        raise InputError(f"{cli.show(entry.resolve())}: {fold.title}: {text}") from None
+
+
+# ---- All folds -----------------------------------------------------------------------------------
+
+
+def record(
+    output_dir: Path,
+    entry: Path,
+    task: int,
+    train: Path,
+    found: dict[str, Predicted],
+    how: str,
+    rules: Rules,
+) -> float:
+    """Append the scores of all folds to the record, as one line; return their mean."""
+    from common.adaptive.evaluation import describe_rules
+
+    runs = list(found.values())
+    student, question, truth, value = (
+        np.concatenate([getattr(run, name) for run in runs])
+        for name in ("student", "question", "truth", "value")
+    )
+    part = np.repeat(np.arange(len(runs)), [len(run.truth) for run in runs])
+    memory = [run.origin.memory for run in runs if run.origin.memory is not None]
+    seconds = statistics.fmean(run.origin.seconds for run in runs)
+    parts = {title: run.score for title, run in found.items()}
+    evaluation = Evaluation(
+        title=results.TASK_TITLES[task],
+        metric="Accuracy: mean over the folds",
+        score=statistics.fmean(parts.values()),
+        submission=entry,
+        reference=train,
+        phase=CROSS_VALIDATION,
+        rules=f"{describe_rules(rules)}, {how}" if task == 4 else how,
+        parts=parts,
+        training=replace(runs[0].origin, seconds=seconds, memory=max(memory, default=None)),
+        code=runs[0].origin.code,
+        outcomes=outcomes.of_predictions(student, question, truth, value, part),
+    )
+    results.append_result(output_dir, task, evaluation)
+    return evaluation.score
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,176 @@
+"""Which answers were predicted right: kept with every score, so that any two can be compared later.
+
+A file in data/test_output/outcomes/ for each score, named in the record: one bit for an answer and
+the number of answers of each student, 0.3 MB for two million answers. It holds no id and no answer:
+a fingerprint tells whether two files are of the same ones.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common import io
+from common.answers import number_ids, pair_keys
+from common.errors import InputError
+
+IntArray = npt.NDArray[np.integer[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+_NAMES = ("answers", "counts", "right", "distinct")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What was predicted right, in an order that depends on the answers alone.
+
+    Attributes
+    ----------
+    answers
+        Fingerprint of what was predicted, the true values included: outcomes can be compared only
+        where it is the same.
+    counts
+        Number of answers of each unit in each part, shape (parts, units). Units are what is drawn
+        in a bootstrap: the students, by UserId; in task 3 the pairs of questions. Parts are what a
+        score is made of: masks (task 4), folds (cross-validation), experts (task 3), else one.
+    right
+        Whether each answer was predicted right, by part, unit and question, shape (answers,).
+    distinct
+        Whether each answer counts once; an answer may be a target of several masks.
+    """
+
+    answers: str
+    counts: npt.NDArray[np.int64]
+    right: BoolArray
+    distinct: bool
+
+    def count_right(self) -> npt.NDArray[np.int64]:
+        """Count what was predicted right, as `counts`, shape (parts, units)."""
+        ends = np.cumsum(self.counts.ravel())
+        n_right = np.concatenate([[0], np.cumsum(self.right, dtype=np.int64)])[ends]
+        return np.diff(n_right, prepend=0).reshape(self.counts.shape)
+
+
+def of_predictions(
+    student: IntArray,
+    question: IntArray,
+    truth: IntArray,
+    predicted: IntArray,
+    part: IntArray | None = None,
+) -> Outcomes:
+    """Return the outcomes of predicted answers (tasks 1, 2 and 4).
+
+    Parameters
+    ----------
+    student, question
+        UserId and QuestionId of each answer, in any order, shape (answers,).
+    truth, predicted
+        The true and the predicted value.
+    part
+        Number, from 0, of the mask or fold that the answer belongs to; None if there is but one.
+    """
+    keys = pair_keys(student, question)
+    order = np.argsort(keys)
+    if part is None:
+        part = np.zeros(len(keys), np.int8)
+    else:
+        order = order[np.argsort(part[order], kind="stable")]
+    students, place = number_ids(student)
+    n_parts = int(part.max()) + 1
+    cell = part.astype(np.int64) * len(students) + place
+    # The keys are sorted within each part: equal neighbours there would be one pair twice.
+    distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
+    return Outcomes(
+        answers=_fingerprint(
+            [keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)]
+        ),
+        counts=np.bincount(cell, minlength=n_parts * len(students)).reshape(n_parts, -1),
+        right=(truth == predicted)[order],
+        distinct=distinct,
+    )
+
+
+def of_judgements(
+    left: IntArray, right: IntArray, judgements: npt.NDArray[Any], agrees: npt.NDArray[Any]
+) -> Outcomes:
+    """Return the outcomes of a ranking (task 3): whether it agrees with each judgement.
+
+    Parameters
+    ----------
+    left, right
+        QuestionIds of every pair, shape (pairs,).
+    judgements, agrees
+        As in `metrics.pair_agreement`, shape (experts, pairs), NaN where there is no judgement.
+    """
+    judged = ~np.isnan(agrees)
+    truth = np.nan_to_num(judgements)
+    return Outcomes(
+        answers=_fingerprint(
+            [left.astype(np.int64), right.astype(np.int64), truth.astype(np.int8)]
+        ),
+        counts=judged.astype(np.int64),
+        right=agrees[judged] == 1,
+        distinct=False,
+    )
+
+
+def _fingerprint(arrays: Iterable[npt.NDArray[Any]]) -> str:
+    digest = sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]
+
+
+def write(folder: Path, outcomes: Outcomes) -> str:
+    """Write outcomes to a folder, atomically; the same outcomes are stored once.
+
+    Returns
+    -------
+    str
+        Name of the file without its suffix, from its content: 16 hexadecimal digits.
+    """
+    counts = outcomes.counts.astype(np.min_scalar_type(int(outcomes.counts.max(initial=0))))
+    packed = np.packbits(outcomes.right)
+    name = _fingerprint([np.frombuffer(outcomes.answers.encode(), np.uint8), counts, packed])
+    with io.atomic_write(folder / f"{name}.npz") as (file,):
+        np.savez_compressed(
+            file,
+            answers=np.array(outcomes.answers),
+            counts=counts,
+            right=packed,
+            distinct=np.array(outcomes.distinct),
+        )
+    return name
+
+
+def read(path: Path) -> Outcomes:
+    """Read outcomes.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or damaged.
+    """
+    io.require_file(path)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            answers, counts, packed, distinct = (file[name] for name in _NAMES)
+    except Exception:  # NumPy's reader and zipfile's raise whatever their parts do.
+        valid = False
+    else:
+        n = int(counts.sum()) if counts.dtype.kind == "u" and counts.ndim == 2 else 0
+        valid = (
+            (answers.shape, answers.dtype.kind, distinct.shape) == ((), "U", ())
+            and n > 0
+            and packed.dtype == np.uint8
+            and packed.shape == ((n + 7) // 8,)
+        )
+    if not valid:
+        raise InputError(f"{path}: is damaged, expected outcomes that an evaluation has kept")
+    right = np.unpackbits(packed, count=n).astype(bool)
+    return Outcomes(str(answers), counts.astype(np.int64), right, bool(distinct))

@@ -1,0 +1,138 @@
+"""Kept outcomes: one order for the same answers, small files, and nothing read from damage."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import InputError
+from common.scores import outcomes
+
+SEEDS = st.integers(0, 10_000)
+
+
+def example(seed: int, n: int = 200) -> list[np.ndarray]:  # type: ignore[type-arg]
+    """Return UserId, QuestionId, truth and prediction of distinct pairs, in a random order."""
+    rng = np.random.default_rng(seed)
+    place = rng.choice(40 * 50, n, replace=False)
+    student, question = (place // 50 + 7).astype(np.int32), (place % 50).astype(np.int32)
+    truth, predicted = rng.integers(2, size=(2, n)).astype(np.int8)
+    return [student, question, truth, predicted]
+
+
+@given(SEEDS)
+def test_the_order_of_the_answers_does_not_matter(seed: int) -> None:
+    columns = example(seed)
+    part = np.random.default_rng(seed).integers(3, size=200)
+    order = np.random.default_rng(seed + 1).permutation(200)
+    for parts in ([], [part]):
+        first = outcomes.of_predictions(*columns, *parts)
+        again = outcomes.of_predictions(*(values[order] for values in [*columns, *parts]))
+        assert first.answers == again.answers
+        assert np.array_equal(first.right, again.right)
+        assert np.array_equal(first.counts, again.counts)
+
+
+@given(SEEDS)
+def test_counts_are_those_of_each_student_in_each_part(seed: int) -> None:
+    student, question, truth, predicted = example(seed)
+    part = np.random.default_rng(seed).integers(3, size=200)
+    part[0] = 2
+    kept = outcomes.of_predictions(student, question, truth, predicted, part)
+    found = kept.count_right()
+    for row, number in enumerate(np.unique(student)):
+        for k in range(3):
+            own = (student == number) & (part == k)
+            assert kept.counts[k, row] == own.sum()
+            assert found[k, row] == (own & (truth == predicted)).sum()
+    assert len(kept.right) == 200
+
+
+def test_another_test_set_is_told_apart() -> None:
+    """Other students, questions, true values or folds; other predictions are the same test."""
+    student, question, truth, predicted = example(0)
+    same = outcomes.of_predictions(student, question, truth, predicted).answers
+    assert outcomes.of_predictions(student, question, truth, 1 - predicted).answers == same
+    changed = truth.copy()
+    changed[5] ^= 1
+    part = (np.arange(200) % 2).astype(np.int8)
+    others = [
+        outcomes.of_predictions(student + 1, question, truth, predicted),
+        outcomes.of_predictions(student, question + 1, truth, predicted),
+        outcomes.of_predictions(student, question, changed, predicted),
+        outcomes.of_predictions(student, question, truth, predicted, part),
+        outcomes.of_predictions(student, question, truth, predicted, 1 - part),
+        outcomes.of_predictions(student[1:], question[1:], truth[1:], predicted[1:]),
+    ]
+    assert len({same, *(other.answers for other in others)}) == 7
+
+
+def test_answers_that_count_several_times_are_known() -> None:
+    columns = example(0)
+    twice = [np.concatenate([values, values]) for values in columns]
+    part = np.repeat([0, 1], 200)
+    assert outcomes.of_predictions(*columns, part[100:300]).distinct
+    assert not outcomes.of_predictions(*twice, part).distinct
+
+
+@given(SEEDS, st.integers(1, 200))
+def test_what_is_written_is_read(seed: int, n: int) -> None:
+    kept = outcomes.of_predictions(*(values[:n] for values in example(seed)))
+    with tempfile.TemporaryDirectory() as folder:
+        again = outcomes.read(Path(folder) / f"{outcomes.write(Path(folder), kept)}.npz")
+    assert (again.answers, again.distinct) == (kept.answers, kept.distinct)
+    assert np.array_equal(again.right, kept.right)
+    assert np.array_equal(again.counts, kept.counts)
+
+
+def test_the_same_outcomes_are_stored_once(tmp_path: Path) -> None:
+    student, question, truth, predicted = example(0)
+    kept = outcomes.of_predictions(student, question, truth, predicted)
+    other = outcomes.of_predictions(student, question, truth, 1 - predicted)
+    names = [outcomes.write(tmp_path, value) for value in (kept, kept, other)]
+    assert names[0] == names[1] != names[2]
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted({*names})
+
+
+def test_two_million_answers_take_little_room(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    student = np.sort(rng.integers(119_000, size=2_000_000)).astype(np.int32)
+    question = np.arange(2_000_000, dtype=np.int32)
+    truth = np.ones(2_000_000, np.int8)
+    kept = outcomes.of_predictions(student, question, truth, rng.random(2_000_000) < 0.75)
+    path = tmp_path / f"{outcomes.write(tmp_path, kept)}.npz"
+    assert path.stat().st_size < 500_000
+
+
+def test_judgements_count_where_there_are_any() -> None:
+    judgements = np.array([[1, 2, np.nan], [np.nan, 2, 1]])
+    agrees = np.array([[1, 0, np.nan], [np.nan, 0, 1]])
+    ids = np.array([1, 2, 3])
+    kept = outcomes.of_judgements(ids, ids + 3, judgements, agrees)
+    assert kept.counts.tolist() == [[1, 1, 0], [0, 1, 1]]
+    assert kept.count_right().tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert kept.answers != outcomes.of_judgements(ids, ids + 4, judgements, agrees).answers
+
+
+@pytest.mark.parametrize("fault", ["cut", "text", "other", "sizes", "type", "empty"])
+def test_a_damaged_file_is_named(tmp_path: Path, fault: str) -> None:
+    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0)))}.npz"
+    with np.load(path) as file:
+        values = dict(file)
+    if fault == "cut":
+        path.write_bytes(path.read_bytes()[:300])
+    elif fault == "text":
+        path.write_text("no zip at all")
+    else:
+        changes = {
+            "other": {"right": np.zeros(3, np.float32)},
+            "sizes": {"counts": values["counts"] * 2},
+            "type": {"counts": values["counts"].astype(np.float64)},
+            "empty": {"counts": values["counts"] * 0},
+        }
+        np.savez(path, **{**values, **changes[fault]})
+    with pytest.raises(InputError, match=rf"{path.name}: is damaged, expected outcomes"):
+        outcomes.read(path)
