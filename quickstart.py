@@ -64,9 +64,8 @@ def main() -> int:
     if sys.version_info < OLDEST_PYTHON:
         print(f"error: Python {platform.python_version()}, expected 3.11 or newer", file=sys.stderr)
         return 2
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw_text = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw_text)
     parser.add_argument("--test", action="store_true", help="run the kit's checks and tests")
     parser.add_argument(
         "--size",
@@ -82,8 +81,7 @@ def main() -> int:
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        # Whoever reads the output has seen enough, such as `head`; the last flush must not fail.
+    except BrokenPipeError:  # Who reads it, as `head`, has seen enough; no last flush may fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -159,8 +157,7 @@ def run_tests(python: str) -> int:
 def run_everything(python: str, size: str | None) -> int:
     """Get data, split, run and score every sample model, show the scores; return the exit code."""
     prepare_data(python, size)
-    if not RECORD.exists():
-        # Without the scores, no model is finished.
+    if not RECORD.exists():  # Without the scores, no model is finished.
         for path in OUTPUT.glob(f"*/{FINISHED_NAME.format(task='*')}"):
             path.unlink()
     models = [model for model in find_models() if train_file(model.task).exists()]
@@ -184,7 +181,10 @@ def run_everything(python: str, size: str | None) -> int:
     if RECORD.exists():
         print(flush=True)
         run(python, "-m", "common.scoreboard", shown=True)
-        print(f"details: {show(OUTPUT)}/*/scores_task_*.html", flush=True)
+        # Where the environment is not active, its Python has to be named.
+        own = os.path.relpath(python, ROOT) if python.startswith(str(VENV)) else Path(python).name
+        print(f"open {show(OUTPUT)}/{layout.SCOREBOARD_NAME} (details: */scores_task_*.html there)")
+        print(f"your own idea: {own} -m common.new_entry task_1 my_idea", flush=True)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
@@ -221,10 +221,9 @@ def find_models() -> list[Step]:
     models = []
     for script in sorted(ROOT.glob("task_[123]/sample_model_*.py")):
         task, name = int(script.parent.name[-1]), script.stem.removeprefix("sample_model_")
-        folder = show(OUTPUT / name)
-        fit = (show(script), "--output_dir", folder, *(() if task == 3 else ("--local",)))
-        score_script = f"task_{task}/local_evaluation.py"
-        score = (score_script, "--submission_dir", folder, "--output_dir", folder)
+        to = show(OUTPUT / name)
+        fit = (show(script), "--output_dir", to, *(() if task == 3 else ("--local",)))
+        score = (f"task_{task}/local_evaluation.py", "--submission_dir", to, "--output_dir", to)
         models.append(Step(task, name, (fit, score), OUTPUT / name))
     for script in sorted(ROOT.glob("task_4/*/train_model.py")):
         # A copy of the package is trained, since its folder may hold weights of all students.
@@ -242,6 +241,8 @@ def run_step(python: str, step: Step) -> str:
     if step.finished_file.exists() and step.finished_file.read_bytes() == expected:
         return "done already"
     step.finished_file.unlink(missing_ok=True)
+    if sys.stderr.isatty():
+        print(flush=True)  # Progress bars begin on a line of their own.
     started = time.perf_counter()
     if step.package:
         copy = PACKAGES / step.package.name
@@ -256,8 +257,7 @@ def run_step(python: str, step: Step) -> str:
 def run(python: str, *arguments: str, shown: bool = False) -> None:
     """Run Python to its end; raise `StepError` with its last lines if it fails.
 
-    What it prints is shown or only kept for the error. Progress bars, which go to standard error,
-    are always shown on a terminal.
+    What it prints is shown or only kept for the error; a terminal always shows progress bars.
     """
     with tempfile.TemporaryFile() as kept:
         output = None if shown else kept

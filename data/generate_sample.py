@@ -304,6 +304,11 @@ def write_answers(
     write_table(path, ",".join([*names, *extra]), tables())
 
 
+def _count_without_id(n_answers: int) -> int:
+    """Return how many rows of the answer metadata have no AnswerId."""
+    return max(2, n_answers // 20_000)
+
+
 def write_answer_metadata(
     rng: np.random.Generator, path: Path, school: School, bar: "tqdm[Any]"
 ) -> None:
@@ -311,7 +316,7 @@ def write_answer_metadata(
     incidence, group = school.incidence, school.group
     sittings = incidence.sittings
     n = len(incidence)
-    n_empty = max(2, n // 20_000)
+    n_empty = _count_without_id(n)
     rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
     is_empty = np.zeros(len(rows), bool)
     is_empty[n:] = True
@@ -491,10 +496,9 @@ def write_tree(
     groups = settings(size, n_questions)
     write_subjects(metadata / "subject_metadata.csv", subjects)
     totals = [sum(group.setting.answers) for group in groups]
-    # Each answer of tasks 1/2 is simulated, written once or twice and described once.
-    n_rows = (
-        sum(3 * total for total in totals) + totals[0] // 5 + sum(groups[1].setting.answers[2:])
-    )
+    # Each answer is simulated, written once or twice and described once.
+    n_rows = sum(3 * total + _count_without_id(total) for total in totals)
+    n_rows += totals[0] - totals[0] * 4 // 5 + sum(groups[1].setting.answers[2:])
     limits = {}
     # Its own stream: the tables are the same with and without pictures.
     images_rng = np.random.default_rng([seed, 1])

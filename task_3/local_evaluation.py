@@ -157,6 +157,7 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
         digits=2,
         limits=(0, 1),
         chance=0.5,
+        axis="share of pairs",
     )
     texts = [
         (
@@ -174,7 +175,7 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
         '<figcaption class="key">Dot: share of pairs on which the ranking agrees, with its 95 % '
         "interval. Diamond: how often the other experts agree with this one, on average. Dashed "
         "line: chance. Grey: what random rankings reach with their best expert, from the average "
-        f"to the luckiest 1 in 20.</figcaption></figure>{pages.table(header, texts)}"
+        f"to the luckiest 1 in 20.</figcaption></figure>{pages.table(header, texts, stacks=True)}"
     )
 
 

@@ -520,8 +520,8 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
     )
 
 
-def option_shares_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4) -> FloatArray:
-    """Shares of the options chosen, from the weakest to the ablest group of students.
+def option_counts_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4) -> IntArray:
+    """Count the options chosen, from the weakest to the ablest group of students.
 
     Parameters
     ----------
@@ -534,18 +534,15 @@ def option_shares_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4)
 
     Returns
     -------
-    array of float64, shape (groups, options)
-        Each row sums to 1; NaN for a group without students.
+    array of int64, shape (groups, options)
+        Of the students who gave other answers too.
     """
     assert data.option is not None
     has_score, score = _rest_score(data)
     rows = np.flatnonzero(has_score & (data.question == row))
     rows = rows[np.lexsort((data.student[rows], score[rows]))]
     group = np.arange(len(rows)) * n_groups // max(len(rows), 1)
-    counts = _count(group, data.option[rows], (n_groups, data.n_options))
-    return np.where(
-        counts.any(axis=1, keepdims=True), _ratio(counts, counts.sum(axis=1)[:, None]), np.nan
-    )
+    return _count(group, data.option[rows], (n_groups, data.n_options))
 
 
 def _works(data: QuestionAnswers, counts: IntArray) -> npt.NDArray[np.bool_]:

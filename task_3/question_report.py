@@ -1,7 +1,8 @@
 """Task 3: write pages on what the answers say about a question, or about the ends of a ranking.
 
-A question's page shows who chose which option, from the weakest to the ablest quarter of students,
-and every feature of the question. The ranking's page shows its ten best and ten worst questions.
+A question's page names its subjects, shows who chose which option, from the weakest to the ablest
+quarter of students, and every feature of the question. The ranking's page shows its ten best and
+ten worst questions. Bars that rest on fewer than 20 answers are grey.
 
 Run:     python task_3/question_report.py --question 21 34    pages of these questions
          python task_3/question_report.py                    page of the ranking, and its questions'
@@ -17,25 +18,30 @@ import question_features as features
 from question_features import FEATURES, FloatArray, QuestionAnswers
 from tqdm import tqdm
 
-from common import charts, cli, io, layout, pages, provenance, submission
+from common import charts, cli, io, layout, metadata, pages, provenance, submission
 from common.errors import InputError
 
 TASK = 3
 N_SHOWN = 10
 QUARTERS = ("1", "2", "3", "4")
-# With fewer answers, a quarter of the students is too few for its bars to mean much.
-FEW_ANSWERS = 40
+# A share of fewer answers is mostly chance: its standard error is above 0.1 around one half.
+FEW_ANSWERS = 20
+GREY_BARS = f"Pale grey: fewer than {FEW_ANSWERS} answers, mostly chance."
 
 STYLE = """
 h1 { margin-bottom: 1.2rem; } a { color: rgb(var(--accent)); }
 .key { font-size: .875rem; opacity: .8; margin: .6rem 0 1.4rem; } caption { font-size: .875rem; }
-.features td, .features th, .ranked td, .ranked th { white-space: nowrap; padding-inline: .6rem; }
-.features td:last-child, .features th:last-child { text-align: left; white-space: normal; }
-.features td:last-child { font-size: .875rem; opacity: .8; }
-.ranked .wideshare { min-width: 13rem; text-align: left; vertical-align: middle; }
-.shares { display: flex; height: 1.1rem; border-radius: 3px; overflow: hidden; gap: 2px; }
+@media (min-width: 34rem) {
+  :is(.features, .ranked) :is(td, th) { white-space: nowrap; padding-inline: 0 1.1rem; }
+  .features :is(td, th):last-child { text-align: left; white-space: normal; }
+}
+.features td:last-child { font-size: .875rem; }
+.ranked :is(td, th):last-child { text-align: left; vertical-align: middle; }
+.shares { display: flex; width: 12rem; height: 1.1rem; align-self: center; gap: 2px;
+          border-radius: 3px; overflow: hidden; }
 .shares span { background: currentColor; opacity: .25; }
 .shares .good { background: rgb(var(--accent)); opacity: 1; }
+.few span, .few .good { background: var(--line); opacity: 1; }
 """
 
 
@@ -55,6 +61,8 @@ class QuestionReport:
         Whether the answers are simulated.
     images_dir
         Folder of the official images, if the user has them.
+    subjects
+        For each question the names of its most specific subjects; empty where they are not known.
     """
 
     data: QuestionAnswers
@@ -62,6 +70,7 @@ class QuestionReport:
     values: dict[str, FloatArray]
     simulated: bool
     images_dir: Path
+    subjects: list[str]
 
 
 def main() -> None:
@@ -121,7 +130,12 @@ def main() -> None:
         shrunk, _ = features.shrink(FEATURES[name], data)
         values[name] = np.stack([raw, shrunk])
     simulated = provenance.is_simulated(train)
-    report = QuestionReport(data, rank, values, simulated, options.images_dir)
+    questions = metadata.find(options.metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
+    tree = metadata.find(options.metadata_dir, layout.SUBJECT_METADATA)
+    subjects = [""] * data.n_questions
+    if questions and tree:
+        subjects = metadata.name_subjects(questions, tree, data.question_id)
+    report = QuestionReport(data, rank, values, simulated, options.images_dir, subjects)
 
     pages = {}
     wanted = options.question
@@ -150,7 +164,8 @@ def question_page(report: QuestionReport, question: int) -> str:
     counts = features.option_counts(data)[row]
     n = int(counts.sum())
     n_ranked = int((report.rank > 0).sum())
-    facts = [("Rank", f"{report.rank[row]} of {n_ranked}"), ("Answers", f"{n:,}")]
+    facts = [("Subjects", report.subjects[row] or "unknown: no metadata of it")]
+    facts += [("Rank", f"{report.rank[row]} of {n_ranked}"), ("Answers", f"{n:,}")]
     body = pages.simulated_note(report.simulated)
     if n:
         assert data.key is not None
@@ -172,13 +187,16 @@ def options_section(report: QuestionReport, row: int) -> str:
     data = report.data
     assert data.key is not None
     counts = features.option_counts(data)[row]
-    shares = features.option_shares_by_ability(data, row)
+    by_ability = features.option_counts_by_ability(data, row)
+    n_in_quarter = by_ability.sum(axis=1, keepdims=True)
+    shares, is_few = by_ability / np.maximum(n_in_quarter, 1), n_in_quarter[:, 0] < FEW_ANSWERS
     correlation = features.option_point_biserial(data)[row]
     panels = [
         charts.Panel(
-            f"option {option_name(data, row, k)}",
-            np.nan_to_num(shares[:, k]).tolist(),
+            option_name(data, row, k),
+            shares[:, k].tolist(),
             k == data.key[row],
+            is_few.tolist(),
         )
         for k in range(data.n_options)
     ]
@@ -197,19 +215,15 @@ def options_section(report: QuestionReport, row: int) -> str:
         )
         for k in range(data.n_options)
     ]
-    header = ["option", "answers", "share", "point-biserial correlation"]
+    header = ["", "answers", "share", "point-biserial correlation"]
     return (
         f"<h2>Who chose what</h2><figure>{chart}"
         '<figcaption class="key">Of the students who answered, from the weakest quarter (1) to '
         "the ablest (4) by their correct rate on all other questions, the share that chose the "
         "option. A good right option climbs, a good wrong one falls."
-        + (
-            " With so few answers, the bars are mostly chance."
-            if counts.sum() < FEW_ANSWERS
-            else ""
-        )
+        + (f" {GREY_BARS}" if is_few.any() else "")
         + "</figcaption></figure>"
-        + pages.table(header, rows)
+        + pages.table(header, rows, stacks=True)
     )
 
 
@@ -221,7 +235,7 @@ def signed(value: float) -> str:
 def option_name(data: QuestionAnswers, row: int, option: int) -> str:
     """Name an option, given from 0, by its number in the files; mark the right one."""
     assert data.key is not None
-    return f"{option + 1}, right" if option == data.key[row] else f"{option + 1}"
+    return f"option {option + 1}" + (", right" if option == data.key[row] else "")
 
 
 def features_section(report: QuestionReport, row: int) -> str:
@@ -251,6 +265,7 @@ def features_section(report: QuestionReport, row: int) -> str:
         header,
         rows,
         css_class="features",
+        stacks=True,
         caption="Shrunk: moved towards the mean of all questions where answers are few. "
         "Better than: this share of the other questions.",
     )
@@ -271,6 +286,8 @@ def ranking_page(report: QuestionReport, name: str) -> str:
     """Return the page of a ranking's best and worst questions."""
     best, worst = ends_of_ranking(report)
     n_ranked = int((report.rank > 0).sum())
+    n_answers = np.bincount(report.data.question, minlength=report.data.n_questions)
+    is_few = n_answers[np.r_[best, worst]] < FEW_ANSWERS
     n_answered = len(np.intersect1d(np.flatnonzero(report.rank), report.data.question))
     facts = [("Ranking", name), ("Questions", f"{n_ranked:,}")]
     if n_answered < n_ranked:
@@ -281,7 +298,8 @@ def ranking_page(report: QuestionReport, name: str) -> str:
         + f"<h2>The {len(best)} best</h2>{ranked_table(report, best)}"
         + (f"<h2>The {len(worst)} worst</h2>{ranked_table(report, worst)}" if len(worst) else "")
         + '<p class="key">Options chosen: one piece for each option, the right one in colour. '
-        "Discrimination: point-biserial correlation with ability, −1 to 1.</p>"
+        + (f"{GREY_BARS} " if is_few.any() else "")
+        + "Discrimination: point-biserial correlation with ability, −1 to 1.</p>"
     )
     return pages.page("Questions at both ends of the ranking", body, style=STYLE)
 
@@ -296,36 +314,26 @@ def ranked_table(report: QuestionReport, rows: io.IntArray) -> str:
         number, n = data.question_id[row], counts[row].sum()
         pieces = "".join(
             f'<span class="{"good" if k == data.key[row] else ""}" style="width: {count / n:.1%}" '
-            f'title="option {option_name(data, row, k)}: {count / n:.0%}"></span>'
+            f'title="{option_name(data, row, k)}: {count / n:.0%}"></span>'
             for k, count in enumerate(counts[row])
             if count
         )
         rate, discrimination = (
             report.values[name][0, row] for name in ("correct_rate", "point_biserial")
         )
+        few = " few" if n < FEW_ANSWERS else ""
         lines.append(
-            f'<tr><th scope="row">{report.rank[row]}</th>'
-            f'<td><a href="question_{number}.html">{number}</a></td><td>{n:,}</td>'
-            f"<td>{'' if np.isnan(rate) else f'{rate:.0%}'}</td>"
-            f"<td>{signed(discrimination)}</td>"
-            f'<td class="wideshare"><div class="shares">{pieces}</div></td></tr>'
+            (
+                pages.Html(f'<a href="question_{number}.html">question {number}</a>'),
+                f"{report.rank[row]}",
+                f"{n:,}",
+                "" if np.isnan(rate) else f"{rate:.0%}",
+                signed(discrimination),
+                pages.Html(f'<div class="shares{few}">{pieces}</div>'),
+            )
         )
-    head = "".join(
-        f'<th scope="col"{extra}>{name}</th>'
-        for name, extra in (
-            ("rank", ""),
-            ("question", ""),
-            ("answers", ""),
-            ("right", ""),
-            ("discrimination", ""),
-            ("options chosen", ' class="wideshare"'),
-        )
-    )
-    return (
-        f'<div class="wide"><table class="ranked"><thead><tr>{head}</tr></thead><tbody>'
-        + "\n".join(lines)
-        + "</tbody></table></div>"
-    )
+    header = ["", "rank", "answers", "right", "discrimination", "options chosen"]
+    return pages.table(header, lines, css_class="ranked", stacks=True)
 
 
 if __name__ == "__main__":

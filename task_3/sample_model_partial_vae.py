@@ -21,17 +21,14 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Control-C ends the training and ranks by what has been learned so far.
 """
 
-import sys
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.special import entr
-from tqdm import trange
 
-from common import cli, layout, schema, submission
+from common import cli, layout, progress, schema, submission
 from common.answers import read_answers
 from common.errors import InputError
 
@@ -115,8 +112,8 @@ def main() -> None:
 
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.03)
-    try:
-        for _ in trange(N_STEPS, desc="training", disable=None):
+    with progress.steps(N_STEPS, "training") as (steps, show):
+        for _ in steps:
             batch = torch.randperm(len(table))[:BATCH_SIZE]
             x = functional.one_hot(torch.from_numpy(table)[batch], 1 + N_OPTIONS)[:, :, 1:].float()
             # Every other student shows the encoder all answers, the rest a random share.
@@ -132,8 +129,7 @@ def main() -> None:
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
-    except KeyboardInterrupt:
-        print("interrupted: ranking by what has been learned so far", file=sys.stderr)
+            show(loss=loss.item())
 
     with torch.no_grad():
         probability = model.decode(torch.randn(N_DRAWS, options.dimensions)).exp()

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 class Page(HTMLParser):
     """Collects what a page holds: open elements must be closed, ids are counted."""
 
-    EMPTY = frozenset({"meta", "link", "br", "path", "use", "rect", "line", "circle"})
+    EMPTY = frozenset({"meta", "link", "br", "wbr", "path", "use", "rect", "line", "circle"})
 
     def __init__(self, text: str) -> None:
         super().__init__()

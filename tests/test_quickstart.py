@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Run, copy_kit
+from terminal import run_on_terminal
 
 ROOT = Path(__file__).resolve().parents[1]
 SPLITS = [("1", "local split"), ("4", "local split")]
@@ -73,6 +74,55 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(kit: Path, run: Run
     assert second.returncode == 0
     assert steps(second.stdout) == dict.fromkeys([*SPLITS, *found], "done already")
     assert table(second.stdout) == shown
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
+def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: Run) -> None:
+    keep_only(tiny_kit, "majority", "matrix_factorization")
+    name = "an_idea_whose_name_is_longer_than_a_line_of_a_table_and_goes_on_below_it"
+    shutil.copy(
+        tiny_kit / "task_1/sample_model_majority.py", tiny_kit / f"task_1/sample_model_{name}.py"
+    )
+    code, lines, _ = run_on_terminal(
+        [tiny_kit / "quickstart.py"], tiny_kit, {"PYTHONPATH": str(tiny_kit)}
+    )
+    assert code == 0, lines
+    # Progress bars do not run over the names of the steps.
+    step = lines.index("[4/6] task 1  matrix_factorization:")
+    assert lines[step + 1].startswith("fitting: 100%")
+    assert re.fullmatch(r"[\d.]+ s", lines[step + 2])
+
+    end = lines[next(n for n, line in enumerate(lines) if line.startswith("Task 1: ")) :]
+    assert max(map(len, end)) <= 80
+    whole = "".join(end).replace(" ", "")
+    assert all(part in whole for part in (name[:25], name[-25:]))
+    *_, written, page, idea, last = end
+    assert written == "written: data/test_output/scoreboard.html"
+    assert page == "open data/test_output/scoreboard.html (details: */scores_task_*.html there)"
+    assert (tiny_kit / "data/test_output/scoreboard.html").exists()
+    assert list((tiny_kit / "data/test_output").glob("*/scores_task_*.html"))
+    # The command that it names runs as it is.
+    python, *arguments = idea.removeprefix("your own idea: ").split()
+    assert python == Path(sys.executable).name
+    assert last == ""
+    assert run(arguments, kit=tiny_kit, cwd=tiny_kit).returncode == 0
+    assert (tiny_kit / "task_1/my_idea.py").exists()
+
+
+def test_the_python_of_its_environment_is_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    import quickstart
+
+    (tmp_path / "results.jsonl").touch()
+    for name, found in (("prepare_data", None), ("find_models", []), ("run", None)):
+        monkeypatch.setattr(quickstart, name, lambda *_, found=found, **__: found)
+    monkeypatch.setattr(quickstart, "RECORD", tmp_path / "results.jsonl")
+    python = quickstart.VENV / "bin/python"
+    assert quickstart.run_everything(str(python), None) == 0
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if "my_idea" in line]
+    assert line == f"your own idea: {Path('.venv/bin/python')} -m common.new_entry task_1 my_idea"
 
 
 def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from common.charts.style import (
     ACCENT,
     GREY,
+    LINE,
     LINE_HEIGHT,
     WIDTH,
     as_svg,
@@ -28,11 +29,14 @@ class Panel:
         Height of every bar, from 0 to 1.
     accent
         Whether to draw it in the page's accent colour.
+    faint
+        For every bar whether to grey it out, since it rests on too little; empty for none.
     """
 
     title: str
     shares: Sequence[float]
     accent: bool
+    faint: Sequence[bool] = ()
 
 
 def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str, axis: str) -> str:
@@ -67,6 +71,9 @@ def bar_panels(panels: Sequence[Panel], bar_names: Sequence[str], *, label: str,
             bars = axes.bar(places, panel.shares, color=ACCENT if panel.accent else GREY)
             for bar, name, share in zip(bars, bar_names, panel.shares, strict=True):
                 set_tooltip(bar, f"{panel.title}, {name}: {share:.0%}")
+            for bar, is_faint in zip(bars, panel.faint, strict=False):
+                if is_faint:
+                    bar.set(facecolor=LINE, edgecolor=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
             axes.annotate(
                 # Titles of fewer lines begin at the same height as the others.
                 title + "\n" * (n_lines - 1 - title.count("\n")),

@@ -56,6 +56,8 @@ def dot_chart(
     digits: int,
     limits: tuple[float, float] | None = None,
     chance: float | None = None,
+    axis: str = "",
+    width: float = WIDTH,
 ) -> str:
     """Draw values on one scale, a row for each, its name on the left and its number on the right.
 
@@ -64,25 +66,30 @@ def dot_chart(
     rows
         From top to bottom.
     label
-        What the chart shows, for screen readers; unique on its page, as ids are made from it.
+        What the chart shows, for screen readers; unique on its page among charts of this width, as
+        ids are made from it.
     digits
         Decimal places of the numbers.
     limits
         Ends of the scale; None: fitted to the values.
     chance
         What guessing reaches, drawn as a dashed line; None for none.
+    axis
+        What the values are.
+    width
+        Width of the chart in points.
 
     Returns
     -------
     str
         An SVG element.
     """
-    with page_style(label):
-        names = [wrap(row.label, 0.4 * WIDTH) for row in rows]
+    with page_style(f"{label} {width:g}"):
+        names = [wrap(row.label, 0.4 * width) for row in rows]
         heights = [ROW_HEIGHT + LINE_HEIGHT * name.count("\n") for name in names]
         bottoms = list(accumulate(heights))
         middles = [bottom - height / 2 for bottom, height in zip(bottoms, heights, strict=True)]
-        figure = new_figure(bottoms[-1] + 26)
+        figure = new_figure(bottoms[-1] + 26 + (LINE_HEIGHT if axis else 0), width)
         axes = figure.add_subplot()
         if chance is not None:
             axes.axvline(chance, color=SOFT, linewidth=0.9, dashes=(3, 4))
@@ -111,6 +118,7 @@ def dot_chart(
             )
         axes.set_yticks(middles, names, fontsize=FONT_SIZE, color=TEXT)
         axes.set_ylim(bottoms[-1], 0)
+        axes.set_xlabel(axis)
         if limits:
             axes.set_xlim(limits)
         else:

@@ -26,8 +26,10 @@ _PAGE_COLOURS = {
     ACCENT: "rgb(var(--accent))",
     LINE: "var(--line)",
 }
-# Lengths in points; a chart is as wide as a phone, where its text must stay readable.
+# Lengths in points. A chart is as wide as a phone, where its text must stay readable, or as wide as
+# the text of a page on a larger screen.
 WIDTH = 340.0
+PAGE_WIDTH = 552.0
 FONT_SIZE = 11.0
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
@@ -65,14 +67,15 @@ def page_style(label: str) -> Iterator[None]:
         yield
 
 
-def new_figure(height: float) -> "Figure":
-    """Return a figure of the common width, laid out so that no text is cut."""
+def new_figure(height: float, width: float = WIDTH) -> "Figure":
+    """Return a figure, a phone's width if not said otherwise, laid out so that no text is cut."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
+    return Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 
-def _text_width(text: str, weight: str) -> float:
+def text_width(text: str, weight: str = "normal") -> float:
+    """Return about how wide a text is in points, in the charts' usual size."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -88,12 +91,12 @@ def wrap(text: str, width: float, weight: str = "normal") -> str:
             part
             for piece in pieces
             for part in (
-                [piece] if _text_width(piece, weight) <= width else re.split(f"(?<={after})", piece)
+                [piece] if text_width(piece, weight) <= width else re.split(f"(?<={after})", piece)
             )
         ]
     lines = [""]
     for piece in pieces:
-        if lines[-1] and _text_width(lines[-1] + piece.rstrip(), weight) > width:
+        if lines[-1] and text_width(lines[-1] + piece.rstrip(), weight) > width:
             lines.append("")
         lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)

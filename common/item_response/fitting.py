@@ -182,16 +182,22 @@ def fit_stages(
     n_done = 0
     try:
         with tqdm(desc="item response", total=n_max, disable=None, leave=None) as bar:
-            while n_done < n_max and not _has_converged(history):
-                state = run_step(observations, state, group, guess)
-                n_done += 1
-                if stops_early:
-                    passing = predict_places(as_model(state, history), *held_out)
-                    history.append(_score(break_stick(passing), outcome[is_held_out]))
-                    loss, accuracy = history[-1]
-                    bar.set_postfix(loss=loss, accuracy=accuracy, refresh=False)
-                    log_event("step", step=n_done, held_out_loss=loss, held_out_accuracy=accuracy)
-                bar.update()
+            try:
+                while n_done < n_max and not _has_converged(history):
+                    state = run_step(observations, state, group, guess)
+                    n_done += 1
+                    if stops_early:
+                        passing = predict_places(as_model(state, history), *held_out)
+                        history.append(_score(break_stick(passing), outcome[is_held_out]))
+                        loss, accuracy = history[-1]
+                        bar.set_postfix_str(f"loss={loss:.4f}", refresh=False)
+                        log_event(
+                            "step", step=n_done, held_out_loss=loss, held_out_accuracy=accuracy
+                        )
+                    bar.update()
+            finally:
+                if n_done < n_max:
+                    bar.set_postfix_str("stopped early")
         if stops_early and share >= _SHARE_WORTH_A_STEP:
             everything = replace(observations, is_used=np.ones_like(observations.is_used))
             state = run_step(everything, state, group, guess)

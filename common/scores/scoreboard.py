@@ -1,24 +1,17 @@
-"""Show the record of all scores: a table here, and a page with charts to open in a browser.
+"""Sort the record of all scores into tables of what can be compared, and show them as text.
 
-    python -m common.scoreboard
-    python -m common.scoreboard --results my_scores/results.jsonl
-
-Reads data/test_output/results.jsonl, to which every evaluation appends, and writes scoreboard.html
-beside it. Only scores on the same answers, by the same rules, are compared. Published scores of
-2020 are shown beside real answers of the same phase, marked as such, and in their own table.
+`python -m common.scoreboard` prints them; `common/scores/scoreboard_page.py` makes the page.
 """
 
 import shlex
 import statistics
-import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
-from common import charts, cli, io, layout, pages
-from common.scores.results import CROSS_VALIDATION, LOCAL, TASK_TITLES, Result, read_results
+from common import layout
+from common.scores.results import CROSS_VALIDATION, LOCAL, TASK_TITLES, Result
 
 METRICS = {
     1: "accuracy",
@@ -148,26 +141,6 @@ class Table:
     def answers(self) -> str:
         """Whose answers were predicted."""
         return "simulated answers" if self.simulated else "real answers"
-
-
-def main() -> None:
-    """Read the record, print the tables, write the page."""
-    p = cli.parser(__doc__)
-    p.prog = "python -m common.scoreboard"
-    default = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
-    p.add_argument(
-        "--results", type=Path, metavar="FILE", default=default, help=f"default {cli.show(default)}"
-    )
-    path = p.parse_args().results
-    io.require_file(path)
-    results, n_unreadable = read_results(path)
-    tables = make_tables(results)
-    print(as_text(tables))
-    page = path.with_name(layout.SCOREBOARD_NAME)
-    io.write_text(page, as_page(tables))
-    if n_unreadable:
-        print(f"{cli.show(path)}: ignored {n_unreadable} invalid lines", file=sys.stderr)
-    print(f"written: {cli.show(page)}")
 
 
 # ---- Sorting the scores ----------------------------------------------------------------------
@@ -319,95 +292,3 @@ def describe_random(reached: tuple[float, float]) -> str:
         f"random rankings reach {reached[0]:.2f} on average with their best expert; "
         f"1 in 20 reaches {reached[1]:.2f}"
     )
-
-
-# ---- The page --------------------------------------------------------------------------------
-
-STYLE = """
-h2 { margin-top: 3rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 2.2rem 0 0; } .kind { margin: 0 0 .8rem; opacity: .75; }
-.chart { margin-bottom: .6rem; }
-.scores { width: 100%; font-size: .92rem; }
-.scores th[scope=row] { font-weight: 400; overflow-wrap: anywhere; }
-.scores td { white-space: nowrap; } .scores :is(td, th) { padding-inline: 0 .9rem; }
-.scores :is(td, th):nth-child(2) { text-align: left; }
-.scores :is(td, th):last-child { padding-right: 0; }
-@media (max-width: 34rem) {
-  .scores :is(td, th):nth-child(n+4) { display: none; }
-  .scores, .published { font-size: .85rem; } .scores :is(td, th) { padding-right: .5rem; }
-}
-details { margin: .8rem 0; } summary { cursor: pointer; }
-.published :is(td, th) { text-align: left; padding-right: .4rem; }
-.published th[scope=row] { font-weight: 400; }
-"""
-
-
-def as_page(tables: Sequence[Table]) -> str:
-    """Return all tables as a page that needs no network: charts, tables, the scores of 2020."""
-    parts = []
-    for simulated, heading in ((False, "Real answers"), (True, "Simulated answers")):
-        chosen = [table for table in tables if table.simulated == simulated]
-        if chosen:
-            parts.append(f"<h2>{heading}</h2>{pages.simulated_note(simulated)}")
-            parts += [table_section(table, chosen) for table in chosen if table.is_current]
-    if not tables:
-        parts.append("<p>No scores yet: every local_evaluation.py adds one.</p>")
-    rows = []
-    for score in PUBLISHED:
-        scored_on = ", ".join(filter(None, (f"{score.phase} test", score.rules)))
-        rows.append(
-            (TASK_TITLES[score.task], scored_on, score.name, f"{score.score:g}", score.source)
-        )
-    parts.append(
-        "<h2>Scores of 2020</h2><p>On the official answers. They cannot be compared with scores "
-        "on simulated answers or on a local split.</p>"
-    )
-    header = ["task", "scored on", "model", "score", "source"]
-    parts.append(pages.table(header, rows, css_class="published"))
-    return pages.page("Scoreboard", "\n".join(parts), style=STYLE)
-
-
-def table_section(table: Table, others: Sequence[Table]) -> str:
-    """Return a table with its chart, and earlier scores folded up, as HTML."""
-    note = ""
-    if table.random_range:
-        note = f'<p class="kind">Grey: {describe_random(table.random_range)}.</p>'
-    key = (table.task, table.phase, table.rules)
-    earlier = [
-        html_table((*other.rows, *other.former))
-        for other in others
-        if (other.task, other.phase, other.rules) == key and not other.is_current
-    ]
-    folded = ""
-    for summary, html in (
-        ("Scores of earlier code of these models", [html_table(table.former)] * bool(table.former)),
-        ("Scores on earlier answers, not comparable with those above", earlier),
-    ):
-        if html:
-            folded += f"<details><summary>{summary}</summary>{''.join(html)}</details>"
-    return (
-        f'<section><h3>{escape(table.title)}</h3><p class="kind">{escape(table.kind)}</p>'
-        f"{draw(table)}{html_table(table.rows)}{note}{folded}</section>"
-    )
-
-
-def html_table(rows: Iterable[Row]) -> str:
-    """Return rows of a table as HTML."""
-    return pages.table(HEADER, [cells(row) for row in rows], css_class="scores")
-
-
-def draw(table: Table) -> str:
-    """Return a chart of the scores, the best model in colour, published scores as diamonds."""
-    best = next((row for row in table.rows if not row.is_published), None)
-    dots = []
-    for row in table.rows:
-        if row.is_published:
-            dot = charts.Dot(row.name, None, mark=row.score, band=table.random_range)
-        else:
-            spread = row.deviation or 0.0
-            interval = (row.score - spread, row.score + spread)
-            accent = row is best
-            dot = charts.Dot(row.name, row.score, interval, band=table.random_range, accent=accent)
-        dots.append(dot)
-    label = f"{table.title}: {table.kind}, {table.answers}"
-    return charts.dot_chart(dots, label=label, digits=4)

@@ -71,7 +71,7 @@ def main() -> None:
         ],
         rests_on=sorted((reference_path.parent.parent / layout.TRAIN_DIR.name).glob("*")),
     )
-    body = pages.table(header, rows_shown, caption="Metrics by phase")
+    body = pages.table(header, rows_shown, caption="Metrics by phase", stacks=True)
     paths = score_files.write_scores(options.output_dir, "debiasing", evaluation, body=body)
     print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
     for name, *cells in rows_shown:

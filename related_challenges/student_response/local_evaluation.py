@@ -66,7 +66,7 @@ def main() -> None:
         ],
     )
     body = (
-        pages.table(header, measure_rows, caption="Micro: weighted by class size")
+        pages.table(header, measure_rows, caption="Micro: weighted by class size", stacks=True)
         + "<h2>Confusion matrix</h2>"
         + pages.table(
             ["", *(f"truly {name}" for name in labels)],

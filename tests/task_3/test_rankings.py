@@ -1,7 +1,9 @@
 """All sample models of task 3, and the pages about questions, as a user runs them."""
 
+import json
 import re
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +218,7 @@ def test_pages_of_questions_and_of_the_ranking(
     assert f"1 of {len(ranking)}" in page
     counts = answers[answers.QuestionId == question].AnswerValue.value_counts()
     for option, count in counts.items():
-        assert re.search(rf'<th scope="row">{option}(, right)?</th><td>{count}</td>', page)
+        assert re.search(rf">option {option}(, right)?</th><td [^>]*>{count}</td>", page)
     # Of each quarter of the students, the shares of all options make up the whole.
     bars = re.findall(r"<title>option (\d)(?:, right)?, (\d): (\d+)%</title>", page)
     assert [(option, quarter) for option, quarter, _ in bars] == [
@@ -225,6 +227,13 @@ def test_pages_of_questions_and_of_the_ranking(
     for quarter in "1234":
         total = sum(int(share) for _, other, share in bars if other == quarter)
         assert total == pytest.approx(100, abs=2) or total == 0
+    # The subjects that no other of its subjects is below.
+    metadata = simulated_kit / "data/metadata"
+    tree = pd.read_csv(metadata / "subject_metadata.csv").set_index("SubjectId")
+    lists = pd.read_csv(metadata / "question_metadata_task_3_4.csv").set_index("QuestionId")
+    own = tree.loc[json.loads(lists.SubjectId[question])]
+    deepest = own.Name[own.Level == own.Level.max()]
+    assert f">Subjects</th><td>{escape(', '.join(deepest))}</td>" in page
     # A link to the user's own image, never the image itself.
     assert f'href="{(images / f"{question}.jpg").as_uri()}"' in page
     assert "<img" not in page
@@ -236,6 +245,42 @@ def test_pages_of_questions_and_of_the_ranking(
     done = run(["task_3/question_report.py", "--question", question, *flags], kit=simulated_kit)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / f"pages/question_{question}.html").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize(("n_answers", "n_grey"), [(79, 1), (80, 0), (12, 4)])
+def test_bars_of_few_answers_are_grey(
+    n_answers: int, n_grey: int, run: Run, tmp_path: Path, write: Callable[[str, str], Path]
+) -> None:
+    """A quarter of the students that has fewer than 20; questions 8 and 9 have 99 answers."""
+    lines = [
+        f"{question},{student},{student % 2},1,{2 - student % 2}"
+        for question, n in ((7, n_answers), (8, 99), (9, 99))
+        for student in range(n)
+    ]
+    write("train.csv", "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue\n" + "\n".join(lines))
+    write("submission_task_3.csv", "QuestionId,ranking\n7,1\n8,2\n9,3\n")
+    write("template.csv", "QuestionId,ranking\n7,\n8,\n9,\n")
+    done = run(
+        ["task_3/question_report.py", "--input_dir", tmp_path, "--train_data", "train.csv",
+         "--submission_dir", tmp_path, "--submission_template_dir", tmp_path,
+         "--submission_template_file", "template.csv", "--metadata_dir", tmp_path,
+         "--output_dir", tmp_path / "pages"]
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").iterdir()}
+    assert ">Subjects</th><td>unknown: no metadata of it</td>" in pages["question_7.html"]
+    legend = "Pale grey: fewer than 20 answers, mostly chance."
+    for number, n_expected in ((7, n_grey), (8, 0)):
+        page = pages[f"question_{number}.html"]
+        bars = re.findall(r'<title>option .*?<path [^>]*style="(.*?)"', page, re.DOTALL)
+        assert len(bars) == 2 * 4
+        assert sum("fill: var(--line)" in style for style in bars) == 2 * n_expected
+        assert sum("fill: rgb(var(--accent))" in style for style in bars) == 4 - n_expected
+        assert (legend in page) == bool(n_expected)
+    # The same on the ranking's page, where a bar rests on all answers of its question.
+    assert pages["ranking.html"].count('<div class="shares few">') == (n_answers < 20)
+    assert pages["ranking.html"].count('<div class="shares">') == 3 - (n_answers < 20)
+    assert (legend in pages["ranking.html"]) == (n_answers < 20)
 
 
 def test_pages_need_a_known_question_and_a_ranking(

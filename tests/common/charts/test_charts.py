@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from common.charts import Dot, Panel, bar_panels, dot_chart, line_chart
+from common.charts import PAGE_WIDTH, WIDTH, Dot, Panel, bar_panels, dot_chart, line_chart
 
 LONG_NAME = "my_model_with_a_very_long_name_indeed --n_dimensions 16 --learning_rate 0.003"
 WIDE_NAME = "W" * 60
@@ -138,13 +138,17 @@ def test_rows_stand_in_order_with_their_figures() -> None:
 
 
 @pytest.mark.parametrize("limits", [None, (0, 1)])
-def test_names_are_never_cut(limits: tuple[float, float] | None) -> None:
-    chart = read_chart(dot_chart(DOTS, label="dots", digits=4, limits=limits))
+@pytest.mark.parametrize("width", [WIDTH, PAGE_WIDTH])
+def test_names_are_never_cut(limits: tuple[float, float] | None, width: float) -> None:
+    svg = dot_chart(DOTS, label="dots", digits=4, limits=limits, axis="share right", width=width)
+    chart = read_chart(svg)
+    assert chart.size[0] == width
     check_texts(chart)
+    assert "share right" in {text.text for text in chart.texts}
     for row in DOTS:
         assert row.label.replace(" ", "") in all_texts(chart)
-    lines = {text.text for text in chart.texts}
-    assert {"--n_dimensions 16", "--learning_rate 0.003"} <= lines
+    for flag in ("--n_dimensions 16", "--learning_rate 0.003"):
+        assert any(flag in text.text for text in chart.texts)
 
 
 @pytest.mark.parametrize("highest", [0.0, 0.2, 0.55, 1.0])
@@ -173,6 +177,16 @@ def test_bars_grow_with_their_shares(highest: float) -> None:
     scale = (ticks[0.0] - ticks[max(ticks)]) / max(ticks)
     assert full == pytest.approx(scale * highest, abs=0.5)
     assert highest <= max(ticks) <= max(highest + 0.2, 0.2)
+
+
+def test_bars_that_rest_on_too_little_lose_their_colour() -> None:
+    panels = [Panel("one", [0.5, 0.5], True, [True, False]), Panel("two", [0.5, 0.5], False)]
+    chart = read_chart(bar_panels(panels, ["x", "y"], label="bars", axis="which bar"))
+    fills = {key: re.findall("fill: ([^;]*)", style)[0] for key, style in chart.colours.items()}
+    assert fills["one, x: 50%"] == "var(--line)"
+    assert fills["one, y: 50%"] == "rgb(var(--accent))"
+    assert fills["two, x: 50%"] == fills["two, y: 50%"]
+    assert fills["two, x: 50%"] not in (fills["one, x: 50%"], fills["one, y: 50%"])
 
 
 shares = st.lists(st.floats(0, 1), min_size=11, max_size=11)
@@ -257,9 +271,10 @@ def test_the_same_values_give_the_same_bytes() -> None:
 def test_only_drawing_imports_matplotlib() -> None:
     code = (
         "import sys\n"
-        "import common.pair_evaluation, common.adaptive.evaluation, common.scores.scoreboard\n"
+        "import common.pair_evaluation, common.adaptive.evaluation, common.scores.scoreboard_page\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "common.scores.scoreboard.charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')\n"
+        "import common.charts as charts\n"
+        "charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')\n"
         "assert 'matplotlib' in sys.modules\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )

@@ -1,0 +1,61 @@
+"""A terminal of 80 columns for the tests: what a script shows on it, line by line."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+COLUMNS = 80
+
+
+def run_on_terminal(
+    command: Sequence[object], cwd: Path, environment: Mapping[str, str] | None = None
+) -> tuple[int, list[str], list[str]]:
+    """Run Python with a terminal as its output.
+
+    Returns
+    -------
+    int
+        The exit code.
+    list of str
+        The lines that stay on the screen; of a progress bar, its last state.
+    list of str
+        All states of all lines, as they were written, one after the other.
+    """
+    import pty
+    import termios
+
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, COLUMNS))
+    with subprocess.Popen(
+        [sys.executable, *map(str, command)],
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        written = b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                written += part
+        except OSError:
+            pass  # Linux says so where the other side has been closed.
+        code = process.wait()
+    os.close(ours)
+    return code, *_show(written.decode())
+
+
+def _show(written: str) -> tuple[list[str], list[str]]:
+    """Return the lines that stay, and every state of each line."""
+    lines, row, states = [""], 0, []
+    for move, text in re.findall(r"(\r\n|[\r\n]|\x1b\[A|^)([^\r\n\x1b]*)", written):
+        row += {"\n": 1, "\r\n": 1, "\x1b[A": -1}.get(move, 0)
+        lines += [""] * (row + 1 - len(lines))
+        # Bars write whole lines: all moves but that up go to the beginning of a line.
+        lines[row] = text + lines[row][len(text) :]
+        states.append(text)
+    return [line.rstrip() for line in lines], states
