@@ -13,7 +13,7 @@ from common.charts.style import (
     set_tooltip,
 )
 
-_HEIGHT = 330
+_HEIGHT = 350
 
 
 def calibration_chart(
@@ -70,15 +70,14 @@ def calibration_chart(
                 fontsize=9,
                 horizontalalignment="center",
             )
-        for axis in (dots, bars):
-            axis.set_xlim(0, 1)
+        for axes, name in ((dots, happened_name), (bars, "answers")):
+            axes.set_xlim(0, 1)
+            axes.set_title(name, fontsize=10, color=SOFT, loc="left")
         dots.set_ylim(0, 1)
-        dots.set_ylabel(happened_name)
         dots.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1])
         dots.grid(linewidth=0.6)
-        bars.set_ylabel("answers")
         bars.set_yticks([])
-        bars.set_ylim(0, 1.05 * max(counts))
+        bars.set_ylim(0, 1.25 * max(counts))
         bars.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
         bars.set_xlabel(expected_name)
         return as_svg(figure, label)

@@ -110,7 +110,8 @@ def share_chart(rows: Sequence[ShareRow], *, label: str, value_name: str, share_
         dots.set_yticks(middles, names, fontsize=FONT_SIZE, color=TEXT)
         dots.set_ylim(bottoms[-1], 0)
         dots.set_xlim(low, high)
-        dots.locator_params(axis="x", nbins=3)
+        # Steps of few digits, and few of them: the axis may be narrow.
+        dots.locator_params(axis="x", nbins=2, steps=[1, 2, 5, 10])
         dots.grid(axis="x", linewidth=0.6)
         bars.set_xlim(0, max(row.share for row in rows))
         bars.set_xticks([])

@@ -171,8 +171,8 @@ def clustered_intervals(
         deviation = n_right - share[:, None] * n_answers
         variance = (deviation**2).sum(axis=1) * n_students / (n_students - 1) / n**2
         effective = np.minimum(share * (1 - share) / variance, n)
-        # Without any variance among students, they are all that is known to be independent.
-        effective = np.where(variance > 0, effective, n_students)
+        # If all answers are right or all wrong, only the students are known to be independent.
+        effective = np.where((share > 0) & (share < 1), effective, n_students)
         t = stdtrit(np.maximum(n_students - 1, 1), (1 + _LEVEL) / 2)
         middle = (share + t**2 / (2 * effective)) / (1 + t**2 / effective)
         spread = np.sqrt(share * (1 - share) / effective + (t / (2 * effective)) ** 2)

@@ -17,9 +17,11 @@ STYLE = """
 h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
 .key { font-size: .875rem; opacity: .8; margin: .4rem 0 0; }
 :is(.lost, .groups) { width: 100%; } :is(.lost, .groups) td { white-space: nowrap; }
-:is(.lost, .groups) th[scope=row] { overflow-wrap: anywhere; width: 45%; }
+.lost th[scope=row] { overflow-wrap: anywhere; width: 45%; } .groups th[scope=row] { width: 30%; }
 :is(.lost, .groups) small { display: block; opacity: .75; font-weight: 400; }
-@media (max-width: 34rem) { .lost, .groups { font-size: .9rem; } }
+@media (max-width: 34rem) {
+  .lost, .groups { font-size: .9rem; } .groups :is(th, td) { padding-inline: .25rem; }
+}
 """
 
 

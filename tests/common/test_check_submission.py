@@ -352,7 +352,8 @@ def test_rows_that_were_not_asked_for_are_counted_and_named(submitted: Run, tmp_
     content = GOOD[1].replace("2,10,1\n", "\n7,98,0\n2,10,1\n") + "9,99,1\n"
     code, out, lines = submitted("evaluation", 1, "submission_task_1.csv", content)
     assert (code, lines) == (0, [])
-    assert "score 0.8333 (accuracy on 6 pairs)" in out
+    # The standard error of three students with 1, 1 and 1/2 of two answers right.
+    assert "score 0.8333 ± 0.1667 (accuracy on 6 pairs)" in out
     reference = tmp_path / "given/answers.csv"
     named = f"2 rows hold pairs that are not in {reference}, first row 5 with UserId 7 and"
     assert f"{named} QuestionId 98; UserId 9 and QuestionId 99: ignored" in out
@@ -368,7 +369,7 @@ def test_a_failed_evaluation_leaves_no_earlier_score(
 ) -> None:
     name = f"submission_task_{task}.csv"
     assert submitted("evaluation", task, name, GOOD[task])[0] == 0
-    assert len(list((tmp_path / "scores").glob(f"scores_task_{task}.*"))) == 2
+    assert len(list((tmp_path / "scores").glob(f"scores_task_{task}*"))) == 2
     assert submitted("evaluation", task, name, "UserId\n")[0] == 2
     assert not list((tmp_path / "scores").glob("scores_task_*"))
 
@@ -388,7 +389,7 @@ def test_well_formed_submissions_are_valid_and_scored(
     code, out, lines = submitted("evaluation", task, f"mine.{kind}", content)
     assert (code, lines) == (0, [])
     assert "score 0.8333" in out if task < 3 else "score 1.0000" in out
-    assert (tmp_path / "scores" / f"scores_task_{task}.txt").exists()
+    assert (tmp_path / "scores" / f"scores_task_{task}{'_public' * (task == 3)}.txt").exists()
 
 
 ENTRY = """

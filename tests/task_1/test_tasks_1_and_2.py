@@ -15,8 +15,8 @@ Fails = Callable[..., str]
 TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
-def read_score(folder: Path, task: int) -> float:
-    return float((folder / f"scores_task_{task}.txt").read_text().removeprefix("score:"))
+def read_score(folder: Path, task: int, end: str = "") -> float:
+    return float((folder / f"scores_task_{task}{end}.txt").read_text().removeprefix("score:"))
 
 
 @TASKS
@@ -76,7 +76,8 @@ def test_official_template_and_phases(tiny_kit: Path, run: Run, task: int, phase
         evaluation = [f"task_{task}/local_evaluation.py", "--phase", phase, "--submit_data", name]
         done = run(evaluation, kit=tiny_kit)
         assert done.returncode == 0, done.stderr
-        assert read_score(tiny_kit / "data/test_output", task) == pytest.approx(expected)
+        output = tiny_kit / "data/test_output"
+        assert read_score(output, task, f"_{phase}") == pytest.approx(expected)
         assert f"{len(submission) - len(truth):,} rows of the other phase ignored\n" in done.stdout
 
 
@@ -227,7 +228,7 @@ def test_random_predictions_score_at_chance(simulated_kit: Path, run: Run, tmp_p
     assert done.returncode == 0, done.stderr
     chance = 1 / values
     deviation = (chance * (1 - chance) / len(truth)) ** 0.5
-    assert abs(read_score(tmp_path, task) - chance) < 4 * deviation
+    assert abs(read_score(tmp_path, task, "_public") - chance) < 4 * deviation
 
 
 VALID = """QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue

@@ -175,7 +175,7 @@ def test_evaluation_shows_intervals_experts_and_disputes(
     assert done.returncode == 0, done.stderr
     pairs = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
     first, second = pairs[EXPERTS[0]], pairs[EXPERTS[1]]
-    page = (tmp_path / "scores_task_3.html").read_text(encoding="utf-8")
+    page = (tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8")
     assert f"<td>{(first == second).mean():.2f}</td>" in page
     assert done.stdout.count(" of 25 pairs; experts among themselves ") == 5
     # Exactly the pairs that any expert contradicts are listed.
@@ -186,7 +186,7 @@ def test_evaluation_shows_intervals_experts_and_disputes(
         (pairs[EXPERTS].notna() & pairs[EXPERTS].ne(prefers, axis=0)).sum().sum()
     )
     low, high = re.findall(r"^best +\S+ \((\S+) to (\S+)\)", done.stdout, re.M)[0]
-    score = float((tmp_path / "scores_task_3.txt").read_text().removeprefix("score:"))
+    score = float((tmp_path / "scores_task_3_public.txt").read_text().removeprefix("score:"))
     assert float(low) <= score <= float(high)
 
 

@@ -73,12 +73,12 @@ def test_entropy_ranking_on_simulated_answers(tiny_kit: Path, run: Run) -> None:
     agreement = [
         np.mean(left_is_better[pairs[e].notna()] == (pairs[e].dropna() == 1)) for e in EXPERTS
     ]
-    score = (tiny_kit / "data/test_output/scores_task_3.txt").read_text()
+    score = (tiny_kit / "data/test_output/scores_task_3_public.txt").read_text()
     assert float(score.removeprefix("score:")) == pytest.approx(max(agreement))
     for expert, share in zip(EXPERTS, agreement, strict=True):
         assert f"{expert:20} {share:.2f}" in done.stdout
     assert "1 in 20 reaches" in done.stdout
-    page = (tiny_kit / "data/test_output/scores_task_3.html").read_text(encoding="utf-8")
+    page = (tiny_kit / "data/test_output/scores_task_3_public.html").read_text(encoding="utf-8")
     assert check_page(page).n_charts == 1
     for expert, share in zip(EXPERTS, agreement, strict=True):
         assert f"<title>{expert}: {share:.2f}</title>" in page
@@ -133,7 +133,7 @@ def test_the_guides_example(example: list[object], run: Run, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     shares = [line.split()[1] for line in done.stdout.splitlines()[:5]]
     assert shares == ["0.80", "0.60", "0.40", "none", "none"]
-    assert (tmp_path / "out/scores_task_3.txt").read_text() == "score:0.8\n"
+    assert (tmp_path / "out/scores_task_3_public.txt").read_text() == "score:0.8\n"
 
 
 @pytest.mark.parametrize(

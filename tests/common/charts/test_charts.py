@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from common.charts import PAGE_WIDTH, WIDTH, Dot, Panel, bar_panels, dot_chart, line_chart
+from common.charts import (
+    PAGE_WIDTH,
+    WIDTH,
+    Dot,
+    Panel,
+    ShareRow,
+    bar_panels,
+    calibration_chart,
+    dot_chart,
+    line_chart,
+    share_chart,
+)
 
 LONG_NAME = "my_model_with_a_very_long_name_indeed --n_dimensions 16 --learning_rate 0.003"
 WIDE_NAME = "W" * 60
@@ -231,13 +242,106 @@ def test_the_axis_of_lines_says_what_they_reach() -> None:
     assert {str(step) for step in range(11)} <= set(ticks)
 
 
+SHARES = [
+    ShareRow(LONG_NAME, 0.7, 0.5, (0.69, 0.72), 0.6, "many"),
+    ShareRow("$a_b$ < c", 0.8, 0.004, (0.1, 1.0), None, "few"),
+    ShareRow(WIDE_NAME, None, 0.25, (0.0, 1.0), tooltip="too few"),
+    ShareRow("none", 0.65, 0.0, tooltip="nothing"),
+]
+
+
+def draw_shares(rows: list[ShareRow] = SHARES) -> str:
+    return share_chart(rows, label="shares", value_name="accuracy", share_name="answers")
+
+
+def test_dots_and_bars_of_shares_are_to_scale() -> None:
+    chart = read_chart(draw_shares())
+    check_texts(chart)
+    x = {name: chart.shapes[key][0, 0] for name, key in (
+        ("0.7", f"{LONG_NAME}: many"), ("0.6", f"{LONG_NAME}: diamond, many"),
+        ("0.8", "$a_b$ < c: few"), ("0.65", "none: nothing"),
+    )}  # fmt: skip
+    slope, offset = np.polyfit([float(value) for value in x], list(x.values()), 1)
+    assert slope > 300
+    for value, place in x.items():
+        assert place == pytest.approx(offset + slope * float(value), abs=0.05)
+    # No dot for what rests on too little, whose interval would say anything.
+    assert f"{WIDE_NAME}: too few" not in chart.shapes
+    widths = {row.label: np.ptp(chart.shapes[f"{row.label}, bar: {row.tooltip}"][:, 0])
+              for row in SHARES}  # fmt: skip
+    for row in SHARES:
+        assert widths[row.label] == pytest.approx(2 * row.share * widths[LONG_NAME], abs=0.05)
+        assert row.label.replace(" ", "") in all_texts(chart)
+    shown = {text.text for text in chart.texts}
+    assert {"0.700", "0.800", "0.650", "–", "50%", "<1%", "25%", "0%"} <= shown
+
+
+def test_a_wide_interval_of_a_small_group_does_not_hide_the_others() -> None:
+    x = read_chart(draw_shares()).shapes
+    widened = [ShareRow("wide", 0.8, 0.5, (0.1, 1.0)), *SHARES[:1]]
+    y = read_chart(draw_shares(widened)).shapes
+    own, other = f"{LONG_NAME}: many", f"{LONG_NAME}: diamond, many"
+    assert x[own][0, 0] - x[other][0, 0] > 3 * (y[own][0, 0] - y[other][0, 0]) > 0
+
+
+@settings(max_examples=25)
+@given(st.floats(0, 1), st.floats(1e-4, 1), st.sampled_from(["short", LONG_NAME]))
+def test_the_scale_of_shares_can_be_read(value: float, width: float, name: str) -> None:
+    rows = [ShareRow(name, value, 0.5), ShareRow("other", min(value + width, 1), 0.5)]
+    check_texts(read_chart(draw_shares(rows)))
+
+
+@pytest.mark.parametrize("row", [ShareRow("one", 0.5, 1.0), ShareRow("none", None, 0.5)])
+def test_a_single_row_of_shares_is_drawn(row: ShareRow) -> None:
+    check_texts(read_chart(draw_shares([row])))
+
+
+EXPECTED = [0.05, 0.12, 0.25, 0.31, float("nan"), 0.55, 0.65, 0.75, 0.85, 1.0]
+HAPPENED = [0.0, 0.2, 0.3, 0.3, float("nan"), 0.5, 0.6, 0.8, 0.9, 1.0]
+COUNTS = [7, 999, 1000, 9960, 0, 999_499, 999_500, 1_234_567, 15_867_850, 3]
+
+
+def draw_calibration() -> str:
+    return calibration_chart(
+        EXPECTED, HAPPENED, COUNTS, label="calibration", expected_name="predicted",
+        happened_name="happened",
+    )  # fmt: skip
+
+
+def test_calibration_is_drawn_to_scale_with_the_counts() -> None:
+    chart = read_chart(draw_calibration())
+    check_texts(chart)
+    filled = [k for k, n in enumerate(COUNTS) if n]
+    places = np.array([
+        chart.shapes[f"{EXPECTED[k]:.3f} predicted, {HAPPENED[k]:.3f} happened, "
+                     f"{COUNTS[k]:,} answers"][0]
+        for k in filled
+    ])  # fmt: skip
+    for values, axis, sign in ((EXPECTED, 0, 1), (HAPPENED, 1, -1)):
+        slope, offset = np.polyfit([values[k] for k in filled], places[:, axis], 1)
+        assert sign * slope > 150
+        fitted = offset + slope * np.array([values[k] for k in filled])
+        assert np.allclose(fitted, places[:, axis], atol=0.05)
+    heights = [
+        np.ptp(chart.shapes[f"{k / 10:.1f} to {(k + 1) / 10:.1f}: {n:,} answers"][:, 1])
+        for k, n in enumerate(COUNTS)
+    ]
+    assert np.allclose(heights, np.array(COUNTS) / max(COUNTS) * max(heights), atol=0.05)
+    shown = [text.text for text in chart.texts]
+    for text in ("7", "999", "1.0k", "10k", "0", "999k", "1.0M", "1.2M", "16M", "3"):
+        assert text in shown, text
+
+
 def draw_all(prefix: str = "") -> list[str]:
     panels = [Panel("one", [0.5], True), Panel("two", [0.5], False)]
     return [
         dot_chart(DOTS, label=f"{prefix}dots", digits=2),
         bar_panels(panels, ["x"], label=f"{prefix}bars", axis="x"),
         line_chart("own", [0.5, 0.6], "other", [0.5, 0.4], label=f"{prefix}lines", axis="steps"),
-    ]
+        share_chart(SHARES, label=f"{prefix}shares", value_name="v", share_name="s"),
+        calibration_chart(EXPECTED, HAPPENED, COUNTS, label=f"{prefix}calibration",
+                          expected_name="p", happened_name="h"),
+    ]  # fmt: skip
 
 
 def test_charts_follow_the_page_and_nothing_else() -> None:
