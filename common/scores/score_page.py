@@ -14,7 +14,7 @@ FEW = 20
 
 STYLE = """
 .error { font-size: 1.25rem; font-weight: 400; opacity: .75; white-space: nowrap; }
-h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
+li { overflow-wrap: anywhere; } h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
 .key { font-size: .875rem; opacity: .8; margin: .4rem 0 0; }
 :is(.lost, .groups) { width: 100%; } :is(.lost, .groups) td { white-space: nowrap; }
 .lost th[scope=row] { overflow-wrap: anywhere; width: 45%; } .groups th[scope=row] { width: 30%; }
@@ -34,7 +34,11 @@ def comparison(score: Group, majority: float | None, best: float | None) -> str:
     if len(rows) == 1:
         return ""
     chart = charts.dot_chart(rows, label="The score and what to compare it with", digits=4)
-    key = "The line is the 95 % interval of the score: other students might give any value in it."
+    key = (
+        "The line is the 95 % interval of the score: other students might give any value in it. "
+        "Two entries predict the same answers, so that far smaller differences between them count: "
+        "python -m common.compare measures those."
+    )
     if majority is not None:
         key += (
             " Majority: what most training answers to the question were"
@@ -175,7 +179,7 @@ def _group_cells(group: Group) -> list[str]:
     majority = "" if group.majority is None else f"{group.majority:.3f}"
     if group.n_answers < FEW:
         accuracy = majority = "–"
-    name = _with_small(group.name, f"{group.n_students:,} students")
+    name = _with_small(group.name, f"{group.n_students:,} student{'s' * (group.n_students > 1)}")
     return [name, f"{group.n_answers:,}", accuracy, majority]
 
 
