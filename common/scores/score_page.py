@@ -14,7 +14,8 @@ FEW = 20
 
 STYLE = """
 .error { font-size: 1.25rem; font-weight: 400; opacity: .75; white-space: nowrap; }
-li { overflow-wrap: anywhere; } h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
+li { overflow-wrap: anywhere; }
+h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
 .key { font-size: .875rem; opacity: .8; margin: .4rem 0 0; }
 :is(.lost, .groups) { width: 100%; } :is(.lost, .groups) td { white-space: nowrap; }
 .lost th[scope=row] { overflow-wrap: anywhere; width: 45%; } .groups th[scope=row] { width: 30%; }
