@@ -84,7 +84,7 @@ def calibration_chart(
 
 
 def _short(n: int) -> str:
-    """Write a count in at most four characters."""
+    """Write a count in at most four characters, as the bars are narrow."""
     for unit, letter in ((1_000_000, "M"), (1000, "k")):
         if n >= 0.9995 * unit:
             value = n / unit

@@ -14,6 +14,7 @@ FEW = 20
 
 STYLE = """
 .error { font-size: 1.25rem; font-weight: 400; opacity: .75; white-space: nowrap; }
+li { overflow-wrap: anywhere; }
 h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
 .key { font-size: .875rem; opacity: .8; margin: .4rem 0 0; }
 :is(.lost, .groups) { width: 100%; } :is(.lost, .groups) td { white-space: nowrap; }
@@ -34,7 +35,11 @@ def comparison(score: Group, majority: float | None, best: float | None) -> str:
     if len(rows) == 1:
         return ""
     chart = charts.dot_chart(rows, label="The score and what to compare it with", digits=4)
-    key = "The line is the 95 % interval of the score: other students might give any value in it."
+    key = (
+        "The line is the 95 % interval of the score: other students might give any value in it. "
+        "Two entries predict the same answers, so that far smaller differences between them count: "
+        "python -m common.compare measures those."
+    )
     if majority is not None:
         key += (
             " Majority: what most training answers to the question were"
@@ -140,14 +145,13 @@ def losses(questions: Sequence[NamedLoss], subjects: Sequence[NamedLoss]) -> str
         if losses:
             rows = [_loss_cells(named.name, named.about, named.loss) for named in losses]
             header = [name, "answers", "wrong", "lost"]
-            text += f"<h3>{title}</h3>{_table(header, rows, 'lost')}"
+            text += f"<h3>{title}</h3>{pages.table(header, rows, css_class='lost')}"
     return text
 
 
 def _loss_cells(name: str, about: str, loss: Loss) -> list[str]:
-    small = f"<small>{escape(about)}</small>" if about else ""
-    wrong = f"{loss.n_wrong:,}<small>{loss.n_wrong / loss.n_answers:.0%}</small>"
-    return [escape(name) + small, f"{loss.n_answers:,}", wrong, f"{loss.excess:,.1f}"]
+    wrong = _with_small(f"{loss.n_wrong:,}", f"{loss.n_wrong / loss.n_answers:.0%}")
+    return [_with_small(name, about), f"{loss.n_answers:,}", wrong, f"{loss.excess:,.1f}"]
 
 
 def subgroups(parts: Sequence[Breakdown]) -> str:
@@ -166,17 +170,17 @@ def subgroups(parts: Sequence[Breakdown]) -> str:
         header = ["group", "answers", "accuracy", "majority"]
         if any(group.majority is None for group in part.groups):
             header, rows = header[:-1], [row[:-1] for row in rows]
-        text += f"<h3>{escape(part.title)}</h3>{_table(header, rows, 'groups')}"
+        text += f"<h3>{escape(part.title)}</h3>{pages.table(header, rows, css_class='groups')}"
     return text
 
 
 def _group_cells(group: Group) -> list[str]:
     low, high = group.interval
-    accuracy = f"{group.accuracy:.3f}<small>{low:.3f}–{high:.3f}</small>"
+    accuracy: str = _with_small(f"{group.accuracy:.3f}", f"{low:.3f}–{high:.3f}")
     majority = "" if group.majority is None else f"{group.majority:.3f}"
     if group.n_answers < FEW:
         accuracy = majority = "–"
-    name = f"{escape(group.name)}<small>{group.n_students:,} students</small>"
+    name = _with_small(group.name, f"{group.n_students:,} student{'s' * (group.n_students > 1)}")
     return [name, f"{group.n_answers:,}", accuracy, majority]
 
 
@@ -188,21 +192,12 @@ def left_out(parts: Sequence[LeftOut]) -> str:
     return f"<h2>Left out</h2><ul>{items}</ul>"
 
 
+def _with_small(text: str, small: str) -> pages.Html:
+    """Return a cell of two lines, the second one in small letters; of one, if that is empty."""
+    below = f"<small>{escape(small)}</small>" if small else ""
+    return pages.Html(escape(text) + below)
+
+
 def _figure(chart: str, key: str = "") -> str:
     caption = f'<figcaption class="key">{escape(key)}</figcaption>' if key else ""
     return f"<figure>{chart}{caption}</figure>"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], css_class: str) -> str:
-    """Return a table whose cells are HTML; the first cell of every row names the row."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    lines = "".join(
-        f'<tr><th scope="row">{row[0]}</th>'
-        + "".join(f"<td>{cell}</td>" for cell in row[1:])
-        + "</tr>\n"
-        for row in rows
-    )
-    return (
-        f'<div class="wide"><table class="{css_class}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>\n{lines}</tbody></table></div>"
-    )

@@ -22,6 +22,7 @@ TASKS = pytest.mark.parametrize("task", [1, 2])
 
 def in_page(page: str) -> str:
     """Return the texts of a page, without tags, on one line."""
+    page = re.sub("<wbr>|<style>.*?</style>", "", page, flags=re.DOTALL)
     return " ".join(re.sub(r"<title>.*?</title>|<[^>]*>", " ", page).split())
 
 
