@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from html import escape
 
 _LONG_WORD = re.compile(r"\S{20,}")
+_FLAG = re.compile(r"(?<!\S)--[\w-]+")
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --shadow: #0005;
@@ -36,7 +37,7 @@ th[scope=row], thead th:first-child, :is(.facts, .rounds) :is(td, th) { text-ali
 .confusion tr:first-child td:empty { border: 0; }
 .confusion [colspan] { text-align: center; border: 0; padding-bottom: 0; font-weight: 400; }
 caption { text-align: left; opacity: .75; padding: 1.2rem 0 .4rem; max-width: calc(100vw - 2rem); }
-figure { margin: 0; }
+figure { margin: 0; } .flag { white-space: nowrap; }
 .chart { display: block; width: 100%; max-width: 32rem; height: auto; overflow: visible; }
 @media (max-width: 34rem) {
   body { margin: 1.5rem auto; } th, td { padding-inline: .45rem; } .confusion { font-size: .9rem; }
@@ -139,8 +140,10 @@ def table(
 def _as_html(cell: str) -> str:
     if isinstance(cell, Html):
         return cell
-    # A path or a long name may go on in the next line after a slash or an underscore.
-    return _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(cell))
+    # A path or a long name may go on in the next line after a slash or an underscore; a browser
+    # would also break a flag after its hyphens.
+    html = _LONG_WORD.sub(lambda word: re.sub("([/_])", r"\1<wbr>", word[0]), escape(cell))
+    return _FLAG.sub(r'<span class="flag">\g<0></span>', html)
 
 
 def simulated_note(simulated: bool) -> str:

@@ -221,9 +221,9 @@ def disagreement_section(
     head = "".join(f'<th scope="col" class="mark">{name}</th>' for name in schema.EXPERT_NAMES)
     return (
         "<h2>Pairs on which ranking and experts disagree</h2>"
-        f"<p>{len(contested)} of {n_pairs} pairs, the most contested first; no expert contradicts "
-        f"the ranking on the other {n_pairs - len(contested)}. ✓ agrees with the ranking, "
-        '✗ contradicts it.</p><div class="wide"><table class="pairs"><thead><tr>'
+        f"<p>{len(contested)} of {n_pairs} pairs of QuestionIds, the most contested first; no "
+        f"expert contradicts the ranking on the other {n_pairs - len(contested)}. ✓ agrees with "
+        'the ranking, ✗ contradicts it.</p><div class="wide"><table class="pairs"><thead><tr>'
         '<th scope="col">ranked better</th>'
         f'<th scope="col">worse</th>{head}</tr></thead><tbody>'
         + "\n".join(lines)
