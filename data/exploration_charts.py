@@ -156,7 +156,9 @@ def attraction_chart(found: Distractors, label: str) -> str:
         Dot(f"{name} attractive", float(share))
         for name, share in zip(("most", "middle", "least"), found.attraction, strict=True)
     ]
-    return charts.dot_chart(rows, label=label, digits=2, limits=(0, 1), chance=1 / 3)
+    return charts.dot_chart(
+        rows, label=label, digits=2, limits=(0, 1), chance=1 / 3, axis="share of the wrong answers"
+    )
 
 
 def months_chart(times: Times, label: str) -> str:
@@ -257,7 +259,9 @@ def confidence_chart(confidence: Tally, label: str) -> str:
         for level, n, share in zip(CONFIDENCES, confidence.n, confidence.share, strict=True)
         if n >= FEW_ANSWERS
     ]
-    return charts.dot_chart(rows, label=label, digits=2, limits=(0, 1))
+    return charts.dot_chart(
+        rows, label=label, digits=2, limits=(0, 1), axis="share of right answers"
+    )
 
 
 def born_chart(first_year: int, n_students: np.ndarray, answers: Tally, label: str) -> str:

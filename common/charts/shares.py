@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import ceil
 
 from common.charts.style import (
     ACCENT,
@@ -51,6 +52,8 @@ class ShareRow:
 
 # An interval of a row with a smaller share does not widen the scale.
 _SHARE_THAT_COUNTS = 0.02
+_MOST_TICKS = 3
+_NARROWEST = 0.02
 
 
 def share_chart(rows: Sequence[ShareRow], *, label: str, value_name: str, share_name: str) -> str:
@@ -110,8 +113,11 @@ def share_chart(rows: Sequence[ShareRow], *, label: str, value_name: str, share_
         dots.set_yticks(middles, names, fontsize=FONT_SIZE, color=TEXT)
         dots.set_ylim(bottoms[-1], 0)
         dots.set_xlim(low, high)
-        # Steps of few digits, and few of them: the axis may be narrow.
-        dots.locator_params(axis="x", nbins=2, steps=[1, 2, 5, 10])
+        # Numbers of few digits, and few of them: the axis may be narrow.
+        dots.locator_params(axis="x", nbins=3, steps=[1, 2, 5, 10])
+        dots.ticklabel_format(axis="x", useOffset=False)
+        ticks = [tick for tick in dots.get_xticks() if low <= tick <= high]
+        dots.set_xticks(ticks[:: ceil(len(ticks) / _MOST_TICKS)])
         dots.grid(axis="x", linewidth=0.6)
         bars.set_xlim(0, max(row.share for row in rows))
         bars.set_xticks([])
@@ -126,5 +132,5 @@ def _limits(rows: Sequence[ShareRow]) -> tuple[float, float]:
         if row.interval and row.value is not None and row.share >= _SHARE_THAT_COUNTS:
             values += row.interval
     low, high = min(values, default=0.0), max(values, default=1.0)
-    margin = 0.06 * (high - low) or 0.05
+    margin = max(0.06 * (high - low), (_NARROWEST - (high - low)) / 2)
     return low - margin, high + margin

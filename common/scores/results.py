@@ -327,7 +327,7 @@ def origin_of_weights() -> bytes:
 def this_process() -> Origin:
     """Return the origin of what this process makes."""
     script = Path(sys.argv[0])
-    code = source_code.fingerprint(script) if script.is_file() else ""
+    code = source_code.fingerprint(script) if script.is_file() and not _is_notebook() else ""
     seconds = round(time.perf_counter() - _STARTED, 2)
     return Origin(tuple(_this_command()), seconds, code, _peak_memory())
 
@@ -389,7 +389,14 @@ def _size_and_checksum(path: Path) -> tuple[int, int]:
     return path.stat().st_size, checksum
 
 
+def _is_notebook() -> bool:
+    """Return whether this process runs a Jupyter notebook, whose command names no script of it."""
+    return "ipykernel" in sys.modules
+
+
 def _this_command() -> list[str]:
+    if _is_notebook():
+        return ["notebook"]
     return [_show(Path(sys.argv[0])), *sys.argv[1:]]
 
 

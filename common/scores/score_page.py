@@ -20,7 +20,7 @@ h3 { font-size: .95rem; margin: 1.4rem 0 .3rem; } figure { margin-top: .6rem; }
 .lost th[scope=row] { overflow-wrap: anywhere; width: 45%; } .groups th[scope=row] { width: 30%; }
 :is(.lost, .groups) small { display: block; opacity: .75; font-weight: 400; }
 @media (max-width: 34rem) {
-  .lost, .groups { font-size: .9rem; } .groups :is(th, td) { padding-inline: .25rem; }
+  .lost, .groups { font-size: .9rem; } .groups :is(th, td) + * { padding-inline: .3rem; }
 }
 """
 
@@ -172,12 +172,12 @@ def subgroups(parts: Sequence[Breakdown]) -> str:
 
 def _group_cells(group: Group) -> list[str]:
     low, high = group.interval
-    accuracy = f"{group.accuracy:.3f}<small>{low:.3f} – {high:.3f}</small>"
+    accuracy = f"{group.accuracy:.3f}<small>{low:.3f}–{high:.3f}</small>"
     majority = "" if group.majority is None else f"{group.majority:.3f}"
     if group.n_answers < FEW:
         accuracy = majority = "–"
-    n_answers = f"{group.n_answers:,}<small>{group.n_students:,} students</small>"
-    return [escape(group.name), n_answers, accuracy, majority]
+    name = f"{escape(group.name)}<small>{group.n_students:,} students</small>"
+    return [name, f"{group.n_answers:,}", accuracy, majority]
 
 
 def left_out(parts: Sequence[LeftOut]) -> str:

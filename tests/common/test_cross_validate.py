@@ -92,7 +92,10 @@ def test_scripts_and_packages_on_every_fold(tiny_kit: Path, run: Run, tmp_path: 
 
 
 def test_every_answer_is_predicted_once_by_what_never_saw_it(tiny_kit: Path, run: Run) -> None:
-    """A script that remembers its training answers knows none of those it predicts."""
+    """A script that remembers its training answers knows none of those it predicts.
+
+    It gets the metadata, where it reads any, since the answers are those of data/.
+    """
     script = tiny_kit / "task_1/remember.py"
     text = (tiny_kit / "task_1/sample_model_majority.py").read_text()
     start, end = text.index("    n_questions = "), text.index("    # ---- End of the model.")
@@ -103,7 +106,10 @@ def test_every_answer_is_predicted_once_by_what_never_saw_it(tiny_kit: Path, run
         "    prediction = np.ones(len(template.student), np.int8)\n"
         "    p_right = prediction / 2\n"
     )
-    script.write_text(text[:start] + block + text[end:])
+    reading = "cli.sample_model_parser(__doc__, TASK, reads_metadata=True)"
+    before = text[:start].replace("cli.sample_model_parser(__doc__, TASK)", reading)
+    block += f"    assert str(paths.metadata) == {str(tiny_kit / 'data/metadata')!r}\n"
+    script.write_text(before + block + text[end:])
     done = run([*VALIDATE, "task_1/remember.py", "--folds", "4"], kit=tiny_kit, cwd=tiny_kit)
     assert done.returncode == 0, done.stderr
     (line,) = record_of(tiny_kit)

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise, takewhile
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -288,7 +288,13 @@ def test_a_wide_interval_of_a_small_group_does_not_hide_the_others() -> None:
 @given(st.floats(0, 1), st.floats(1e-4, 1), st.sampled_from(["short", LONG_NAME]))
 def test_the_scale_of_shares_can_be_read(value: float, width: float, name: str) -> None:
     rows = [ShareRow(name, value, 0.5), ShareRow("other", min(value + width, 1), 0.5)]
-    check_texts(read_chart(draw_shares(rows)))
+    chart = read_chart(draw_shares(rows))
+    check_texts(chart)
+    # The scale is drawn first, then the names.
+    ticks = list(takewhile(lambda text: re.fullmatch(r"[\d.]+", text.text), chart.texts))
+    assert 1 <= len(ticks) <= 3
+    for left, right in pairwise(ticks):
+        assert left.right + 3 < right.left
 
 
 @pytest.mark.parametrize("row", [ShareRow("one", 0.5, 1.0), ShareRow("none", None, 0.5)])

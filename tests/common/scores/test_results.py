@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -193,6 +194,12 @@ def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
     found, unreadable = results.read_results(path)
     assert [result.score for result in found] == [0.25, 0.25]
     assert unreadable == 4
+
+
+def test_what_a_notebook_makes_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    origin = results.this_process()
+    assert (origin.command, origin.model, origin.code) == (("notebook",), "notebook", "")
 
 
 OLD_LINE = (
