@@ -34,8 +34,9 @@ from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
-from common.scores import outcomes, results
-from common.scores.results import CROSS_VALIDATION, Evaluation, Origin
+from common.scores import origins, outcomes, results
+from common.scores.origins import Origin
+from common.scores.results import CROSS_VALIDATION, Evaluation
 from common.splits import hold_out_answers
 from common.submission import PairValues, find_pairs, read_pair_values
 
@@ -218,7 +219,7 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> P
         predictions = read_pair_values(io.file_source(path), column)
         wanted = PairValues(io.file_source(template), student, question, truth)
         rows, _ = find_pairs(predictions, wanted)
-    took = results.read_origin(path)
+    took = origins.read_origin(path)
     origin = Origin(
         (cli.show(script.resolve()), *flags),
         took.seconds if took else float("nan"),
@@ -261,7 +262,7 @@ def play_fold(
         evaluation.require_other_students(copy, reference)
         games = evaluation.play_all(setting, reference).games
     student, question, truth, value, _ = evaluation.games_as_columns(reference, games)
-    took = results.parse_origin(read_entry_file(copy, training.TRAINING) or b"")
+    took = origins.parse_origin(read_entry_file(copy, training.TRAINING) or b"")
     trainer = package / script.name
     origin = Origin(
         (cli.show(trainer), *flags),

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from common import io, schema
 from common.answers import IntArray, find_repeats, pair_keys
 from common.errors import InputError, quote
-from common.scores import results
+from common.scores import origins
 from common.submission import Pairs, find_rows_of_pairs
 
 FloatArray = npt.NDArray[np.float32]
@@ -57,7 +57,7 @@ class Probabilities:
     student: IntArray
     question: IntArray
     value: FloatArray
-    origin: results.Origin | None = None
+    origin: origins.Origin | None = None
 
     def at(self, reference: Pairs) -> FloatArray:
         """Return the probabilities of the pairs of a reference, in its order.
@@ -140,7 +140,7 @@ def _write(
     _require_valid(path, names, value)
     ids = {name: pa.array(ids) for name, ids in keys.items()}
     columns = {name: pa.array(value[:, k]) for k, name in enumerate(names)}
-    origin = json.dumps(asdict(results.this_process())).encode()
+    origin = json.dumps(asdict(origins.this_process())).encode()
     table = pa.table({**ids, **columns}).replace_schema_metadata({_ORIGIN: origin})
     with io.atomic_write(path) as (file,):
         pq.write_table(table, file, compression="zstd")
@@ -188,7 +188,7 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
     if len(names) == 1:
         value = np.column_stack([1 - value, value])
     metadata = table.schema.metadata or {}
-    origin = results.parse_origin(metadata.get(_ORIGIN, b""))
+    origin = origins.parse_origin(metadata.get(_ORIGIN, b""))
     return Probabilities(path, student, question, value, origin)
 
 

@@ -20,7 +20,7 @@ from common import io, layout, provenance, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
-from common.scores import results
+from common.scores import origins
 
 # A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
 # be predicted: further columns and the rows of both phases are valid; more is a zip bomb.
@@ -214,7 +214,7 @@ def _write(
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
-        origin_file.write(results.origin_of(Path(csv_file.name)))
+        origin_file.write(origins.origin_of(Path(csv_file.name)))
 
 
 def submission_source(

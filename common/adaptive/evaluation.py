@@ -31,7 +31,8 @@ from common.adaptive.training import TRAINED_STUDENTS, TRAINING, TrainingPaths, 
 from common.answers import IntArray, read_answers
 from common.errors import InputError
 from common.scores import outcomes, score_files, score_page
-from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result, parse_origin
+from common.scores.origins import parse_origin
+from common.scores.results import LOCAL, TASK_TITLES, Evaluation, append_result
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4

@@ -11,7 +11,7 @@ import numpy as np
 
 from common import cli, io, layout, provenance, schema
 from common.answers import Answers, IntArray, read_students
-from common.scores import results
+from common.scores import origins
 
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = "model_task_4_students.npy"
@@ -132,7 +132,7 @@ def record_training(folder: Path, student: IntArray) -> None:
     before = _read_students(folder / TRAINED_STUDENTS)
     with io.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
-        origin_file.write(results.origin_of_weights())
+        origin_file.write(origins.origin_of_weights())
     if before is not None and not np.array_equal(before, students):
         print(f"replaced weights that were trained on {len(before):,} other students")
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from common import metrics, provenance
 from common.answers import IntArray
 from common.metrics import ProbabilityScores
-from common.scores import pair_groups, results, score_files, score_page
+from common.scores import origins, pair_groups, score_files, score_page
 from common.scores.breakdown import Scored, group_answers
 from common.scores.pair_facts import PairFacts
 
@@ -151,7 +151,7 @@ def explain(
 
 def name_entry(submission: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = results.read_origin(submission)
+    origin = origins.read_origin(submission)
     if origin is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]

@@ -1,30 +1,23 @@
 """The record of all scores: every evaluation appends one line of JSON to results.jsonl.
 
-`python -m common.scoreboard` makes a table and a page of it. A submission carries a small file
-beside it that says which command made it (its origin), so that the record knows the model, its seed
-and its time, whatever the files are named.
+`python -m common.scoreboard` makes a table and a page of it. A submission carries its origin
+(`origins.py`), so that the record knows the model, its seed and its time, whatever the files are
+named.
 """
 
-import json
 import re
 import shlex
 import subprocess
-import sys
-import time
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from common import io, layout, provenance, run_log, source_code
-from common.scores import outcomes
+from common import io, layout, provenance, run_log
+from common.scores import origins, outcomes
+from common.scores.origins import Origin, show_path
 from common.scores.outcomes import Outcomes
-
-# Scripts import this module as they start.
-_STARTED = time.perf_counter()
 
 LOCAL = "local"
 CROSS_VALIDATION = "cross-validation"
@@ -80,7 +73,7 @@ class Evaluation:
     seconds: float | None = None
     facts: Sequence[tuple[str, str]] = ()
     rests_on: Sequence[Path] = ()
-    training: "Origin | None" = None
+    training: Origin | None = None
     code: str = ""
     outcomes: Outcomes | None = None
 
@@ -166,42 +159,6 @@ class Result:
     outcomes: str = ""
 
 
-@dataclass(frozen=True)
-class Origin:
-    """How a submission was made.
-
-    Attributes
-    ----------
-    command
-        The script and its flags.
-    seconds
-        From the start of the script until it wrote the submission.
-    code
-        Fingerprint of the script and of all that it imports from the kit.
-    memory
-        Largest memory of the process until then, in bytes; None where the system does not tell.
-    """
-
-    command: tuple[str, ...]
-    seconds: float
-    code: str = ""
-    memory: int | None = None
-
-    @property
-    def model(self) -> str:
-        """Name of the script, without the prefix of sample models."""
-        return Path(self.command[0]).stem.removeprefix("sample_model_")
-
-    @property
-    def seed(self) -> int | None:
-        """The seed that the command names, if it does."""
-        for word, following in zip(self.command, (*self.command[1:], ""), strict=True):
-            name, _, value = word.partition("=")
-            if name == "--seed" and (value or following).isdigit():
-                return int(value or following)
-        return None
-
-
 def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
     """Append the score of a submission to the record, and keep its outcomes beside it.
 
@@ -216,7 +173,7 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         The score and what it was made from.
     """
     submission = evaluation.submission
-    origin = evaluation.training or read_origin(submission)
+    origin = evaluation.training or origins.read_origin(submission)
     # A script names its model; the folder or zip of an entry of task 4 does so itself.
     model = origin.model if origin and task != 4 else _name(submission)
     seconds = evaluation.seconds
@@ -232,9 +189,9 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,
         seed=origin.seed if origin else None,
-        made_by=_join(origin.command) if origin else "",
+        made_by=origins.join_command(origin.command) if origin else "",
         command=provenance.this_command(),
-        submission=_show(submission),
+        submission=show_path(submission),
         revision=_revision(origin),
         data=fingerprint_of(evaluation.reference),
         simulated=evaluation.simulated,
@@ -313,109 +270,8 @@ def _require_types(result: Result) -> None:
     shlex.split(result.made_by)
 
 
-def origin_of(csv: Path) -> bytes:
-    """Return the origin of a submission that this process has just written, as a file's content."""
-    size, checksum = _size_and_checksum(csv)
-    return _as_file({**asdict(this_process()), "bytes": size, "crc32": checksum})
-
-
-def origin_of_weights() -> bytes:
-    """Return the origin of weights that this process has just written, as a file's content."""
-    return _as_file(asdict(this_process()))
-
-
-def this_process() -> Origin:
-    """Return the origin of what this process makes."""
-    script = Path(sys.argv[0])
-    code = source_code.fingerprint(script) if script.is_file() and not _is_notebook() else ""
-    seconds = round(time.perf_counter() - _STARTED, 2)
-    return Origin(tuple(_this_command()), seconds, code, _peak_memory())
-
-
-def _peak_memory() -> int | None:
-    """Return the largest memory that this process has taken, in bytes; None on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Linux counts in kilobytes, macOS in bytes.
-    return peak if sys.platform == "darwin" else 1024 * peak
-
-
-def _as_file(origin: Mapping[str, object]) -> bytes:
-    return (json.dumps(origin, indent=1) + "\n").encode()
-
-
-def read_origin(submission: Path) -> Origin | None:
-    """Read how a submission was made; None if it is not known, or the file has changed since."""
-    try:
-        content = submission.with_suffix(".json").read_bytes()
-        origin = io.parse_json(content.decode())
-        if _size_and_checksum(submission) != (origin["bytes"], origin["crc32"]):
-            return None
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return None
-    return parse_origin(content)
-
-
-def parse_origin(content: bytes) -> Origin | None:
-    """Return the origin that a file holds; None if it is damaged."""
-    try:
-        origin = io.parse_json(content.decode())
-        command = tuple(str(word) for word in origin["command"])
-        code, memory = origin.get("code", ""), origin.get("memory")
-        is_valid = (
-            bool(command)
-            and isinstance(code, str)
-            and re.fullmatch(r"[0-9a-f]*", code) is not None
-            and (memory is None or type(memory) is int)
-        )
-        return Origin(command, float(origin["seconds"]), code, memory) if is_valid else None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        return None
-
-
-def _size_and_checksum(path: Path) -> tuple[int, int]:
-    """Return size and CRC-32 of a CSV; a zip stores both of the one in it."""
-    if path.suffix.lower() == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            (member,) = archive.infolist()
-            return member.file_size, member.CRC
-    checksum = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            checksum = zlib.crc32(block, checksum)
-    return path.stat().st_size, checksum
-
-
-def _is_notebook() -> bool:
-    """Return whether this process runs a Jupyter notebook, whose command names no script of it."""
-    return "ipykernel" in sys.modules
-
-
-def _this_command() -> list[str]:
-    if _is_notebook():
-        return ["notebook"]
-    return [_show(Path(sys.argv[0])), *sys.argv[1:]]
-
-
-def _join(command: tuple[str, ...]) -> str:
-    """Return a command as typed in the kit's folder; a script in common/ runs as a module."""
-    first, *flags = command
-    is_module = first.startswith("common/")
-    script = ["-m", ".".join(Path(first).with_suffix("").parts)] if is_module else [first]
-    return shlex.join(["python", *script, *flags])
-
-
 def _name(submission: Path) -> str:
-    return submission.resolve().name if submission.is_dir() else _show(submission)
-
-
-def _show(path: Path) -> str:
-    """Show a path from the kit's folder, with forward slashes on every system."""
-    path = path.resolve()
-    return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
+    return submission.resolve().name if submission.is_dir() else show_path(submission)
 
 
 def _revision(origin: Origin | None) -> str | None:

@@ -13,7 +13,7 @@ import malformed
 import pytest
 
 from common import layout, provenance
-from common.scores import results
+from common.scores import origins, results
 
 Run = Callable[..., Any]
 
@@ -127,7 +127,7 @@ def test_the_revision_is_told_for_files_of_the_repository_only(
         submission = tmp_path / f"{name}.csv"
         submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
         monkeypatch.setattr("sys.argv", [str(tmp_path / name)])
-        submission.with_suffix(".json").write_bytes(results.origin_of(submission))
+        submission.with_suffix(".json").write_bytes(origins.origin_of(submission))
         found[name] = score(tmp_path, submission)
     assert re.fullmatch("[0-9a-f]{7,}(-dirty)?", found["tracked.py"]["revision"])
     assert found["own.py"]["revision"] is None
@@ -158,7 +158,7 @@ def test_the_origin_names_model_and_seed(
     submission = tmp_path / "submission_task_1.csv"
     submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
     monkeypatch.setattr("sys.argv", [str(layout.ROOT / command[0]), *command[1:]])
-    submission.with_suffix(".json").write_bytes(results.origin_of(submission))
+    submission.with_suffix(".json").write_bytes(origins.origin_of(submission))
     line = score(tmp_path, submission)
     assert (line["model"], line["seed"]) == ("my_idea", seed)
     assert line["made_by"] == " ".join(["python", *command])
@@ -168,9 +168,9 @@ def test_the_origin_names_model_and_seed(
 def test_the_origin_of_another_file_does_not_count(tmp_path: Path) -> None:
     submission = tmp_path / "submission_task_1.csv"
     submission.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
-    submission.with_suffix(".json").write_bytes(results.origin_of(submission))
+    submission.with_suffix(".json").write_bytes(origins.origin_of(submission))
     submission.write_text("UserId,QuestionId,IsCorrect\n1,1,0\n")
-    assert results.read_origin(submission) is None
+    assert origins.read_origin(submission) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_damaged_origin_does_no_harm(tmp_path: Path, content: str) -> None:
     submission = tmp_path / "submission_task_1.csv"
     submission.write_text("x")
     submission.with_suffix(".json").write_text(content)
-    assert results.read_origin(submission) is None
+    assert origins.read_origin(submission) is None
 
 
 def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
 
 def test_what_a_notebook_makes_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    origin = results.this_process()
+    origin = origins.this_process()
     assert (origin.command, origin.model, origin.code) == (("notebook",), "notebook", "")
 
 
@@ -285,7 +285,7 @@ def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
 def test_an_origin_with_other_numbers_does_no_harm(tmp_path: Path, seconds: str) -> None:
     submission = tmp_path / "submission_task_1.csv"
     submission.write_text("x")
-    text = results.origin_of(submission).decode()
+    text = origins.origin_of(submission).decode()
     text = re.sub(r'"seconds": [^,]*', f'"seconds": {seconds}', text)
     submission.with_suffix(".json").write_text(text)
     line = score(tmp_path, submission)
