@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from common import charts, pages
-from common.scores.results import TASK_TITLES
+from common.scores.results import CROSS_VALIDATION, TASK_TITLES
 from common.scores.scoreboard import (
     HEADER,
     METRICS,
@@ -116,9 +116,10 @@ def draw(table: Table) -> str:
 
 def key_of(table: Table) -> str:
     """Say what the signs of a chart mean, those that it has."""
+    spread = "folds" if table.phase == CROSS_VALIDATION else "seeds"
     signs = {
         "In colour: the best model.": len(table.rows) > 1,
-        "Line: one standard deviation over the seeds to either side.": any(
+        f"Line: one standard deviation over the {spread} to either side.": any(
             row.deviation is not None for row in table.rows
         ),
         "Diamond: published in 2020.": any(row.is_published for row in table.rows),

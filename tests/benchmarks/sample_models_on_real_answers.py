@@ -123,13 +123,13 @@ def score(
         io.write_csv(folder / TRAIN, columns)
         pairs = {"QuestionId": test.question, "UserId": test.student}
         io.write_csv(folder / TEMPLATE, pairs)
-        template = ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
+        here = ["--input_dir", folder, "--train_data", TRAIN]
+        here += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
         for script in scripts:
             own = folder / script.stem
             run_script(
                 [
-                    *(script, "--input_dir", folder, "--train_data", TRAIN, *template),
-                    *("--output_dir", own, "--probabilities", own / PROBABILITIES),
+                    *(script, *here, "--output_dir", own, "--probabilities", own / PROBABILITIES),
                     *metadata_flags(script, folder),
                     *flags,
                 ]
@@ -139,8 +139,9 @@ def score(
             shutil.copy(folder / scripts[0].stem / layout.submission_name(task), folder)
             shutil.copy(files[0], folder)
         else:
-            to = ("--output_dir", folder, "--probabilities", folder / PROBABILITIES)
-            run_script([layout.ROOT / "common/blend.py", *files, *template, *to])
+            run_script([layout.ROOT / "common/blend.py", *files, *here, "--output_dir", folder])
+            written = (folder / layout.submission_name(task)).with_suffix(".parquet")
+            written.rename(folder / PROBABILITIES)
         return read_figures(folder, task, test)
 
 

@@ -123,6 +123,10 @@ def test_only_signs_that_are_there_are_explained() -> None:
 
     assert key([RESULT]) == ""
     assert key([RESULT, seeded("idea", 0, 0.7)]) == "In colour: the best model."
+    folds = {"fold 1": 0.5, "fold 2": 0.7}
+    assert key([replace(RESULT, phase="cross-validation", rules="2 folds", parts=folds)]) == (
+        "Line: one standard deviation over the folds to either side."
+    )
     assert key([replace(RESULT, task=3, phase="public", parts=RANDOM)]) == (
         "Grey: random rankings reach 0.59 on average with their best expert; 1 in 20 reaches 0.72."
     )
