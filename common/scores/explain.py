@@ -120,12 +120,7 @@ def explain(
             else "not known: all answers are of one student",
         )
     ]
-    beside = []
-    if total.majority is not None:
-        beside.append(f"majority {total.majority:.4f}")
-    if best is not None:
-        beside.append(f"best possible {best:.4f}")
-    lines = [", ".join(beside)] if beside else []
+    lines = [] if total.majority is None else [f"majority {total.majority:.4f}"]
     sections = [
         score_page.comparison(total, total.majority, best),
         score_files.confusion_table(counts, labels),

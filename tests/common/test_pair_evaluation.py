@@ -68,7 +68,9 @@ def test_the_page_explains_the_score(predicted: Path, run: Run, tmp_path: Path, 
     limits = json.loads((kit / "data/SIMULATED.json").read_text())["best_expected_accuracy"]
     best = limits["1_2"][{1: "right_or_wrong", 2: "option"}[task]]
     # The majority model is the majority.
-    assert figures == f"majority {printed[1]}, best possible {best:.4f}"
+    assert figures == f"majority {printed[1]}"
+    for name, value in (("this entry", printed[1]), ("best possible", f"{best:.4f}")):
+        assert f"<title>{name}: {value}</title>" in page
 
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
     joined = valid.merge(pd.read_parquet(kit / f"p{task}.parquet"), on=KEYS)
