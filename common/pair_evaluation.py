@@ -241,7 +241,10 @@ def _count_other_phase(
         return found
     other = submission.read_pair_values(io.file_source(other_path), column)
     wanted = pair_keys(other.student, other.question)
-    unknown = extra & ~are_among(pair_keys(predictions.student, predictions.question), wanted)
+    unknown = extra.copy()
+    unknown[extra] = ~are_among(
+        pair_keys(predictions.student[extra], predictions.question[extra]), wanted
+    )
     submission.require_no_extra(predictions, unknown, f"{reference.name} or {other_path.name}")
     n_missing = len(wanted) - n_found
     if n_missing:
