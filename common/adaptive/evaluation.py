@@ -1,7 +1,6 @@
 """Score an entry of task 4: everything that its `local_evaluation.py` does."""
 
 import argparse
-import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,9 +22,8 @@ from common.adaptive.playing import (
     require_other_students,
 )
 from common.adaptive.report import Curves, describe_games
-from common.adaptive.training import TRAINING
+from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
-from common.errors import printable
 from common.scores import outcomes, score_files, score_page
 from common.scores.results import TASK_TITLES, Evaluation, Origin, append_result, parse_origin
 
@@ -206,7 +204,7 @@ def _facts(
     if not run.memory_limited:
         memory += " (not enforced: this system cannot)"
     facts = [
-        ("Weights trained by", _describe(training) if training else "not recorded"),
+        ("Weights trained by", describe_origin(training)),
         ("Training file given", cli.show(setting.train) if setting.train else "none"),
         ("Students", f"{len(reference.student):,}"),
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
@@ -219,10 +217,6 @@ def _facts(
     if len(run.games) > 1:
         facts.append(("Deviation over masks", f"{_deviation(run.accuracies):.4f}"))
     return facts
-
-
-def _describe(training: Origin) -> str:
-    return printable(shlex.join(["python", *training.command]))
 
 
 def _masks(run: EntryRun) -> str:

@@ -94,7 +94,7 @@ class EntryRun:
         return np.array([game.accuracy for game in self.games.values()])
 
 
-def read_students(setting: Setting) -> Reference:
+def read_students(setting: Setting | adaptive_options.Examined) -> Reference:
     """Read the students to be examined, and check that the entry is not trained on them.
 
     Raises

@@ -139,6 +139,11 @@ def record_training(folder: Path, student: IntArray) -> None:
         print(f"replaced weights that were trained on {len(before):,} other students")
 
 
+def describe_origin(origin: results.Origin | None) -> str:
+    """Return the command that trained weights, to be shown."""
+    return printable(shlex.join(["python", *origin.command])) if origin else "not recorded"
+
+
 def warn_of_local(package: Path) -> str:
     """Return a warning, one line, if the weights of a package were trained with --local.
 
