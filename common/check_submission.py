@@ -189,7 +189,7 @@ def _list(values: Sequence[int] | io.IntArray) -> str:
 def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
     # Takes a second to load; the other tasks need not wait for it.
-    from common.adaptive import evaluation
+    from common.adaptive import playing
     from common.adaptive.training import TrainingPaths
 
     if options.file.is_dir():
@@ -215,12 +215,12 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
         / (options.train_data or layout.TRAIN_TASK_3_4),
         metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
     )
-    evaluation.dry_run(
+    playing.dry_run(
         options.file, paths, adaptive_options.rules(options), adaptive_options.limits(options)
     )
     summary = [
         f"its files: {', '.join(modules)}",
-        f"dry run: the ten rounds ran with {evaluation.N_DRY_RUN_STUDENTS} students of "
+        f"dry run: the ten rounds ran with {playing.N_DRY_RUN_STUDENTS} students of "
         f"{cli.show(paths.train)}",
     ]
     if options.file.is_dir():

@@ -239,7 +239,7 @@ def play_fold(
     InputError
         If it fails or breaks a rule.
     """
-    from common.adaptive import evaluation, training
+    from common.adaptive import evaluation, playing, training
     from common.adaptive.entry_process import fingerprint_code, read_entry_file
 
     package = package.resolve()
@@ -256,11 +256,11 @@ def play_fold(
     places = ["--input_dir", data, "--train_data", train.name]
     script_runs.run_script([script, *places, *flags], fold.title, shown=package / script.name)
     started = time.perf_counter()
-    setting = evaluation.Setting(copy, reference_path, train, metadata, rules, limits)
+    setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
     with name_fold(package, fold):
-        reference = evaluation.read_students(setting)
-        evaluation.require_other_students(copy, reference)
-        games = evaluation.play_all(setting, reference).games
+        reference = playing.read_students(setting)
+        playing.require_other_students(copy, reference)
+        games = playing.play_all(setting, reference).games
     student, question, truth, value, _ = evaluation.games_as_columns(reference, games)
     took = origins.parse_origin(read_entry_file(copy, training.TRAINING) or b"")
     trainer = package / script.name
@@ -298,7 +298,7 @@ def record(
     rules: Rules,
 ) -> float:
     """Append the scores of all folds to the record, as one line; return their mean."""
-    from common.adaptive.evaluation import describe_rules
+    from common.adaptive.playing import describe_rules
 
     runs = list(found.values())
     student, question, truth, value = (

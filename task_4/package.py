@@ -6,21 +6,22 @@ Writes:  submissions/submission_task_4.zip
 
 The zip holds submission_model_task_4.py, the modules beside it that it imports, and the weights,
 whose names, or those of their folders, begin with model_task_4. The dry run plays the ten rounds in
-an empty folder with some training students; it gives no score, since the model may know them.
+an empty folder with some training students; it gives no score, since the model may know them. A
+model trained with --local, which knows less than it could, is packed with a warning.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 
 from common import cli, io, layout, zips
-from common.adaptive import entry_files, evaluation
+from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
-from common.adaptive.training import training_parser, training_paths
 
 
 def main() -> None:
     """Collect, dry-run, write."""
-    p = training_parser(__doc__)
+    p = training.training_parser(__doc__)
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     p.add_argument(
         "--output_dir", type=Path, default=layout.SUBMISSION_DIR, help="default submissions"
@@ -34,9 +35,9 @@ def main() -> None:
         draft = Path(folder) / output.name
         with io.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
-        evaluation.dry_run(
+        playing.dry_run(
             draft,
-            training_paths(options),
+            training.training_paths(options),
             adaptive_options.rules(options),
             adaptive_options.limits(options),
         )
@@ -46,6 +47,8 @@ def main() -> None:
     left_out = entry_files.left_out(options.package, files)
     print(f"left out: {', '.join(left_out) or 'nothing'}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
+    if warning := training.warn_of_local(options.package):
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 if __name__ == "__main__":

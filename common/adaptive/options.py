@@ -1,10 +1,65 @@
-"""The flags of every script that plays an entry: how to read the rules, and the limits."""
+"""Flags that scripts of task 4 share: the students examined, the rules, and the limits."""
 
 import argparse
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
+from common import io, layout
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
+from common.scores.results import LOCAL
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Where the students are that are examined, and what an entry is given.
+
+    Attributes
+    ----------
+    reference
+        CSV with the students, their answers and the masks.
+    train
+        Training file that an entry is given; None if it does not exist.
+    metadata_dir
+        Folder that may hold the metadata.
+    """
+
+    reference: Path
+    train: Path | None
+    metadata_dir: Path
+
+
+def add_data_flags(p: argparse.ArgumentParser) -> None:
+    """Add the flags that name the students examined."""
+    p.add_argument(
+        "--phase",
+        choices=(LOCAL, *layout.PHASES),
+        default=LOCAL,
+        help="public, private: the released students in data/test_data (default local)",
+    )
+    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/test_input")
+    p.add_argument(
+        "--ref_data", metavar="FILE", help=f"students and masks (default {layout.VALID_TASK_4})"
+    )
+
+
+def examined(options: argparse.Namespace) -> Examined:
+    """Return the students that the flags name."""
+    if options.phase == LOCAL:
+        input_dir = options.input_dir or layout.TEST_INPUT_DIR
+        reference_name = layout.VALID_TASK_4
+        # Never the full training file: it holds the hidden answers of the local split.
+        train = input_dir / layout.TRAIN_TASK_4
+    else:
+        input_dir = options.input_dir or layout.TEST_DIR
+        reference_name = layout.test_masks_name(options.phase)
+        train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
+    return Examined(
+        reference=input_dir / (options.ref_data or reference_name),
+        train=train if io.is_there(train) else None,
+        metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
+    )
 
 
 def add_flags(p: argparse.ArgumentParser) -> None:

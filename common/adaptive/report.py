@@ -1,4 +1,4 @@
-"""The page of task 4: how the accuracy grows with each question, and what was asked."""
+"""The page of task 4: accuracy with each mask and after each question, and what was asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Curves:
 def describe_games(
     reference: Reference, games: Mapping[str, Game], curves: Curves | str, metadata_dir: Path
 ) -> str:
-    """Return the curve of accuracies, some sequences of questions, and the confusion matrix.
+    """Return the accuracies, some sequences of questions, and the confusion matrix.
 
     Parameters
     ----------
@@ -50,10 +50,27 @@ def describe_games(
     heading = f"<h2>Accuracy after each question</h2>\n{_curve(curves)}"
     return "\n".join(
         [
+            *([_masks(games)] if len(games) > 1 else []),
             heading,
             _sequences(reference, games, metadata_dir),
             score_files.confusion_table(np.asarray(counts), ("wrong", "right")),
         ]
+    )
+
+
+def _masks(games: Mapping[str, Game]) -> str:
+    accuracies = {mask: game.accuracy for mask, game in games.items()}
+    chart = charts.dot_chart(
+        [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()],
+        label="Accuracy with each mask",
+        digits=4,
+        chance=float(np.mean(list(accuracies.values()))),
+        axis="accuracy, mean dashed",
+    )
+    return (
+        f"<h2>Accuracy with each mask</h2>\n<figure>{chart}</figure>\n<p>A mask says which answers "
+        "of the same students are hidden: how far the dots lie apart shows how much the score "
+        "depends on that, not how it would change with other students.</p>"
     )
 
 

@@ -4,6 +4,7 @@ Nothing here knows the rules of the game: a trainer needs answers only.
 """
 
 import argparse
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,12 @@ import numpy as np
 
 from common import cli, io, layout, provenance, schema
 from common.answers import Answers, IntArray, read_students
+<<<<<<< HEAD
 from common.scores import origins
+=======
+from common.errors import printable
+from common.scores import results
+>>>>>>> reports
 
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = "model_task_4_students.npy"
@@ -135,6 +141,37 @@ def record_training(folder: Path, student: IntArray) -> None:
         origin_file.write(origins.origin_of_weights())
     if before is not None and not np.array_equal(before, students):
         print(f"replaced weights that were trained on {len(before):,} other students")
+
+
+def describe_origin(origin: results.Origin | None) -> str:
+    """Return the command that trained weights, to be shown."""
+    return printable(shlex.join(["python", *origin.command])) if origin else "not recorded"
+
+
+def warn_of_local(package: Path) -> str:
+    """Return a warning, one line, if the weights of a package were trained with --local.
+
+    Parameters
+    ----------
+    package
+        The folder.
+
+    Returns
+    -------
+    str
+        Nothing for other weights, or where it is not recorded how they were trained.
+    """
+    path = package / TRAINING
+    origin = results.parse_origin(path.read_bytes()) if path.is_file() else None
+    if origin is None or "--local" not in origin.command:
+        return ""
+    trainer = cli.show((package / Path(origin.command[0]).name).resolve())
+    flags = [word for word in origin.command[1:] if word != "--local"]
+    return (
+        f"{cli.show(package)}: its model was trained with --local and never saw the answers of the "
+        f"validation students; `{printable(shlex.join(['python', trainer, *flags]))}` learns from "
+        "all"
+    )
 
 
 def _read_students(path: Path) -> IntArray | None:

@@ -5,6 +5,7 @@ from common.charts.calibration import calibration_chart
 from common.charts.columns import Mark, column_chart, compact
 from common.charts.curves import Curve, curve_chart
 from common.charts.heat import heat_map
+from common.charts.intervals import Step, interval_chart
 from common.charts.lines import line_chart
 from common.charts.pictures import picture
 from common.charts.rows import Dot, dot_chart
@@ -19,6 +20,7 @@ __all__ = [
     "Mark",
     "Panel",
     "ShareRow",
+    "Step",
     "bar_panels",
     "calibration_chart",
     "column_chart",
@@ -26,6 +28,7 @@ __all__ = [
     "curve_chart",
     "dot_chart",
     "heat_map",
+    "interval_chart",
     "line_chart",
     "picture",
     "share_chart",

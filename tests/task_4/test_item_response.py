@@ -147,7 +147,8 @@ def test_files_without_options_and_more_files(
 
 def test_package_runs_in_an_empty_folder(kit: Path, trained: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
-    run_all(kit, ["task_4/package.py", trained, "--output_dir", output])
+    done = run_python(["task_4/package.py", trained, "--output_dir", output], kit=kit)
+    assert done.returncode == 0, done.stderr
     path = output / "submission_task_4.zip"
     with zipfile.ZipFile(path) as archive:
         assert set(archive.namelist()) == {

@@ -127,7 +127,8 @@ def test_trains_plays_and_beats_the_most_popular(kit: Path, run: Run, tmp_path: 
 
 
 def test_zip_holds_what_the_entry_needs(kit: Path, run: Run, tmp_path: Path) -> None:
-    run_all(run, kit, ["task_4/package.py", kit / PACKAGE, "--output_dir", tmp_path])
+    done = run(["task_4/package.py", kit / PACKAGE, "--output_dir", tmp_path], kit=kit)
+    assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(tmp_path / "submission_task_4.zip") as archive:
         assert set(archive.namelist()) == {
             "model.py",

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, Run, run_python
+from html_page import check_page
 
 from common.adaptive import isolation
 
@@ -103,6 +104,58 @@ def test_local_split_training_evaluation(kit: Path, run: Run) -> None:
         assert subject
 
 
+def test_every_selection_goes_to_a_file(
+    kit: Path, run: Run, fails: Fails, package: Path, tmp_path: Path
+) -> None:
+    """The most answered questions in order, as the page shows them; printed for those asked for."""
+    printed = run_all(
+        run,
+        kit,
+        ["task_4/local_evaluation.py", package, "--skip_curve", "--show_sequences", 2,
+         "--output_dir", tmp_path],
+    )  # fmt: skip
+    sequences = pd.read_csv(tmp_path / "sequence_task_4.csv")
+    assert list(sequences) == ["Mask", "UserId", "Round", "QuestionId", "IsCorrect"]
+    train = pd.read_csv(kit / "data/test_input/train_task_4.csv")
+    valid = pd.read_csv(kit / "data/test_input/valid_task_4.csv")
+    n_answers = train.QuestionId.value_counts()
+    askable = valid[valid.IsTarget == 0]
+    askable = askable.assign(n=askable.QuestionId.map(n_answers).fillna(0))
+    askable = askable.sort_values(["UserId", "n", "QuestionId"], ascending=[True, False, True])
+    expected = askable.groupby("UserId").head(10).reset_index(drop=True)
+    assert (sequences.Mask == "IsTarget").all()
+    assert (sequences.Round == np.tile(np.arange(1, 11), valid.UserId.nunique())).all()
+    columns = ["UserId", "QuestionId", "IsCorrect"]
+    pd.testing.assert_frame_equal(sequences[columns], expected[columns])
+    lines = [line for line in printed.splitlines() if line.startswith("UserId")]
+    assert len(lines) == 2
+    for line, (student, rows) in zip(lines, expected.groupby("UserId"), strict=False):
+        asked = (
+            f"{question} {('wrong', 'right')[is_right]}"
+            for question, is_right in zip(rows.QuestionId, rows.IsCorrect, strict=True)
+        )
+        assert line == f"UserId {student}, IsTarget: {', '.join(asked)}"
+    # A run that fails leaves nothing of the last one behind.
+    fails(["task_4/local_evaluation.py", tmp_path / "none", "--output_dir", tmp_path], kit=kit)
+    assert not (tmp_path / "sequence_task_4.csv").exists()
+
+
+def test_the_script_for_any_entry_scores_like_the_packages_own(
+    kit: Path, run: Run, fails: Fails, package: Path, tmp_path: Path
+) -> None:
+    run_all(run, kit, [EVALUATE, "--submission", package, "--output_dir", tmp_path / "own"])
+    run_all(run, kit, ["task_4/local_evaluation.py", package, "--output_dir", tmp_path])
+    assert read_score(tmp_path) == read_score(tmp_path / "own")
+    page = (tmp_path / "scores_task_4.html").read_text()
+    assert f"<td>python {TRAIN} --local</td>" in re.sub(r"<wbr>|</?span[^>]*>", "", page)
+    (package / "model_task_4_training.json").unlink()
+    run_all(run, kit, ["task_4/local_evaluation.py", package, "--output_dir", tmp_path])
+    assert "not recorded" in (tmp_path / "scores_task_4.html").read_text()
+    done = run(["task_4/local_evaluation.py"], kit=kit)
+    assert done.returncode == 2
+    assert "required: SUBMISSION" in done.stderr
+
+
 BELIEVES = """
     def predict_probabilities(self, masked_data, masked_binary_data):
         return 0.25 + 0.5 * self.predict(masked_data, masked_binary_data)
@@ -156,7 +209,16 @@ def test_phases_average_their_ten_masks(
     page = (tmp_path / f"scores_task_4_{phase}.html").read_text()
     assert "unobserved = 0" in page
     assert phase in page
-    assert "<svg" not in page
+    # Every mask's accuracy, and no curve.
+    assert check_page(page).n_charts == 1
+    for k, score in enumerate(scores):
+        assert f"<title>IsTarget_{k}: {score:.4f}</title>" in page
+    sequences = pd.read_csv(tmp_path / f"sequence_task_4_{phase}.csv")
+    assert len(sequences) == 10 * 10 * valid.UserId.nunique()
+    for k in range(10):
+        asked = sequences[sequences.Mask == f"IsTarget_{k}"].merge(valid, validate="one_to_one")
+        assert (asked[f"IsTarget_{k}"] == 0).all()
+        assert len(asked) == 10 * valid.UserId.nunique()
 
 
 def test_files_without_options(kit: Path, run: Run, package: Path, tmp_path: Path) -> None:
@@ -221,7 +283,13 @@ def test_package_holds_what_the_entry_needs(
     (package / "weights" / "model_task_4_more.npy").write_text("")
     (package / "model_task_4.pt").write_text("the guide's own name for weights")
     output = tmp_path / "output"
-    printed = run_all(run, kit, ["task_4/package.py", package, "--output_dir", output])
+    done = run(["task_4/package.py", package, "--output_dir", output], kit=kit)
+    assert done.returncode == 0
+    assert done.stderr == (
+        f"warning: {package}: its model was trained with --local and never saw the answers of the "
+        f"validation students; `python {package}/train_model.py` learns from all\n"
+    )
+    printed = done.stdout
     assert "left out: drafts/, local_evaluation.py, notes.txt, train_model.py" in printed
     path = output / "submission_task_4.zip"
     with zipfile.ZipFile(path) as archive:
@@ -250,6 +318,15 @@ def test_package_holds_what_the_entry_needs(
         [sys.executable, "-I", "-c", code], cwd=tmp_path / "empty", capture_output=True, text=True
     )
     assert done.stdout.strip() == "(2,)", done.stderr
+
+
+def test_a_model_of_all_students_is_packed_without_a_warning(
+    kit: Path, run: Run, package: Path, tmp_path: Path
+) -> None:
+    pack = ["task_4/package.py", package, "--output_dir", tmp_path]
+    run_all(run, kit, [package / "train_model.py"], pack)
+    (package / "model_task_4_training.json").write_text("damaged")
+    run_all(run, kit, pack)
 
 
 def test_package_is_not_written_unless_it_runs(

@@ -16,8 +16,8 @@ import pytest
 from common.adaptive import entry_process, entry_runner
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import EntryProcess, Limits
-from common.adaptive.evaluation import Setting, measure_curves, play_all
 from common.adaptive.game import Reference, Rules, make_reference
+from common.adaptive.playing import Setting, measure_curves, play_all
 from common.adaptive.report import Curves
 from common.answers import Answers
 from common.errors import InputError
