@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import strategy_report
@@ -208,7 +209,7 @@ def compare_by_rule(
     cases: list[Case],
     chosen: dict[str, Strategy],
     setting: Setting,
-    bar: "tqdm[None]",
+    bar: "tqdm[Any]",
 ) -> strategy_report.RuleResult:
     """Play all strategies on all masks by one rule, and score them."""
     games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}

@@ -79,8 +79,8 @@ class Posterior:
 
     def take(self, rows: IntArray) -> "Posterior":
         """Return the same of some students only."""
-        names = ("mean", "variance", "factors", "ability_mean", "ability_covariance")
-        names += ("cross_covariance", "n_answers", "seed")
+        of_students = ("mean", "variance", "factors", "ability_mean", "ability_covariance")
+        names = (*of_students, "cross_covariance", "n_answers", "seed")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def covariance(self, student: int, first: IntArray, second: IntArray) -> FloatArray:
@@ -215,7 +215,7 @@ def most_right_predictions(
 
 
 def _largest(value: FloatArray, askable: BoolArray) -> IntArray:
-    return np.where(askable, value, -np.inf).argmax(axis=1)
+    return np.asarray(np.where(askable, value, -np.inf).argmax(axis=1))
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:

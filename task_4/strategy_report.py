@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from strategy_games import OWN, FloatArray, Scores
+from strategies import FloatArray
+from strategy_games import OWN, Scores
 from strategy_protocols import Protocol
 
 from common import charts, pages
