@@ -109,16 +109,22 @@ def find_strategies() -> dict[str, Strategy]:
 
 def load_package() -> tuple[ModuleType, ModuleType]:
     """Import `model.py` and `train_model.py` of `item_response/`, which has no `__init__.py`."""
-    modules = []
-    for name in ("model", "train_model"):
-        spec = importlib.util.spec_from_file_location(name, PACKAGE / f"{name}.py")
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        # train_model.py imports the model by this name; dataclasses look their module up.
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        modules.append(module)
-    return modules[0], modules[1]
+    # In this order: train_model.py imports the model by its name.
+    model, train_model = (
+        load_module(PACKAGE / f"{name}.py", name) for name in ("model", "train_model")
+    )
+    return model, train_model
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Import a file under a name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 # ---- What is known of the students ---------------------------------------------------------------
@@ -245,9 +251,12 @@ def play(
     chosen = np.full((n_students, setting.n_questions), -1)
     n_asked = np.zeros(askable.shape[1], np.int64)
     n_over_limit = 0
+    goes_on = np.ones(n_students, bool)
     probability = [knowledge.predict()[targets]]
     for number in range(setting.n_questions):
-        rows = np.flatnonzero(knowledge.standard_error() > setting.stop_at_error)
+        # Later answers of others may change an error; the test is over nevertheless.
+        goes_on &= knowledge.standard_error() > setting.stop_at_error
+        rows = np.flatnonzero(goes_on)
         if len(rows):
             view = knowledge.view(number)
             left = limit - n_asked

@@ -21,7 +21,7 @@ ALL = strategy_games.find_strategies()
 
 
 def some_posterior(seed: int, n_students: int = 5, n_questions: int = 12) -> strategies.Posterior:
-    """Two abilities, quiz effects, and two answers of every student, of which every part matters."""
+    """Two abilities, quiz effects, and two answers of every student: every part matters."""
     rng = np.random.default_rng(seed)
     slopes = rng.normal(1, 0.6, (n_questions, 2))
     quiz = rng.normal(0, 0.4, (n_questions, 3))
