@@ -241,11 +241,12 @@ def describe(
     options: argparse.Namespace, setting: Setting, cases: list[Case]
 ) -> list[tuple[str, str]]:
     """Return what was measured, as names and values."""
-    references = {id(case.reference): case.reference for case in cases}.values()
+    students = np.unique(np.concatenate([case.reference.student for case in cases]))
     n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
+    parts = ("split" if options.protocol else "mask") + "s" * (len(cases) > 1)
     facts = [
-        ("Students", f"{sum(len(reference.student) for reference in references):,}"),
-        ("Targets", f"{n_targets:,} in {len(cases)} {'splits' if options.protocol else 'masks'}"),
+        ("Students", f"{len(students):,}"),
+        ("Targets", f"{n_targets:,} in {len(cases)} {parts}"),
         ("Length", f"{setting.n_questions} questions"),
     ]
     if options.protocol:

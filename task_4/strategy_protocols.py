@@ -28,9 +28,9 @@ class Protocol:
     target_share
         Share of the answers of a student examined that are to be predicted.
     published
-        What the paper reports after ten questions: method, accuracy, AUC ("" where unknown).
+        What the paper reports: method, accuracy, AUC ("" where unknown).
     source
-        Where that stands.
+        Where that stands, after how many questions.
     """
 
     title: str
@@ -74,7 +74,7 @@ PROTOCOLS = {
             ("NCDM, BOBCAT", "0.695", ""),
             ("NCDM, NCAT", "0.716", "0.739"),
         ),
-        source="Zhuang et al. 2022, AAAI",
+        source="Zhuang et al. 2022, AAAI; not checked in its text, nor after how many questions",
     ),
 }
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
 from strategies import FloatArray
 from strategy_games import OWN, Scores
 from strategy_protocols import Protocol
@@ -64,7 +63,7 @@ _MEASURES: tuple[tuple[str, Callable[[Scores], FloatArray]], ...] = (
 
 
 def tables(result: RuleResult, stops: bool) -> list[Table]:
-    """Return every table of a rule: what it shows, its header, its rows.
+    """Return every table of a rule: what it shows, its header (maybe of two lines), its rows.
 
     Parameters
     ----------
@@ -115,15 +114,16 @@ def _usage(result: RuleResult, stops: bool) -> Table:
     if stops:
         columns.append(("length", "n_questions"))
     places = [(n, result.checkpoints.index(n)) for n in result.shown]
-    header = ["strategy", *(f"{short} {n}" for short, _ in columns for n, _ in places)]
+    header = ["strategy", *(f"{short}\n{n}" for short, _ in columns for n, _ in places)]
     rows = []
     for name, scores in result.scores.items():
         row = [name]
         for short, field in columns:
-            means = getattr(scores, field).mean(axis=0)
-            row += [
-                f"{means[at]:.2f}" if short == "length" else f"{means[at]:.3f}" for _, at in places
-            ]
+            values = getattr(scores, field)
+            # A limit holds for every mask.
+            values = values.max(axis=0) if short == "exposure" else values.mean(axis=0)
+            digits = 2 if short == "length" else 3
+            row += [f"{values[at]:.{digits}f}" for _, at in places]
         rows.append(row)
     title = "Largest exposure, mean test overlap, share of the bank used"
     return (title + (", mean length" if stops else ""), header, rows)
@@ -133,13 +133,12 @@ def as_text(result: RuleResult, stops: bool) -> str:
     """Return all tables of a rule as text of at most 80 columns."""
     parts = [result.title]
     for title, header, rows in tables(result, stops):
-        # Words of a header that are too long go into a line of their own.
-        lines = [
-            [cell.split(" ")[0] if " " in cell else "" for cell in header],
-            [cell.split(" ")[-1] for cell in header],
+        heads = [cell.split("\n") for cell in header]
+        depth = max(map(len, heads))
+        body = [
+            list(line)
+            for line in zip(*([""] * (depth - len(head)) + head for head in heads), strict=True)
         ]
-        is_wide = title.startswith("Largest")
-        body = [header] if not is_wide else lines
         widths = [max(len(row[i]) for row in [*body, *rows]) + 2 for i in range(1, len(header))]
         parts.append(f"\n{title}")
         for row in [*body, *rows]:
@@ -189,17 +188,21 @@ def page(
     parts.append(pages.table([], [[n, s] for n, s in sentences.items()], css_class="facts"))
     parts.append("<h2>How this was measured</h2>")
     parts.append(pages.table([], [list(fact) for fact in facts], css_class="facts"))
-    return pages.page("Task 4: which question to ask next", "\n".join(filter(None, parts)))
+    body = "\n".join(filter(None, parts))
+    # Seven columns of figures side by side.
+    return pages.page(
+        "Task 4: which question to ask next", body, style="th, td { padding: .4rem; }"
+    )
 
 
 def _curves(result: RuleResult) -> str:
     names = sorted(result.scores, key=lambda name: name != OWN)
-    curves = [
-        charts.Curve(name, result.checkpoints, result.scores[name].accuracy.mean(axis=0), number)
-        for number, name in enumerate(names)
-    ]
+    means = {name: result.scores[name].accuracy.mean(axis=0).tolist() for name in names}
     return charts.curve_chart(
-        [charts.Curve(c.name, c.steps, np.asarray(c.values).tolist(), c.number) for c in curves],
+        [
+            charts.Curve(name, result.checkpoints, means[name], number)
+            for number, name in enumerate(names)
+        ],
         label=f"Accuracy after each number of questions, {result.title}",
         axis="questions asked",
     )
