@@ -113,15 +113,15 @@ def _usage(result: RuleResult, stops: bool) -> Table:
     columns = [("exposure", "largest_exposure"), ("overlap", "overlap"), ("bank", "bank_used")]
     if stops:
         columns.append(("length", "n_questions"))
-    places = [(n, result.checkpoints.index(n)) for n in result.shown]
+    # More would not fit.
+    shown = result.shown[-1:] if stops else result.shown
+    places = [(n, result.checkpoints.index(n)) for n in shown]
     header = ["strategy", *(f"{short}\n{n}" for short, _ in columns for n, _ in places)]
     rows = []
     for name, scores in result.scores.items():
         row = [name]
         for short, field in columns:
-            values = getattr(scores, field)
-            # A limit holds for every mask.
-            values = values.max(axis=0) if short == "exposure" else values.mean(axis=0)
+            values = getattr(scores, field).mean(axis=0)
             digits = 2 if short == "length" else 3
             row += [f"{values[at]:.{digits}f}" for _, at in places]
         rows.append(row)
