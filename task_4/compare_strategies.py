@@ -1,0 +1,262 @@
+"""Task 4: compare strategies of choosing questions, with one calibrated model for all of them.
+
+Run:     python task_4/compare_strategies.py                        students of the local split
+         python task_4/compare_strategies.py --phase public         a phase's students
+         python task_4/compare_strategies.py --phase public --protocol bobcat
+Writes:  data/test_output/strategies_task_4.html, and the same tables to the terminal
+
+Every public function of strategies.py is played on the same students and masks; the model is that
+of item_response/, fitted once. README.md explains the columns.
+"""
+
+import argparse
+import textwrap
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import strategy_report
+from strategy_games import (
+    OWN,
+    Calibrated,
+    PlayedGame,
+    Setting,
+    Strategy,
+    compare,
+    find_strategies,
+    load_package,
+    play,
+    score_games,
+)
+from strategy_protocols import PROTOCOLS, splits
+from tqdm import tqdm
+
+from common import cli, io, layout, provenance
+from common.adaptive import training
+from common.adaptive.game import Reference, Rules, read_reference
+from common.answers import Answers, read_students
+from common.errors import InputError
+
+LOCAL = "local"
+OUTPUT_NAME = "strategies_task_4.html"
+N_SPLITS = 5
+
+
+@dataclass(frozen=True)
+class Case:
+    """Students to be examined with one mask, and the model for them."""
+
+    name: str
+    calibrated: Calibrated
+    reference: Reference
+    mask: str
+
+
+def main() -> None:
+    """Play, print, write the page."""
+    options = parse()
+    chosen = choose_strategies(options.strategies)
+    setting = Setting(options.questions, options.max_exposure, options.stop_at_error)
+    began = time.perf_counter()
+    train, reference_path = find_files(options)
+    cases = list(read_cases(options, setting, train, reference_path))
+    calibrated_in = time.perf_counter() - began
+
+    rules = [Rules()] + [Rules(targets_queryable=True)] * options.targets_queryable
+    with tqdm(total=len(rules) * len(chosen) * len(cases), desc="Games", disable=None) as bar:
+        results = [compare_by_rule(rule, cases, chosen, setting, bar) for rule in rules]
+    stops = setting.stop_at_error > 0
+    for result in results:
+        print(strategy_report.as_text(result, stops), end="\n\n")
+
+    simulated = provenance.is_simulated(*train, reference_path)
+    facts = [
+        ("Learned from", ", ".join(map(cli.show, train))),
+        ("Examined", cli.show(reference_path)),
+        *describe(options, setting, cases),
+        ("Time", f"calibration {calibrated_in:.0f} s, all {time.perf_counter() - began:.0f} s"),
+    ]
+    page = strategy_report.page(
+        results,
+        {name: str(strategy.__doc__).partition("\n")[0] for name, strategy in chosen.items()},
+        facts,
+        simulated=simulated,
+        protocol=PROTOCOLS.get(options.protocol),
+        stops=stops,
+    )
+    io.write_text(options.output_dir / OUTPUT_NAME, page)
+    for name, value in facts[2:]:
+        print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
+    if simulated:
+        print("from simulated answers: the figures say nothing about real students")
+    print(f"written: {cli.show(options.output_dir / OUTPUT_NAME)}")
+
+
+def parse() -> argparse.Namespace:
+    """Read the flags."""
+    p = cli.parser(__doc__)
+    p.usage = "%(prog)s [flags]"
+    p.add_argument("--questions", type=_count, default=20, help="length of a test (default 20)")
+    phases = (LOCAL, *layout.PHASES)
+    p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
+    p.add_argument("--masks", type=_count, help="use the first masks only; of a protocol, splits")
+    p.add_argument("--strategies", nargs="+", metavar="NAME", help="play only these")
+    p.add_argument(
+        "--max_exposure", type=_share, default=1.0, help="share of students asked one question"
+    )
+    p.add_argument(
+        "--stop_at_error",
+        type=_not_negative,
+        default=0.0,
+        help="end a test at this standard error of the overall ability, in its deviations",
+    )
+    p.add_argument(
+        "--targets_queryable", action="store_true", help="play by the other rule as well"
+    )
+    p.add_argument(
+        "--protocol", choices=tuple(PROTOCOLS), help="split all students as a paper does"
+    )
+    p.add_argument("--input_dir", type=Path, help="training files; default data/train_data")
+    p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
+    training.add_more_train_data_flag(p)
+    p.add_argument("--ref_dir", type=Path, help="students to be examined; default data/test_data")
+    p.add_argument("--output_dir", type=Path, default=layout.TEST_OUTPUT_DIR)
+    options = p.parse_args()
+    if options.protocol and options.targets_queryable:
+        raise InputError(
+            "--targets_queryable: no protocol lets targets be asked, expected one flag"
+        )
+    return options
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 1")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is negative or not finite")
+    return value
+
+
+def choose_strategies(names: list[str] | None) -> dict[str, Strategy]:
+    """Return the strategies of these names, all if there are none."""
+    known = find_strategies()
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"--strategies is {name}, expected some of {', '.join(known)}")
+    return {name: strategy for name, strategy in known.items() if not names or name in names}
+
+
+def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
+    """Return the training files, and the file of the students to be examined."""
+    options.local = options.phase == LOCAL
+    paths = training.training_paths(options)
+    local_dir, name = layout.TEST_INPUT_DIR, layout.VALID_TASK_4
+    if not options.local:
+        local_dir, name = layout.TEST_DIR, layout.test_masks_name(options.phase)
+    reference = (options.ref_dir or local_dir) / name
+    provenance.require_current([reference])
+    return [paths.train, *paths.more_train], reference
+
+
+def read_cases(
+    options: argparse.Namespace, setting: Setting, train: list[Path], reference_path: Path
+) -> Iterator[Case]:
+    """Read the answers, calibrate, and yield whom to examine."""
+    package, trainer = load_package()
+
+    def calibrate(answers: Answers, n_questions: int) -> Calibrated:
+        popularity = np.bincount(answers.question, minlength=n_questions)
+        return Calibrated(package, trainer.fit(answers, n_questions), popularity)
+
+    if options.protocol:
+        answers = read_students([*train, reference_path])
+        n_columns = int(answers.question.max()) + 1
+        n_splits = options.masks or N_SPLITS
+        protocol = PROTOCOLS[options.protocol]
+        for learned, reference in splits(
+            answers, protocol, n_splits, setting.n_questions, n_columns
+        ):
+            (mask,) = reference.targets
+            yield Case(reference.name, calibrate(learned, n_columns), reference, mask)
+        return
+    # Says so in one line if a student is in both.
+    read_students([*train, reference_path])
+    answers = read_students(train)
+    reference = read_reference(reference_path, int(answers.question.max()) + 1)
+    calibrated = calibrate(answers, reference.is_correct.shape[1])
+    for mask in list(reference.targets)[: options.masks]:
+        yield Case(mask, calibrated, reference, mask)
+
+
+def compare_by_rule(
+    rules: Rules,
+    cases: list[Case],
+    chosen: dict[str, Strategy],
+    setting: Setting,
+    bar: "tqdm[Any]",
+) -> strategy_report.RuleResult:
+    """Play all strategies on all masks by one rule, and score them."""
+    games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}
+    for seed, case in enumerate(cases):
+        for name, strategy in chosen.items():
+            games[name][case.name] = play(
+                case.calibrated, case.reference, case.mask, rules, strategy, setting, seed
+            )
+            bar.update()
+    scores = {name: score_games(played, setting.checkpoints) for name, played in games.items()}
+    asked = "Targets may be asked" if rules.targets_queryable else "Targets may not be asked"
+    result = strategy_report.RuleResult(asked, setting.checkpoints, scores, {})
+    differences = {
+        name: {
+            n: compare(games[OWN], played, setting.checkpoints.index(n)) for n in result.compared
+        }
+        for name, played in games.items()
+        if OWN in games and name != OWN
+    }
+    notes = tuple(
+        f"{name} exceeds the limit of exposure {one.n_over_limit} times: no other question was left"
+        for name, one in scores.items()
+        if one.n_over_limit
+    )
+    return strategy_report.RuleResult(asked, setting.checkpoints, scores, differences, notes)
+
+
+def describe(
+    options: argparse.Namespace, setting: Setting, cases: list[Case]
+) -> list[tuple[str, str]]:
+    """Return what was measured, as names and values."""
+    students = np.unique(np.concatenate([case.reference.student for case in cases]))
+    n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
+    parts = ("split" if options.protocol else "mask") + "s" * (len(cases) > 1)
+    facts = [
+        ("Students", f"{len(students):,}"),
+        ("Targets", f"{n_targets:,} in {len(cases)} {parts}"),
+        ("Length", f"{setting.n_questions} questions"),
+    ]
+    if options.protocol:
+        facts.append(("Protocol", PROTOCOLS[options.protocol].title))
+    if setting.max_exposure < 1:
+        facts.append(("Limit of exposure", f"{setting.max_exposure:g} of the students"))
+    if setting.stop_at_error:
+        facts.append(("Stop", f"at a standard error of {setting.stop_at_error:g} deviations"))
+    return facts
+
+
+if __name__ == "__main__":
+    cli.run(main)

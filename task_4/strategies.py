@@ -1,0 +1,239 @@
+"""Task 4: which question to ask next. Every public function here is a strategy.
+
+`compare_strategies.py` plays all of them: to add one, write a function
+
+    def my_strategy(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray
+
+whose docstring begins with one sentence that says what it asks; the sentence stands on the page.
+
+What it is given:
+
+    posterior   what is known of the students, see `Posterior`
+    askable     which questions may be asked, shape (students, questions); at least one in each row
+    hidden      probability, up to a factor for each student, that an answer will have to be
+                predicted, same shape, float32; 0 for what has been asked
+
+It returns the column to ask for every student, int64, shape (students,).
+
+The model is that of `item_response/model.py`: x is the logit, P(right) = c + (1 − c) σ(x) with the
+guessing c; x = slopes · ability + quiz effect + intercept is Gaussian for each student.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.integer[Any]]
+
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is known of S students about Q questions and k abilities, before the next question.
+
+    Attributes
+    ----------
+    mean, variance
+        Of the logits, shape (S, Q).
+    prior_covariance
+        Of the logits of a student before any answer, shape (Q, Q).
+    factors
+        One for each answer of a student: the covariance of the student's logits is
+        `prior_covariance` minus the sum of their outer products; shape (S, answers, Q).
+    ability_mean, ability_covariance
+        Shapes (S, k) and (S, k, k).
+    cross_covariance
+        Between abilities and logits, shape (S, Q, k).
+    slopes
+        Discriminations, shape (Q, k).
+    guessing
+        Probability that a student who does not know an answer guesses it.
+    n_answers
+        Number of answers of each student, shape (S,).
+    popularity
+        How many training students answered each question, shape (Q,).
+    targets_may_be_asked
+        Whether what has to be predicted may be asked, as far as the model can tell.
+    seed
+        For strategies that draw; every student and round has others.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    prior_covariance: FloatArray
+    factors: FloatArray
+    ability_mean: FloatArray
+    ability_covariance: FloatArray
+    cross_covariance: FloatArray
+    slopes: FloatArray
+    guessing: float
+    n_answers: IntArray
+    popularity: IntArray
+    targets_may_be_asked: bool
+    seed: IntArray
+
+    def take(self, rows: IntArray) -> "Posterior":
+        """Return the same of some students only."""
+        of_students = ("mean", "variance", "factors", "ability_mean", "ability_covariance")
+        names = (*of_students, "cross_covariance", "n_answers", "seed")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def covariance(self, student: int, first: IntArray, second: IntArray) -> FloatArray:
+        """Return the covariance of a student's logits, shape (len(first), len(second))."""
+        factors = self.factors[student]
+        known = factors[:, first].T @ factors[:, second]
+        return np.asarray(self.prior_covariance[np.ix_(first, second)] - known)
+
+    def knows(self) -> FloatArray:
+        """Return E[σ(x)] by MacKay's approximation (1992), shape (S, Q)."""
+        return _sigmoid(self.mean / np.sqrt(1 + np.pi / 8 * self.variance))
+
+    def right(self) -> FloatArray:
+        """Return P(right), shape (S, Q)."""
+        return self.guessing + (1 - self.guessing) * self.knows()
+
+
+# ---- The strategies ----------------------------------------------------------------------------
+
+
+def random(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """A question at random, each of the askable ones equally probable."""
+    keys = [np.random.default_rng(seed).random(askable.shape[1]) for seed in posterior.seed]
+    return _largest(np.array(keys), askable)
+
+
+def most_popular(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """The question that most training students answered, whatever the answers so far."""
+    return _largest(np.broadcast_to(posterior.popularity, askable.shape), askable)
+
+
+def maximum_information(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """The question with the largest Fisher information about the abilities (D-optimal).
+
+    It maximises |Σ⁻¹ + I(x̂) a aᵀ| = |Σ⁻¹| (1 + I(x̂) aᵀ Σ a), with Σ the covariance of the
+    abilities, a the slopes, and I(x̂) the information about the logit at its mean (Segall 1996,
+    "Multidimensional adaptive testing"; Mulder and van der Linden 2009).
+    """
+    information = _information(_sigmoid(posterior.mean), posterior.guessing)
+    return _largest(information * _ability_variance(posterior), askable)
+
+
+def kullback_leibler(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """The question whose answer tells abilities around the estimate best from the estimate.
+
+    It maximises the Kullback-Leibler information KL(x) = Σ_y P(y | x̂) log [P(y | x̂) / P(y | x)],
+    averaged over the posterior of the abilities: x ~ N(x̂, aᵀ Σ a) (Chang and Ying 1996, "A global
+    information approach to computerized adaptive testing", the index KLP; in several dimensions
+    only the logit matters, so that the integral has one).
+    """
+    row, column = np.nonzero(askable)
+    mean = posterior.mean[row, column][:, None]
+    spread = np.sqrt(_ability_variance(posterior)[row, column])[:, None]
+    p, q = (
+        posterior.guessing + (1 - posterior.guessing) * _sigmoid(x)
+        for x in (mean, mean + spread * _NODES)
+    )
+    information = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+    value = np.zeros(askable.shape)
+    value[row, column] = information @ _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
+    return _largest(value, askable)
+
+
+def model_change(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """The question whose answer is expected to move the estimated abilities farthest.
+
+    The quality term of MAAT, Σ_y P(y) ‖θ̂(y) − θ̂‖ (Bi et al. 2020, "Quality meets diversity: a
+    model-agnostic framework for computerized adaptive testing"; without its diversity module). An
+    answer moves the abilities by cov(θ, x) ∂ log P(y) / ∂x̂, so that the sum is
+    2 ‖cov(θ, x)‖ ∂P(right) / ∂x̂.
+    """
+    knows = posterior.knows()
+    steepness = knows * (1 - knows) / np.sqrt(1 + np.pi / 8 * posterior.variance)
+    return _largest(np.linalg.norm(posterior.cross_covariance, axis=2) * steepness, askable)
+
+
+def uncertainty(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """The question whose own answer is hardest to predict: the largest min(p, 1 − p).
+
+    Uncertainty sampling (Lewis and Gale 1994), as the winning entry of task 4 asked in 2020.
+    """
+    right = posterior.right()
+    return _largest(np.minimum(right, 1 - right), askable)
+
+
+def eddi(posterior: Posterior, askable: BoolArray, hidden: FloatArray) -> IntArray:
+    """The question with the largest information reward about the hidden answers (EDDI).
+
+    The reward I(y_j; x) − E[I(y_j; x | y_h)] (Ma et al. 2019, "EDDI: efficient dynamic discovery of
+    high-value information", with the logits x as latent variables, y_h the hidden answers) with
+    answers as Gaussian measurements of logits, of variance 1 / information, for a hidden one
+    divided by its probability: ½ log [(v_j + n_j) / (v_j − C_jh (C_hh + N_h)⁻¹ C_hj + n_j)].
+    """
+    noise = _noise(posterior)
+    value = np.zeros(askable.shape)
+    for row in range(len(askable)):
+        question, target = np.flatnonzero(askable[row]), np.flatnonzero(hidden[row])
+        covariance = posterior.covariance(row, np.concatenate([question, target]), target)
+        to_hidden, own = np.split(covariance, [len(question)])
+        own = own + np.diag(noise[row, target] / hidden[row, target])
+        explained = (to_hidden * np.linalg.solve(own, to_hidden.T).T).sum(axis=1)
+        total = posterior.variance[row, question] + noise[row, question]
+        value[row, question] = -np.log1p(-np.minimum(explained / total, 1 - 1e-6))
+    return _largest(value, askable)
+
+
+def most_right_predictions(
+    posterior: Posterior, askable: BoolArray, hidden: FloatArray
+) -> IntArray:
+    """The question that promises most right predictions of the hidden answers in the end.
+
+    That of `item_response/`, where `select` explains it: Σ_q weight(q) cov(j, q)² / (v_j + n_j),
+    where weight(q) is the probability that q is hidden, times the density of its logit where
+    P(right) = ½; where targets may be asked, plus the chance of a wrong prediction of j itself.
+    """
+    rounds_left = np.clip(10 - posterior.n_answers, 1, 10)[:, None]
+    spread = 0.7 * rounds_left / 10 * posterior.variance + 0.05
+    boundary = np.log((0.5 - posterior.guessing) / 0.5)
+    weight = hidden * np.exp(-((posterior.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
+    right, total = posterior.right(), posterior.variance + _noise(posterior)
+    value = np.zeros(askable.shape)
+    for row in range(len(askable)):
+        question, target = np.flatnonzero(askable[row]), np.flatnonzero(weight[row])
+        covariance = posterior.covariance(row, question, target)
+        value[row, question] = covariance**2 @ weight[row, target] / total[row, question]
+    if posterior.targets_may_be_asked:
+        value += 20 * np.minimum(right, 1 - right)
+    return _largest(value, askable)
+
+
+# ---- What they share ---------------------------------------------------------------------------
+
+
+def _largest(value: FloatArray, askable: BoolArray) -> IntArray:
+    return np.asarray(np.where(askable, value, -np.inf).argmax(axis=1))
+
+
+def _sigmoid(x: FloatArray) -> FloatArray:
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))
+
+
+def _information(knows: FloatArray, guessing: float) -> FloatArray:
+    """Fisher information of an answer about its logit, where σ(x) = knows (Birnbaum 1968)."""
+    right = guessing + (1 - guessing) * knows
+    return np.asarray(((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right)))
+
+
+def _noise(posterior: Posterior) -> FloatArray:
+    """Variance of the answers as measurements of their logits, shape (S, Q)."""
+    return 1 / np.maximum(_information(posterior.knows(), posterior.guessing), 0.005)
+
+
+def _ability_variance(posterior: Posterior) -> FloatArray:
+    """Variance of slopes · ability, aᵀ Σ a, shape (S, Q)."""
+    half = posterior.slopes @ posterior.ability_covariance
+    return np.asarray(np.maximum((half * posterior.slopes).sum(axis=2), 0))

@@ -1,0 +1,161 @@
+"""catsim in the game of task 4, beside the kit's strategies with the same calibrated parameters.
+
+Run:     pip install --target PEER catsim
+         KIT_REAL_DATA=… python tests/benchmarks/task_4_catsim.py PEER [--masks 3]
+Writes:  a table to the terminal
+
+The public students, the strict rule. The parameters are one-dimensional: discrimination, difficulty
+and a common guessing, fitted by the kit to the training students; catsim takes them as they are. It
+chooses by maximum information, estimates the ability by maximum likelihood, and predicts with that
+estimate. The kit's strategies with the same parameters know the ability as a distribution. The last
+row is the package item_response/ as it is, with three dimensions and quiz effects. catsim is not
+needed for anything else; what lies in PEER is used only where this environment lacks it.
+"""
+
+import importlib
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from real_answers import real_data_dir
+from running import load_module
+from tqdm import tqdm
+
+from common import cli, item_response
+from common.adaptive.game import Reference, Rules, read_reference
+from common.answers import Answers, find_ids, read_students
+from common.errors import InputError
+from common.layout import ROOT
+
+N_QUESTIONS = 948
+CHECKPOINTS = (1, 3, 5, 10)
+# catsim takes no negative discriminations.
+MIN_SLOPE = 0.05
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def main() -> None:
+    """Calibrate, play, print a line for each."""
+    p = cli.parser(__doc__)
+    p.add_argument("peer", type=Path, metavar="PEER", help="folder that catsim is installed in")
+    p.add_argument("--masks", type=int, default=3, help="how many of the ten masks (default 3)")
+    options = p.parse_args()
+    sys.path.append(str(options.peer))
+    try:
+        catsim = importlib.import_module("catsim")
+    except ImportError:
+        raise InputError(
+            f"{options.peer}: catsim is not there, `pip install --target {options.peer} catsim` "
+            "installs it"
+        ) from None
+    games = load_module(ROOT / "task_4" / "strategy_games.py")
+    folder = real_data_dir() / "eedi_tasks_3_4"
+    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
+    answers = read_students([folder / "train_data" / name for name in names])
+    path = folder / "test_data" / "test_public_task_4_more_splits.csv"
+    reference = read_reference(path, N_QUESTIONS)
+    masks = list(reference.targets)[: options.masks]
+
+    package, train_model = games.load_package()
+    popularity = np.bincount(answers.question, minlength=N_QUESTIONS)
+    full = games.Calibrated(package, train_model.fit(answers, N_QUESTIONS), popularity)
+    flat = games.Calibrated(package, fit_one_dimension(package, full.model, answers), popularity)
+    strategies = games.find_strategies()
+
+    def kit(calibrated: Any, name: str) -> Callable[[str], FloatArray]:
+        def play(mask: str) -> FloatArray:
+            setting = games.Setting(CHECKPOINTS[-1])
+            game = games.play(calibrated, reference, mask, Rules(), strategies[name], setting)
+            accuracy = games.score_games({mask: game}, setting.checkpoints).accuracy
+            return np.asarray(accuracy[0, 1:])
+
+        return play
+
+    version = importlib.import_module("importlib.metadata").version("catsim")
+    rows = {
+        f"catsim {version}": lambda mask: play_catsim(catsim, flat.model, reference, mask),
+        "maximum_information, same parameters": kit(flat, "maximum_information"),
+        "most_right_predictions, same parameters": kit(flat, games.OWN),
+        "maximum_information, item_response/": kit(full, "maximum_information"),
+        "most_right_predictions, item_response/": kit(full, games.OWN),
+    }
+    print("| accuracy after n questions | 1 | 3 | 5 | 10 | seconds per mask |")
+    print("|---|---|---|---|---|---|")
+    for name, play in rows.items():
+        began = time.perf_counter()
+        scores = np.array([play(mask) for mask in masks])
+        seconds = (time.perf_counter() - began) / len(masks)
+        cells = " | ".join(f"{value:.4f}" for value in scores.mean(axis=0))
+        print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
+
+
+def fit_one_dimension(package: ModuleType, full: Any, answers: Answers) -> Any:
+    """Fit the model of `item_response/` with one ability, without quizzes and answered masks."""
+    fitted = item_response.fit(
+        answers.student,
+        answers.question,
+        answers.is_correct,
+        n_dimensions=1,
+        guessing=float(full.guessing),
+    )
+    questions = fitted.items.mean[find_ids(fitted.question_ids, np.arange(N_QUESTIONS))]
+    ability = fitted.students.mean[:-1, 0]
+    # Whichever sign the fit has found, a larger ability is a better one.
+    slope = questions[:, 0] * np.sign(questions[:, 0].mean())
+    centre = ability.mean() * np.sign(questions[:, 0].mean())
+    slope = np.maximum(slope, MIN_SLOPE)
+    return replace(
+        full,
+        intercept=(questions[:, 1] + slope * centre).astype(np.float32),
+        slopes=slope[:, None].astype(np.float32),
+        quiz_covariance=0 * full.quiz_covariance,
+        mask_weights=0 * full.mask_weights[:, :1],
+        completion=0 * full.completion,
+    )
+
+
+def play_catsim(catsim: ModuleType, model: Any, reference: Reference, mask: str) -> FloatArray:
+    """Let catsim ask every student; accuracy after each of `CHECKPOINTS`."""
+    bank_type = importlib.import_module("catsim.item_bank").ItemBank
+    selector = importlib.import_module("catsim.selection").MaxInfoSelector()
+    estimator = importlib.import_module("catsim.estimation").NumericalSearchEstimator()
+    slope = model.slopes[:, 0].astype(np.float64)
+    guessing = np.full(N_QUESTIONS, float(model.guessing))
+    items = np.stack([slope, -model.intercept / slope, guessing, np.ones(N_QUESTIONS)], axis=1)
+    bank = bank_type(items)
+    targets = reference.targets[mask]
+    may_be_asked = (reference.is_correct >= 0) & ~targets
+    n_right = np.zeros(len(CHECKPOINTS))
+    for student in tqdm(range(len(targets)), desc=mask, leave=False, disable=None):
+        truth = reference.is_correct[student] == 1
+        # Only what may be asked of the student is in the student's bank: the search is faster.
+        column = np.flatnonzero(may_be_asked[student])
+        own_bank = bank_type(items[column])
+        asked: list[int] = []
+        ability = 0.0
+        for number in range(1, CHECKPOINTS[-1] + 1):
+            question = selector.select(
+                item_bank=own_bank, administered_items=asked, est_theta=ability
+            )
+            asked.append(int(question))
+            ability = estimator.estimate(
+                item_bank=own_bank,
+                administered_items=asked,
+                response_vector=truth[column[asked]].tolist(),
+                est_theta=ability,
+            )
+            if number in CHECKPOINTS:
+                predicted = bank.icc(ability)[targets[student]] > 0.5
+                n_right[CHECKPOINTS.index(number)] += (predicted == truth[targets[student]]).sum()
+    return np.asarray(n_right / targets.sum())
+
+
+if __name__ == "__main__":
+    cli.run(main)

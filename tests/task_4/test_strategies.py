@@ -1,0 +1,277 @@
+"""Strategies of task 4: each against its formula worked out another way, and what holds for all."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.append(str(ROOT / "task_4"))
+import strategies
+import strategy_games
+
+GUESSING = 0.2
+FORMULAS: dict[str, Callable[..., float]] = {}
+ALL = strategy_games.find_strategies()
+
+
+def some_posterior(seed: int, n_students: int = 5, n_questions: int = 12) -> strategies.Posterior:
+    """Two abilities, quiz effects, and two answers of every student: every part matters."""
+    rng = np.random.default_rng(seed)
+    slopes = rng.normal(1, 0.6, (n_questions, 2))
+    quiz = rng.normal(0, 0.4, (n_questions, 3))
+    prior = slopes @ slopes.T + quiz @ quiz.T
+    # The joint covariance of logits and abilities, and what two measurements take from it.
+    joint = np.block([[prior, slopes], [slopes.T, np.eye(2)]])
+    factors = np.zeros((n_students, 2, n_questions))
+    left = np.empty((n_students, n_questions + 2, n_questions + 2))
+    for student in range(n_students):
+        covariance = joint.copy()
+        for answer, question in enumerate(rng.choice(n_questions, 2, replace=False)):
+            factor = covariance[question] / np.sqrt(covariance[question, question] + 4)
+            covariance -= np.outer(factor, factor)
+            factors[student, answer] = factor[:n_questions]
+        left[student] = covariance
+    n = n_questions
+    return strategies.Posterior(
+        mean=rng.normal(0.3, 1, (n_students, n)),
+        variance=np.diagonal(left, axis1=1, axis2=2)[:, :n],
+        prior_covariance=prior,
+        factors=factors,
+        ability_mean=rng.normal(size=(n_students, 2)),
+        ability_covariance=left[:, n:, n:],
+        cross_covariance=left[:, :n, n:],
+        slopes=slopes,
+        guessing=GUESSING,
+        n_answers=np.full(n_students, 2),
+        popularity=rng.permutation(n),
+        targets_may_be_asked=False,
+        seed=np.arange(n_students),
+    )
+
+
+def some_masks(
+    posterior: strategies.Posterior, seed: int
+) -> tuple[strategies.BoolArray, strategies.FloatArray]:
+    rng = np.random.default_rng(seed)
+    askable = rng.random(posterior.mean.shape) < 0.6
+    askable[:, 0] |= ~askable.any(axis=1)
+    return askable, np.where(askable, 0, rng.random(askable.shape))
+
+
+def formula(name: str) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    def add(function: Callable[..., float]) -> Callable[..., float]:
+        FORMULAS[name] = function
+        return function
+
+    return add
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def right(x: Any) -> Any:
+    return GUESSING + (1 - GUESSING) * sigmoid(x)
+
+
+def fisher(knows: float) -> float:
+    """(dP/dx)² / (P (1 − P)), the derivative by finite differences."""
+    x = np.log(knows / (1 - knows))
+    slope = (right(x + 1e-4) - right(x - 1e-4)) / 2e-4
+    return float(slope**2 / (right(x) * (1 - right(x))))
+
+
+def knows(posterior: strategies.Posterior, row: int, question: int) -> float:
+    mean, variance = posterior.mean[row, question], posterior.variance[row, question]
+    return float(sigmoid(mean / np.sqrt(1 + np.pi / 8 * variance)))
+
+
+@formula("most_popular")
+def popularity(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    return float(posterior.popularity[question])
+
+
+@formula("maximum_information")
+def determinant(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    a = posterior.slopes[question]
+    before = np.linalg.inv(posterior.ability_covariance[row])
+    information = fisher(float(sigmoid(posterior.mean[row, question])))
+    return float(np.linalg.det(before + information * np.outer(a, a)) / np.linalg.det(before)) - 1
+
+
+@formula("kullback_leibler")
+def divergence(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    """Averaged over abilities drawn from their posterior, as in the paper."""
+    rng = np.random.default_rng(0)
+    shift = rng.multivariate_normal([0, 0], posterior.ability_covariance[row], 20_000)
+    x = posterior.mean[row, question]
+    p, q = right(x), right(x + shift @ posterior.slopes[question])
+    return float(np.mean(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))))
+
+
+@formula("model_change")
+def movement(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    """Where the abilities move after either answer, by integrating over the logit."""
+    mean, variance = posterior.mean[row, question], posterior.variance[row, question]
+    x = np.linspace(mean - 9 * variance**0.5, mean + 9 * variance**0.5, 4001)
+    prior = np.exp(-((x - mean) ** 2) / (2 * variance))
+    prior /= prior.sum()
+    total = 0.0
+    for likelihood in (right(x), 1 - right(x)):
+        p = (prior * likelihood).sum()
+        new_mean = (prior * likelihood * x).sum() / p
+        move = posterior.cross_covariance[row, question] / variance * (new_mean - mean)
+        total += p * np.linalg.norm(move)
+    return float(total)
+
+
+@formula("uncertainty")
+def own_uncertainty(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    p = GUESSING + (1 - GUESSING) * knows(posterior, row, question)
+    return min(p, 1 - p)
+
+
+@formula("eddi")
+def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    """½ log |S_j| |S_h| / |S_jh| of the answer and the hidden answers, as Gaussian vectors."""
+    target = np.flatnonzero(hidden[row])
+    of = np.concatenate([[question], target])
+    noise = [1 / max(fisher(knows(posterior, row, q)), 0.005) for q in of]
+    noise[1:] = [n / hidden[row, q] for n, q in zip(noise[1:], target, strict=True)]
+    together = posterior.covariance(row, of, of) + np.diag(noise)
+    determinants = [np.linalg.slogdet(s)[1] for s in (together[:1, :1], together[1:, 1:], together)]
+    return float(determinants[0] + determinants[1] - determinants[2]) / 2
+
+
+@formula("most_right_predictions")
+def promise(posterior: Any, row: int, question: int, hidden: Any) -> float:
+    noise = 1 / max(fisher(knows(posterior, row, question)), 0.005)
+    total = 0.0
+    for target in np.flatnonzero(hidden[row]):
+        covariance = posterior.covariance(row, np.array([question]), np.array([target]))[0, 0]
+        spread = 0.7 * 0.8 * posterior.variance[row, target] + 0.05
+        # The logit at which P(right) = ½.
+        distance = posterior.mean[row, target] - np.log(0.3 / 0.5)
+        weight = hidden[row, target] * np.exp(-(distance**2) / (2 * spread)) / spread**0.5
+        total += weight * covariance**2 / (posterior.variance[row, question] + noise)
+    return total
+
+
+def test_every_strategy_has_a_formula_here() -> None:
+    assert set(FORMULAS) == set(ALL) - {"random"}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_choice_has_the_largest_value(name: str) -> None:
+    chosen_of_all = []
+    for seed in range(6):
+        posterior = some_posterior(seed)
+        askable, hidden = some_masks(posterior, seed)
+        chosen = ALL[name](posterior, askable, hidden)
+        for row, question in enumerate(chosen):
+            value = {
+                q: FORMULAS[name](posterior, row, int(q), hidden)
+                for q in np.flatnonzero(askable[row])
+            }
+            # Some formulas hold up to an approximation, or were integrated with random numbers.
+            assert value[question] >= 0.97 * max(value.values())
+            chosen_of_all.append(np.mean([value[question] > 0.97 * v for v in value.values()]))
+            # So that a wrong choice would show.
+            if len(value) > 3 and name != "uncertainty":
+                assert min(value.values()) < 0.9 * value[question]
+    assert np.mean(chosen_of_all) == 1
+
+
+def test_one_question_by_hand() -> None:
+    """One ability of variance 1, slopes 2 and 1, logits 0: all numbers fit on a sheet of paper."""
+    slopes = np.array([[2.0], [1.0]])
+    posterior = strategies.Posterior(
+        mean=np.zeros((1, 2)),
+        variance=np.array([[4.0, 1.0]]),
+        prior_covariance=slopes @ slopes.T,
+        factors=np.zeros((1, 0, 2)),
+        ability_mean=np.zeros((1, 1)),
+        ability_covariance=np.ones((1, 1, 1)),
+        cross_covariance=slopes[None],
+        slopes=slopes,
+        guessing=0.0,
+        n_answers=np.zeros(1, int),
+        popularity=np.array([3, 5]),
+        targets_may_be_asked=False,
+        seed=np.zeros(1, int),
+    )
+    # Fisher information about the ability: a² / 4, that is 1 and ¼.
+    expected = {"maximum_information": 0, "kullback_leibler": 0, "model_change": 0}
+    # p is ½ for both: the first one.
+    expected |= {"uncertainty": 0, "most_popular": 1}
+    both = np.ones((1, 2), bool)
+    for name, question in expected.items():
+        assert ALL[name](posterior, both, np.ones((1, 2)))[0] == question, name
+    assert strategies._information(np.array(0.5), 0.0) == pytest.approx(0.25)
+    assert strategies._ability_variance(posterior)[0] == pytest.approx([4, 1])
+    # With only the second to be predicted, an answer to the second tells less than the first:
+    # cov² / (v + n) = 4 / (4 + 4) > 1 / (1 + 4).
+    for name in ("eddi", "most_right_predictions"):
+        assert ALL[name](posterior, both, np.array([[0.0, 1.0]]))[0] == 0, name
+
+
+@given(seed=st.integers(0, 10_000), asked=st.booleans())
+def test_only_what_is_askable_is_asked(seed: int, asked: bool) -> None:
+    posterior = replace(some_posterior(seed), targets_may_be_asked=asked)
+    askable, hidden = some_masks(posterior, seed)
+    if seed % 3 == 0:
+        hidden[:] = 0
+    for strategy in ALL.values():
+        chosen = strategy(posterior, askable, hidden)
+        assert chosen.shape == (len(askable),)
+        assert askable[np.arange(len(askable)), chosen].all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_students_do_not_matter_to_each_other(name: str) -> None:
+    posterior = some_posterior(3)
+    askable, hidden = some_masks(posterior, 4)
+    together = ALL[name](posterior, askable, hidden)
+    rows = np.array([3, 1])
+    alone = ALL[name](posterior.take(rows), askable[rows], hidden[rows])
+    assert np.array_equal(alone, together[rows])
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - {"random"}))
+def test_the_order_of_the_questions_does_not_matter(name: str) -> None:
+    posterior = some_posterior(5)
+    askable, hidden = some_masks(posterior, 6)
+    order = np.random.default_rng(7).permutation(len(posterior.slopes))
+    shuffled = replace(
+        posterior,
+        mean=posterior.mean[:, order],
+        variance=posterior.variance[:, order],
+        prior_covariance=posterior.prior_covariance[np.ix_(order, order)],
+        factors=posterior.factors[:, :, order],
+        cross_covariance=posterior.cross_covariance[:, order],
+        slopes=posterior.slopes[order],
+        popularity=posterior.popularity[order],
+    )
+    chosen = ALL[name](shuffled, askable[:, order], hidden[:, order])
+    assert np.array_equal(order[chosen], ALL[name](posterior, askable, hidden))
+
+
+def test_random_is_uniform_and_seeded() -> None:
+    n = 6000
+    posterior = some_posterior(1, n_students=1).take(np.zeros(n, int))
+    posterior = replace(posterior, seed=np.arange(n))
+    askable = np.tile(np.arange(12) % 2 == 0, (n, 1))
+    chosen = strategies.random(posterior, askable, askable * 0.0)
+    counts = np.bincount(chosen, minlength=12)
+    # Six standard deviations of a binomial distribution around n / 6.
+    assert np.abs(counts[::2] - n / 6).max() < 6 * (n * 5 / 36) ** 0.5
+    assert not counts[1::2].any()
+    assert np.array_equal(chosen, strategies.random(posterior, askable, askable * 0.0))
+    other = strategies.random(replace(posterior, seed=posterior.seed + n), askable, askable * 0.0)
+    assert (chosen != other).mean() > 0.7

@@ -1,0 +1,324 @@
+"""The games of `compare_strategies.py`: what strategies get to know, the limits, the scores."""
+
+import itertools
+import sys
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.append(str(ROOT / "task_4"))
+import strategies
+import strategy_games
+import strategy_protocols
+
+from common.adaptive.game import LocalEntry, Reference, Rules, make_reference
+from common.adaptive.game import play as play_entry
+from common.answers import Answers
+from common.errors import InputError
+
+N_QUESTIONS = 60
+
+
+@pytest.fixture(scope="module")
+def modules() -> tuple[ModuleType, ModuleType]:
+    """`model.py` and the submission beside it, which imports it by that name."""
+    names = ("model", "train_model", "submission_model_task_4")
+    before = {name: sys.modules.get(name) for name in names}
+    package, _ = strategy_games.load_package()
+    submission = strategy_games.load_module(
+        strategy_games.PACKAGE / "submission_model_task_4.py", "submission_model_task_4"
+    )
+    for name, module in before.items():
+        del sys.modules[name]
+        if module is not None:
+            sys.modules[name] = module
+    return package, submission
+
+
+@pytest.fixture(scope="module")
+def calibrated(modules: tuple[ModuleType, ModuleType]) -> strategy_games.Calibrated:
+    """A model of which every part matters: quizzes, and what the answered mask reveals."""
+    rng = np.random.default_rng(1)
+    n = N_QUESTIONS
+    quiz = rng.normal(size=(n, 8)) * (rng.random((n, 8)) < 0.3)
+    arrays = {
+        "intercept": rng.normal(0.3, 0.8, n),
+        "slopes": rng.normal(0.8, 0.5, (n, 2)),
+        "quiz_covariance": 0.5 * quiz @ quiz.T,
+        "guessing": np.array(0.2),
+        "mask_mean": rng.random(n) / n**0.5,
+        "mask_weights": rng.normal(0, 0.3, (n, 2)),
+        "completion": rng.uniform(0, 2.4 / n, (n, n)),
+    }
+    model = modules[0].Model(**{k: v.astype(np.float32) for k, v in arrays.items()})
+    return strategy_games.Calibrated(modules[0], model, rng.permutation(n))
+
+
+def some_students(seed: int, n_students: int = 40, share: float = 0.7) -> Reference:
+    rng = np.random.default_rng(seed)
+    student, question = np.nonzero(rng.random((n_students, N_QUESTIONS)) < share)
+    is_correct = (rng.random(len(student)) < rng.beta(2, 2, n_students)[student]).astype(np.int8)
+    answers = Answers((100 + student).astype(np.int32), question.astype(np.int32), is_correct)
+    masks = {name: rng.random(len(answers)) < 0.2 for name in ("first", "second")}
+    return make_reference("students.csv", answers, masks, N_QUESTIONS)
+
+
+# ---- What strategies get to know ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("targets_queryable", [False, True])
+def test_own_strategy_asks_and_predicts_as_the_package(
+    calibrated: strategy_games.Calibrated,
+    modules: tuple[ModuleType, ModuleType],
+    targets_queryable: bool,
+) -> None:
+    rules = Rules(targets_queryable)
+    for seed, share in ((2, 0.6), (3, 1.0)):
+        reference = some_students(seed, share=share)
+        entry = LocalEntry(modules[1].Submission(calibrated.model))
+        expected = play_entry(entry, reference, "first", rules)
+        strategy = strategies.most_right_predictions
+        setting = strategy_games.Setting(n_questions=10)
+        found = strategy_games.play(calibrated, reference, "first", rules, strategy, setting)
+        assert np.array_equal(found.chosen, expected.chosen)
+        assert np.array_equal(found.probability[-1] > 0.5, expected.prediction == 1)
+        assert np.array_equal(found.truth, expected.truth)
+
+
+def test_view_of_abilities_agrees_with_that_of_logits(
+    calibrated: strategy_games.Calibrated,
+) -> None:
+    """Without quiz effects a logit is slopes · ability + intercept, in mean and covariance."""
+    model = calibrated.model
+    plain = strategy_games.Calibrated(
+        calibrated.package,
+        replace(model, quiz_covariance=0 * model.quiz_covariance),
+        calibrated.popularity,
+    )
+    reference = some_students(4)
+    knowledge = strategy_games.Knowledge(plain, reference.is_correct >= 0, seed=0)
+    rows = np.arange(len(reference.student))
+    for number in range(5):
+        view = knowledge.view(number)
+        population = knowledge.inner._population
+        of_ability = view.ability_mean @ view.slopes.T
+        rest = np.exp(population.log_stretch) * model.intercept + population.shift
+        assert view.mean == pytest.approx(of_ability + rest, abs=2e-3)
+        assert strategies._ability_variance(view) == pytest.approx(view.variance, abs=2e-3)
+        expected = view.slopes @ view.ability_covariance
+        assert view.cross_covariance == pytest.approx(expected, abs=2e-3)
+        questions = np.arange(N_QUESTIONS)
+        covariance = view.covariance(3, questions, questions)
+        assert np.diagonal(covariance) == pytest.approx(view.variance[3], abs=2e-3)
+        question = strategies.random(view, reference.is_correct >= 0, knowledge.hidden())
+        knowledge.observe(rows, question, reference.is_correct[rows, question])
+    # Four answers: the population has been estimated anew.
+    assert knowledge.inner._population.log_variance != 0
+
+
+def test_standard_error_is_that_of_the_mean_logit(calibrated: strategy_games.Calibrated) -> None:
+    reference = some_students(5)
+    knowledge = strategy_games.Knowledge(calibrated, reference.is_correct >= 0, seed=0)
+    assert knowledge.standard_error() == pytest.approx(1)
+    rows = np.arange(len(reference.student))
+    questions = np.arange(N_QUESTIONS)
+    before = knowledge.view(0).prior_covariance.mean()
+    for number in range(2):
+        question = rows % 7 + 7 * number
+        knowledge.observe(rows, question, rows % 2)
+        view = knowledge.view(number + 1)
+        for row in (0, 11):
+            variance = view.covariance(row, questions, questions).mean()
+            expected = (variance / before) ** 0.5
+            assert knowledge.standard_error()[row] == pytest.approx(expected, abs=1e-3)
+    assert knowledge.standard_error().max() < 1
+
+
+# ---- The limits --------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10_000), n_left=st.integers(0, 4))
+def test_no_question_is_chosen_more_often_than_is_left(seed: int, n_left: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_students, n_questions = 12, 8
+    taste = rng.random((n_students, n_questions)) + 2 * rng.random(n_questions)
+    askable = rng.random(taste.shape) < 0.6
+    askable[:, 0] |= ~askable.any(axis=1)
+    left = rng.integers(0, n_left + 1, n_questions)
+    order = rng.permutation(n_students)[: rng.integers(1, n_students + 1)]
+
+    class View:
+        """As much of a posterior as is needed here."""
+
+        def __init__(self, rows: Any) -> None:
+            self.rows = rows
+
+        def take(self, rows: Any) -> "View":
+            return View(self.rows[rows])
+
+    def strategy(view: Any, free: Any, hidden: Any) -> Any:
+        assert np.array_equal(hidden, taste[view.rows])
+        return np.where(free, taste[view.rows], -1).argmax(axis=1)
+
+    chosen, n_over = strategy_games.choose(
+        strategy, View(np.arange(n_students)), askable, taste, order, left
+    )
+    is_asked = np.isin(np.arange(n_students), order)
+    assert (chosen[~is_asked] == -1).all()
+    assert askable[order, chosen[order]].all()
+    counts = np.bincount(chosen[order], minlength=n_questions)
+    assert np.maximum(counts - left, 0).sum() == n_over
+    for row in order[: 1 if n_over == 0 else 0]:
+        # Who comes first gets what is liked best of what is left.
+        free = askable[row] & (left > 0)
+        assert chosen[row] == np.where(free, taste[row], -1).argmax()
+
+
+@pytest.mark.parametrize("name", ["most_popular", "maximum_information", "random"])
+def test_exposure_stays_within_its_limit(calibrated: strategy_games.Calibrated, name: str) -> None:
+    reference = some_students(6)
+    strategy = strategy_games.find_strategies()[name]
+    n_above = 0
+    for limit in (1.0, 0.4, 0.3):
+        setting = strategy_games.Setting(8, max_exposure=limit)
+        game = strategy_games.play(calibrated, reference, "first", Rules(), strategy, setting)
+        counts = np.bincount(game.chosen.ravel())
+        assert counts.max() <= limit * len(reference.student)
+        assert game.n_over_limit == 0
+        n_above += limit == 1 and counts.max() > 0.4 * len(reference.student)
+    assert n_above == (name != "random")
+    # Forty students need 320 questions and may have 60: the limit cannot hold.
+    setting = strategy_games.Setting(8, max_exposure=0.01)
+    game = strategy_games.play(calibrated, reference, "first", Rules(), strategy, setting)
+    assert game.n_over_limit >= 320 - 60
+
+
+def test_a_test_ends_at_its_standard_error(calibrated: strategy_games.Calibrated) -> None:
+    reference = some_students(7)
+    strategy = strategies.maximum_information
+    lengths = []
+    for error in (1.1, 0.8, 0.6, 0.0):
+        setting = strategy_games.Setting(12, stop_at_error=error)
+        game = strategy_games.play(calibrated, reference, "first", Rules(), strategy, setting)
+        asked = game.chosen >= 0
+        # Nobody goes on after the end.
+        assert (asked[:, 1:] <= asked[:, :-1]).all()
+        lengths.append(asked.sum(axis=1))
+    assert not lengths[0].any()
+    assert (lengths[-1] == 12).all()
+    for shorter, longer in itertools.pairwise(lengths):
+        assert shorter.mean() < longer.mean()
+    assert len(set(lengths[1]) | set(lengths[2])) > 2
+
+
+def test_too_few_answers_are_named(calibrated: strategy_games.Calibrated) -> None:
+    reference = some_students(8, share=0.3)
+    with pytest.raises(InputError, match=r"^students.csv: UserId 1\d\d has \d+ answers that may"):
+        strategy_games.play(
+            calibrated,
+            reference,
+            "first",
+            Rules(),
+            strategies.random,
+            strategy_games.Setting(20),
+        )
+
+
+# ---- Scores ------------------------------------------------------------------------------------
+
+
+def some_game(chosen: Any, probability: Any, truth: Any, student: Any) -> Any:
+    return strategy_games.PlayedGame(
+        *(np.array(values) for values in (chosen, probability, truth, student)), 5, 0
+    )
+
+
+def test_scores_by_hand() -> None:
+    # Two students: the second one's test ended after one question.
+    game = some_game(
+        [[0, 1], [0, -1]],
+        [[0.5, 0.5, 0.5, 0.5], [0.6, 0.4, 0.8, 0.3], [0.9, 0.4, 0.2, 0.3]],
+        [1, 0, 1, 1],
+        [7, 7, 8, 8],
+    )
+    scores = strategy_games.score_games({"mask": game}, (0, 1, 2))
+    assert scores.accuracy.tolist() == [[0.25, 0.75, 0.5]]
+    # Of the three pairs of a right and a wrong answer, so many are in order.
+    assert scores.auc[0] == pytest.approx([0.5, 2 / 3, 1 / 3])
+    expected = -np.log([0.9, 0.6, 0.2, 0.3]).mean()
+    assert scores.log_loss[0, 2] == pytest.approx(expected)
+    assert scores.largest_exposure.tolist() == [[0, 1, 1]]
+    assert scores.bank_used.tolist() == [[0, 0.2, 0.4]]
+    assert scores.n_questions.tolist() == [[0, 1, 1.5]]
+    # One question in common, of one and a half on average.
+    assert scores.overlap[0] == pytest.approx([0, 1, 1 / 1.5])
+
+
+@given(seed=st.integers(0, 1000))
+def test_overlap_is_the_mean_over_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tests = [set(rng.permutation(12)[:4].tolist()) for _ in range(7)]
+    counts = np.bincount([question for test in tests for question in test])
+    shared = [len(one & other) / 4 for one, other in itertools.combinations(tests, 2)]
+    assert strategy_games.mean_overlap(counts, 7) == pytest.approx(np.mean(shared))
+
+
+def test_paired_difference_by_hand() -> None:
+    truth, student = [1, 0, 1, 1], [7, 7, 8, 8]
+    own = some_game([[0], [0]], [[0.9, 0.9, 0.9, 0.9]], truth, student)
+    other = some_game([[0], [0]], [[0.1, 0.9, 0.9, 0.1]], truth, student)
+    difference, error = strategy_games.compare({"m": own}, {"m": other}, 0)
+    # Per answer 1, 0, 0, 1: each student's sum is the mean, so nothing varies between students.
+    assert (difference, error) == (0.5, 0)
+    other = some_game([[0], [0]], [[0.1, 0.1, 0.9, 0.9]], truth, student)
+    difference, error = strategy_games.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
+    # 1, -1, 0, 0.
+    assert difference == 0
+    other = some_game([[0], [0]], [[0.9, 0.9, 0.1, 0.1]], truth, student)
+    difference, error = strategy_games.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
+    # Two masks: sums of 0 and 4 of 8; deviations -2 and 2, squared 8, times 2 / 1, root 4.
+    assert difference == 0.5
+    assert error == pytest.approx(4 / 8)
+
+
+# ---- Protocols ---------------------------------------------------------------------------------
+
+
+def many_answers() -> Answers:
+    rng = np.random.default_rng(9)
+    student, question = np.nonzero(rng.random((53, 90)) < 0.7)
+    is_correct = rng.integers(2, size=len(student)).astype(np.int8)
+    return Answers(student.astype(np.int32), question.astype(np.int32), is_correct)
+
+
+@pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
+def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
+    answers, protocol = many_answers(), strategy_protocols.PROTOCOLS[name]
+    examined: list[int] = []
+    parts = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
+    for learned, reference in parts:
+        students = set(learned.student.tolist())
+        assert len(students) == pytest.approx(learned_share * 53, abs=1)
+        assert not students & set(reference.student.tolist())
+        examined += reference.student.tolist()
+        answered = (reference.is_correct >= 0).sum(axis=1)
+        hidden = reference.targets["targets"].sum(axis=1)
+        assert np.array_equal(hidden, np.ceil(protocol.target_share * answered))
+        assert (reference.is_correct[reference.targets["targets"]] >= 0).all()
+    if name == "bobcat":
+        assert sorted(examined) == list(range(53))
+    again = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
+    for (_, one), (_, other) in zip(parts, again, strict=True):
+        assert np.array_equal(one.targets["targets"], other.targets["targets"])
+    # Those with too few answers are not examined.
+    n_many = 50 if name == "bobcat" else 32
+    _, reference = next(strategy_protocols.splits(answers, protocol, 1, n_many, 90))
+    assert 0 < len(reference.student) < len(parts[0][1].student)
+    with pytest.raises(InputError, match="choose a smaller --questions"):
+        next(strategy_protocols.splits(answers, protocol, 1, 80, 90))
