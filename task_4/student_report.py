@@ -23,7 +23,7 @@ from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import read_entry_file
 from common.adaptive.game import N_ROUNDS, Reference
 from common.errors import InputError
-from common.scores import results
+from common.scores import origins
 
 # A topic of fewer questions is no topic of the bank.
 MIN_QUESTIONS = 5
@@ -46,7 +46,7 @@ def main() -> None:
     simulated = provenance.is_simulated(place.reference)
     subjects = find_subjects(place.metadata_dir, bank.n_questions)
     names = name_questions(place.metadata_dir, reference.is_correct.shape[1])
-    origin = results.parse_origin(read_entry_file(options.package, training.TRAINING) or b"")
+    origin = origins.parse_origin(read_entry_file(options.package, training.TRAINING) or b"")
     facts = [
         ("Students", f"{cli.show(place.reference)}, {mask}"),
         ("Test", describe_test(options)),

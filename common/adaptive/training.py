@@ -12,12 +12,8 @@ import numpy as np
 
 from common import cli, io, layout, provenance, schema
 from common.answers import Answers, IntArray, read_students
-<<<<<<< HEAD
-from common.scores import origins
-=======
 from common.errors import printable
-from common.scores import results
->>>>>>> reports
+from common.scores import origins
 
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = "model_task_4_students.npy"
@@ -143,7 +139,7 @@ def record_training(folder: Path, student: IntArray) -> None:
         print(f"replaced weights that were trained on {len(before):,} other students")
 
 
-def describe_origin(origin: results.Origin | None) -> str:
+def describe_origin(origin: origins.Origin | None) -> str:
     """Return the command that trained weights, to be shown."""
     return printable(shlex.join(["python", *origin.command])) if origin else "not recorded"
 
@@ -162,7 +158,7 @@ def warn_of_local(package: Path) -> str:
         Nothing for other weights, or where it is not recorded how they were trained.
     """
     path = package / TRAINING
-    origin = results.parse_origin(path.read_bytes()) if path.is_file() else None
+    origin = origins.parse_origin(path.read_bytes()) if path.is_file() else None
     if origin is None or "--local" not in origin.command:
         return ""
     trainer = cli.show((package / Path(origin.command[0]).name).resolve())
