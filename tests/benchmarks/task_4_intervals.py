@@ -1,0 +1,58 @@
+"""Whether the ranges on the pages of task_4/student_report.py hold as often as they say.
+
+Run:     KIT_REAL_DATA=… python tests/benchmarks/task_4_intervals.py
+Writes:  a table to the terminal
+
+The students of one fold of the training students, thinned out to as many answers as test students
+have, are asked ten questions by a model of the other folds. Their true ability is not known; how
+many of their hidden answers are right is.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from real_answers import real_data_dir
+from running import load_module
+from task_4_real import folds
+
+from common import cli, layout
+from common.answers import read_students
+
+N_ASKED = 10
+COVERAGES = (0.5, 0.8, 0.9)
+
+
+def main() -> None:
+    """Fit, ask, count."""
+    cli.parser(__doc__).parse_args()
+    package = layout.ROOT / "task_4" / "item_response"
+    ability = load_module(layout.ROOT / "task_4" / "ability.py")
+    train = load_module(package / "train_model.py")
+    data = real_data_dir() / "eedi_tasks_3_4" / "train_data"
+    names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
+    learned, reference = folds(read_students([data / name for name in names]), few_answers=False)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        train.fit(learned, reference.is_correct.shape[1]).save(Path(folder))
+        shutil.copy(package / "model.py", folder)
+        bank = ability.load_bank(Path(folder))
+    mask = next(iter(reference.targets))
+    rows = range(len(reference.student))
+    courses = ability.ask(bank, reference, mask, rows, N_ASKED).values()
+
+    print(f"{len(courses)} students, {N_ASKED} questions")
+    counts = np.array([course.hidden_counts for course in courses])
+    truth = np.array([course.hidden_truth.sum() for course in courses])
+    print("| range of the number of hidden answers that are right | holds it for |")
+    print("|---|---|")
+    for coverage in COVERAGES:
+        low, high = np.quantile(counts, [(1 - coverage) / 2, (1 + coverage) / 2], axis=1)
+        print(f"| {coverage:.0%} | {((low <= truth) & (truth <= high)).mean():.1%} |")
+    errors = np.array([course.deviation for course in courses])
+    print("standard error of the ability, mean over the students:")
+    print(", ".join(f"{n}: {error:.2f}" for n, error in enumerate(errors.mean(axis=0))))
+
+
+if __name__ == "__main__":
+    cli.run(main)
