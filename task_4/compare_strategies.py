@@ -99,19 +99,28 @@ def parse() -> argparse.Namespace:
     """Read the flags."""
     p = cli.parser(__doc__)
     p.usage = "%(prog)s [flags]"
-    p.add_argument("--questions", type=_count, default=20, help="length of a test (default 20)")
+    p.add_argument(
+        "--questions", type=_count, metavar="N", default=20, help="length of a test (default 20)"
+    )
     phases = (LOCAL, *layout.PHASES)
     p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
-    p.add_argument("--masks", type=_count, help="use the first masks only; of a protocol, splits")
+    p.add_argument(
+        "--masks", type=_count, metavar="N", help="use the first masks only; of a protocol, splits"
+    )
     p.add_argument("--strategies", nargs="+", metavar="NAME", help="play only these")
     p.add_argument(
-        "--max_exposure", type=_share, default=1.0, help="share of students asked one question"
+        "--max_exposure",
+        type=_share,
+        metavar="SHARE",
+        default=1.0,
+        help="share of students asked one question",
     )
     p.add_argument(
         "--stop_at_error",
         type=_not_negative,
+        metavar="S",
         default=0.0,
-        help="end a test at this standard error of the overall ability, in its deviations",
+        help="end a test at this standard error of the overall ability (README.md)",
     )
     p.add_argument(
         "--targets_queryable", action="store_true", help="play by the other rule as well"
@@ -119,11 +128,21 @@ def parse() -> argparse.Namespace:
     p.add_argument(
         "--protocol", choices=tuple(PROTOCOLS), help="split all students as a paper does"
     )
-    p.add_argument("--input_dir", type=Path, help="training files; default data/train_data")
-    p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
+    p.add_argument(
+        "--input_dir", type=Path, metavar="DIR", help="training files; default data/train_data"
+    )
+    p.add_argument("--train_data", metavar="FILE", help=f"default {layout.TRAIN_TASK_3_4}")
     training.add_more_train_data_flag(p)
-    p.add_argument("--ref_dir", type=Path, help="students to be examined; default data/test_data")
-    p.add_argument("--output_dir", type=Path, default=layout.TEST_OUTPUT_DIR)
+    p.add_argument(
+        "--ref_dir", type=Path, metavar="DIR", help="students examined; default data/test_data"
+    )
+    p.add_argument(
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_OUTPUT_DIR,
+        help="default data/test_output",
+    )
     options = p.parse_args()
     if options.protocol and options.targets_queryable:
         raise InputError(
