@@ -190,7 +190,14 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
         local_dir, name = layout.TEST_DIR, layout.test_masks_name(options.phase)
     reference = (options.ref_dir or local_dir) / name
     provenance.require_current([reference])
-    return [paths.train, *paths.more_train], reference
+    train = [paths.train, *paths.more_train]
+    simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
+    if len(simulated) == 2:
+        raise InputError(
+            f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "
+            "one kind"
+        )
+    return train, reference
 
 
 def read_cases(
