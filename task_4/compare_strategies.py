@@ -22,16 +22,14 @@ import strategy_report
 from strategy_games import (
     OWN,
     Calibrated,
-    PlayedGame,
     Setting,
     Strategy,
-    compare,
     find_strategies,
     load_package,
     play,
-    score_games,
 )
 from strategy_protocols import PROTOCOLS, splits
+from strategy_scores import PlayedGame, compare, score_games
 from tqdm import tqdm
 
 from common import cli, io, layout, provenance
@@ -189,8 +187,10 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
     if not options.local:
         local_dir, name = layout.TEST_DIR, layout.test_masks_name(options.phase)
     reference = (options.ref_dir or local_dir) / name
-    provenance.require_current([reference])
     train = [paths.train, *paths.more_train]
+    for path in (*train, reference):
+        io.require_file(path)
+    provenance.require_current([reference])
     simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
     if len(simulated) == 2:
         raise InputError(
