@@ -71,9 +71,12 @@ def main() -> None:
         print(strategy_report.as_text(result, stops), end="\n\n")
 
     simulated = provenance.is_simulated(*train, reference_path)
+    # A protocol splits all students, whichever file they are in.
+    files = [("Learned from", train), ("Examined", [reference_path])]
+    if options.protocol:
+        files = [("Students of", [*train, reference_path])]
     facts = [
-        ("Learned from", ", ".join(map(cli.show, train))),
-        ("Examined", cli.show(reference_path)),
+        *((name, ", ".join(map(cli.show, paths))) for name, paths in files),
         *describe(options, setting, cases),
         ("Time", f"calibration {calibrated_in:.0f} s, all {time.perf_counter() - began:.0f} s"),
     ]
@@ -86,7 +89,7 @@ def main() -> None:
         stops=stops,
     )
     io.write_text(options.output_dir / OUTPUT_NAME, page)
-    for name, value in facts[2:]:
+    for name, value in facts[len(files) :]:
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
         print("from simulated answers: the figures say nothing about real students")

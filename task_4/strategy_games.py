@@ -32,7 +32,8 @@ class Setting:
     n_questions
         Length of a test; the maximum if `stop_at_error` ends it earlier.
     max_exposure
-        Share of the students of a mask whom the same question may be asked, above 0, at most 1.
+        Share of the students of a mask whom the same question may be asked, above 0, at most 1;
+        rounded down to whole students, at least one.
     stop_at_error
         Standard error of the overall ability at which the test of a student ends; 0: never.
     """
