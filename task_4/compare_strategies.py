@@ -22,16 +22,14 @@ import strategy_report
 from strategy_games import (
     OWN,
     Calibrated,
-    PlayedGame,
     Setting,
     Strategy,
-    compare,
     find_strategies,
     load_package,
     play,
-    score_games,
 )
 from strategy_protocols import PROTOCOLS, splits
+from strategy_scores import PlayedGame, compare, score_games
 from tqdm import tqdm
 
 from common import cli, io, layout, provenance
@@ -73,9 +71,12 @@ def main() -> None:
         print(strategy_report.as_text(result, stops), end="\n\n")
 
     simulated = provenance.is_simulated(*train, reference_path)
+    # A protocol splits all students, whichever file they are in.
+    files = [("Learned from", train), ("Examined", [reference_path])]
+    if options.protocol:
+        files = [("Students of", [*train, reference_path])]
     facts = [
-        ("Learned from", ", ".join(map(cli.show, train))),
-        ("Examined", cli.show(reference_path)),
+        *((name, ", ".join(map(cli.show, paths))) for name, paths in files),
         *describe(options, setting, cases),
         ("Time", f"calibration {calibrated_in:.0f} s, all {time.perf_counter() - began:.0f} s"),
     ]
@@ -88,7 +89,7 @@ def main() -> None:
         stops=stops,
     )
     io.write_text(options.output_dir / OUTPUT_NAME, page)
-    for name, value in facts[2:]:
+    for name, value in facts[len(files) :]:
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
         print("from simulated answers: the figures say nothing about real students")
@@ -189,8 +190,17 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
     if not options.local:
         local_dir, name = layout.TEST_DIR, layout.test_masks_name(options.phase)
     reference = (options.ref_dir or local_dir) / name
+    train = [paths.train, *paths.more_train]
+    for path in (*train, reference):
+        io.require_file(path)
     provenance.require_current([reference])
-    return [paths.train, *paths.more_train], reference
+    simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
+    if len(simulated) == 2:
+        raise InputError(
+            f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "
+            "one kind"
+        )
+    return train, reference
 
 
 def read_cases(

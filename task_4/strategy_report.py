@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from html import escape
 
 from strategies import FloatArray
-from strategy_games import OWN, Scores
+from strategy_games import OWN
 from strategy_protocols import Protocol
+from strategy_scores import Scores
 
 from common import charts, pages
 

@@ -56,6 +56,7 @@ def main() -> None:
             "installs it"
         ) from None
     games = load_module(ROOT / "task_4" / "strategy_games.py")
+    scores = sys.modules["strategy_scores"]
     folder = real_data_dir() / "eedi_tasks_3_4"
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
     answers = read_students([folder / "train_data" / name for name in names])
@@ -73,7 +74,7 @@ def main() -> None:
         def play(mask: str) -> FloatArray:
             setting = games.Setting(CHECKPOINTS[-1])
             game = games.play(calibrated, reference, mask, Rules(), strategies[name], setting)
-            accuracy = games.score_games({mask: game}, setting.checkpoints).accuracy
+            accuracy = scores.score_games({mask: game}, setting.checkpoints).accuracy
             return np.asarray(accuracy[0, 1:])
 
         return play
@@ -90,9 +91,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for name, play in rows.items():
         began = time.perf_counter()
-        scores = np.array([play(mask) for mask in masks])
+        found = np.array([play(mask) for mask in masks])
         seconds = (time.perf_counter() - began) / len(masks)
-        cells = " | ".join(f"{value:.4f}" for value in scores.mean(axis=0))
+        cells = " | ".join(f"{value:.4f}" for value in found.mean(axis=0))
         print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
 
 

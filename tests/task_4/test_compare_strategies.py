@@ -141,3 +141,19 @@ def test_errors_in_one_line(
     found = fails([SCRIPT, *flags, "--output_dir", tmp_path], kit=kit, cwd=kit)
     assert re.search(message, found), found
     assert not list(tmp_path.iterdir())
+
+
+def test_real_and_simulated_answers_are_not_mixed(kit: Path, fails: Fails, tmp_path: Path) -> None:
+    # What a user has changed counts as real.
+    for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
+        (tmp_path / name).parent.mkdir()
+        text = (kit / "data" / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [SCRIPT, "--phase", "public", "--output_dir", tmp_path]
+    for flags in (["--input_dir", tmp_path / "train_data"], ["--ref_dir", tmp_path / "test_data"]):
+        assert "is simulated, and " in fails([*command, *flags], kit=kit)
+
+
+def test_catsim_is_asked_for_in_one_line(fails: Fails, tmp_path: Path) -> None:
+    message = fails(["tests/benchmarks/task_4_catsim.py", tmp_path])
+    assert "`pip install --target " in message

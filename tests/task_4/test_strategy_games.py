@@ -16,6 +16,7 @@ sys.path.append(str(ROOT / "task_4"))
 import strategies
 import strategy_games
 import strategy_protocols
+import strategy_scores
 
 from common.adaptive.game import LocalEntry, Reference, Rules, make_reference
 from common.adaptive.game import play as play_entry
@@ -234,7 +235,7 @@ def test_too_few_answers_are_named(calibrated: strategy_games.Calibrated) -> Non
 
 
 def some_game(chosen: Any, probability: Any, truth: Any, student: Any) -> Any:
-    return strategy_games.PlayedGame(
+    return strategy_scores.PlayedGame(
         *(np.array(values) for values in (chosen, probability, truth, student)), 5, 0
     )
 
@@ -247,7 +248,7 @@ def test_scores_by_hand() -> None:
         [1, 0, 1, 1],
         [7, 7, 8, 8],
     )
-    scores = strategy_games.score_games({"mask": game}, (0, 1, 2))
+    scores = strategy_scores.score_games({"mask": game}, (0, 1, 2))
     assert scores.accuracy.tolist() == [[0.25, 0.75, 0.5]]
     # Of the three pairs of a right and a wrong answer, so many are in order.
     assert scores.auc[0] == pytest.approx([0.5, 2 / 3, 1 / 3])
@@ -266,22 +267,22 @@ def test_overlap_is_the_mean_over_pairs(seed: int) -> None:
     tests = [set(rng.permutation(12)[:4].tolist()) for _ in range(7)]
     counts = np.bincount([question for test in tests for question in test])
     shared = [len(one & other) / 4 for one, other in itertools.combinations(tests, 2)]
-    assert strategy_games.mean_overlap(counts, 7) == pytest.approx(np.mean(shared))
+    assert strategy_scores.mean_overlap(counts, 7) == pytest.approx(np.mean(shared))
 
 
 def test_paired_difference_by_hand() -> None:
     truth, student = [1, 0, 1, 1], [7, 7, 8, 8]
     own = some_game([[0], [0]], [[0.9, 0.9, 0.9, 0.9]], truth, student)
     other = some_game([[0], [0]], [[0.1, 0.9, 0.9, 0.1]], truth, student)
-    difference, error = strategy_games.compare({"m": own}, {"m": other}, 0)
+    difference, error = strategy_scores.compare({"m": own}, {"m": other}, 0)
     # Per answer 1, 0, 0, 1: each student's sum is the mean, so nothing varies between students.
     assert (difference, error) == (0.5, 0)
     other = some_game([[0], [0]], [[0.1, 0.1, 0.9, 0.9]], truth, student)
-    difference, error = strategy_games.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
+    difference, error = strategy_scores.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
     # 1, -1, 0, 0.
     assert difference == 0
     other = some_game([[0], [0]], [[0.9, 0.9, 0.1, 0.1]], truth, student)
-    difference, error = strategy_games.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
+    difference, error = strategy_scores.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
     # Two masks: sums of 0 and 4 of 8; deviations -2 and 2, squared 8, times 2 / 1, root 4.
     assert difference == 0.5
     assert error == pytest.approx(4 / 8)
