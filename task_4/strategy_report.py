@@ -206,4 +206,5 @@ def _curves(result: RuleResult) -> str:
         ],
         label=f"Accuracy after each number of questions, {result.title}",
         axis="questions asked",
+        value_axis="accuracy on the hidden answers",
     )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from common.charts.style import (
     ACCENT,
     FONT_SIZE,
+    HUES,
     LINE_HEIGHT,
     SOFT,
-    TEXT,
     WIDTH,
     as_svg,
     new_figure,
@@ -17,9 +17,12 @@ from common.charts.style import (
     wrap,
 )
 
-# Curves of the same number look alike in all charts of a page.
-_COLOURS = (ACCENT, TEXT, SOFT)
-_MARKERS = ("", "o", "s", "^")
+# Curves of the same number look alike in all charts of a page. Markers tell them apart without
+# colours too.
+_COLOURS = (ACCENT, *HUES)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# With more points, the markers would hide the curve.
+_MAX_MARKED = 25
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Curve:
     is_dashed: bool = False
 
 
-def curve_chart(curves: Sequence[Curve], *, label: str, axis: str) -> str:
+def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: str = "") -> str:
     """Draw curves on one scale, their names below.
 
     Parameters
@@ -56,6 +59,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str) -> str:
         As in `dot_chart`.
     axis
         What the steps are.
+    value_axis
+        What the values are, if the heading does not say so.
 
     Returns
     -------
@@ -65,22 +70,29 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str) -> str:
     with page_style(label):
         names = [wrap(curve.name, WIDTH - 60) for curve in curves]
         n_lines = sum(1 + name.count("\n") for name in names)
-        figure = new_figure(190 + (LINE_HEIGHT + 4) * n_lines)
+        figure = new_figure(240 + (LINE_HEIGHT + 5) * n_lines)
         axes = figure.add_subplot()
         for curve, name in zip(curves, names, strict=True):
-            (line,) = axes.plot(curve.steps, curve.values, linewidth=1.8, label=name)
-            turn, place = divmod(curve.number, len(_COLOURS))
-            marker = _MARKERS[turn % len(_MARKERS)] or "o" * (len(curve.values) == 1)
-            line.set(color=_COLOURS[place], linestyle="--" if curve.is_dashed else "-")
-            line.set(marker=marker, markersize=4, clip_on=False)
+            width = 2.2 if curve.number == 0 else 1.4
+            (line,) = axes.plot(curve.steps, curve.values, linewidth=width, label=name)
+            line.set_color(_COLOURS[curve.number % len(_COLOURS)])
+            line.set_linestyle("--" if curve.is_dashed else "-")
+            if len(curve.values) <= _MAX_MARKED:
+                line.set(marker=_MARKERS[curve.number % len(_MARKERS)], markersize=4.5)
+            line.set(clip_on=False, zorder=3 - 0.1 * curve.number)
             set_tooltip(line, curve.name)
         axes.set_xlabel(axis)
+        axes.set_title(value_axis, loc="left", fontsize=10, color=SOFT)
         axes.margins(x=0)
         axes.locator_params(axis="x", integer=True, nbins=8)
         axes.locator_params(axis="y", nbins=6)
         axes.ticklabel_format(useOffset=False)
         axes.grid(axis="y", linewidth=0.6)
         figure.legend(
-            loc="outside lower left", frameon=False, fontsize=FONT_SIZE, ncols=1, handlelength=2.4
+            loc="outside lower left",
+            frameon=False,
+            fontsize=FONT_SIZE,
+            handlelength=2.4,
+            labelspacing=0.3,
         )
         return as_svg(figure, label)

@@ -19,12 +19,20 @@ if TYPE_CHECKING:
 # Stand-ins for the page's own colours, which matplotlib cannot name.
 TEXT, SOFT, GREY = "#010203", "#010204", "#010205"
 ACCENT, LINE = "#010206", "#010207"
+# Colours of curves, after the accent; told apart by those who see no red or green too (Okabe and
+# Ito 2008), and mixed with the text's colour, so that they stand out on light and dark pages.
+_HUES = ("#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
+HUES = tuple(f"#0103{number:02x}" for number in range(len(_HUES)))
 _PAGE_COLOURS = {
     TEXT: "currentColor",
     SOFT: "color-mix(in srgb, currentColor 70%, Canvas)",
     GREY: "color-mix(in srgb, currentColor 40%, Canvas)",
     ACCENT: "rgb(var(--accent))",
     LINE: "var(--line)",
+    **{
+        stand_in: f"color-mix(in srgb, currentColor 12%, {hue})"
+        for stand_in, hue in zip(HUES, _HUES, strict=True)
+    },
 }
 # Lengths in points. A chart is as wide as a phone, where its text must stay readable, or as wide as
 # the text of a page on a larger screen.
