@@ -227,9 +227,9 @@ def ask(
 def _logits(posterior: Any, row: int, n_questions: int) -> tuple[FloatArray, FloatArray]:
     """Return mean and covariance of a student's logits over the bank, float64."""
     # An entry needs no such method, and what goes into the zip stays small.
-    factors = posterior._factors[row, :, :n_questions].astype(np.float64)
-    covariance = posterior._covariance[:n_questions, :n_questions] - factors.T @ factors
-    return posterior._mean[row, :n_questions].astype(np.float64), covariance
+    factors = posterior.factors[row, :, :n_questions].astype(np.float64)
+    covariance = posterior.covariance[:n_questions, :n_questions] - factors.T @ factors
+    return posterior.mean[row, :n_questions].astype(np.float64), covariance
 
 
 def _draw(mean: FloatArray, covariance: FloatArray, guessing: float) -> FloatArray:

@@ -119,7 +119,7 @@ class Knowledge:
         popularity = calibrated.popularity[: self.n_questions]
         self.popularity = np.pad(popularity, (0, self.n_questions - len(popularity)))
         # Of the training students, before any answer.
-        self.deviation = float(np.sqrt(self.inner._covariance[-1, -1]))
+        self.deviation = float(np.sqrt(self.inner.covariance[-1, -1]))
 
     def observe(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
         """Learn from one answer of each of these students."""
@@ -131,34 +131,34 @@ class Knowledge:
 
     def hidden(self) -> FloatArray:
         """Return how probably each answer is to be predicted, up to a factor."""
-        return np.asarray(self.inner._target_weight[:, : self.n_questions])
+        return np.asarray(self.inner.target_weight[:, : self.n_questions])
 
     def standard_error(self) -> FloatArray:
         """Return that of the overall ability, in its standard deviations over students."""
-        return np.asarray(np.sqrt(self.inner._variance[:, -1]) / self.deviation)
+        return np.asarray(np.sqrt(self.inner.variance[:, -1]) / self.deviation)
 
     def view(self, n_asked: int) -> Posterior:
         """Return what strategies may know."""
         inner, q = self.inner, self.n_questions
         abilities = slice(q, q + self.n_abilities)
-        factors = inner._factors
+        factors = inner.factors
         of_abilities = factors[:, :, abilities].transpose(0, 2, 1)
-        covariance = inner._covariance[abilities] - of_abilities @ factors
+        covariance = inner.covariance[abilities] - of_abilities @ factors
         return Posterior(
-            mean=inner._mean[:, :q],
-            variance=inner._variance[:, :q],
-            prior_covariance=inner._covariance[:q, :q],
+            mean=inner.mean[:, :q],
+            variance=inner.variance[:, :q],
+            prior_covariance=inner.covariance[:q, :q],
             factors=factors[:, :, :q],
             # The shift of the mean logits is no ability.
-            ability_mean=inner._mean[:, abilities] - np.float32(inner._population.shift),
+            ability_mean=inner.mean[:, abilities] - np.float32(inner.population.shift),
             ability_covariance=covariance[:, :, abilities],
             cross_covariance=covariance[:, :, :q].transpose(0, 2, 1),
             slopes=inner.model.slopes[:q],
             guessing=float(inner.model.guessing),
-            n_answers=inner._n_answers,
+            n_answers=inner.n_answers,
             popularity=self.popularity,
-            targets_may_be_asked=inner._targets_may_be_asked,
-            seed=np.arange(len(inner._mean)) + len(inner._mean) * (n_asked + 1000 * self.seed),
+            targets_may_be_asked=inner.targets_may_be_asked,
+            seed=np.arange(len(inner.mean)) + len(inner.mean) * (n_asked + 1000 * self.seed),
         )
 
 

@@ -145,6 +145,24 @@ class StudentPosterior:
     answered_mask
         Which answers may be asked or have been, bool, shape (students, questions). All False if
         that is not known.
+
+    Attributes
+    ----------
+    mean, variance
+        Of every student's logits, shape (students, questions).
+    covariance
+        Of a student's logits before any answer, shape (questions, questions).
+    factors
+        One for each answer of a student: the student's covariance is that one minus the sum of
+        their outer products; shape (students, answers, questions).
+    target_weight
+        P(target) up to a factor, shape (students, questions).
+    targets_may_be_asked
+        Whether that is so, judging by how few answers seem to be hidden.
+    n_answers
+        Of each student, shape (students,).
+    population
+        How these students differ from the training students.
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
@@ -153,14 +171,13 @@ class StudentPosterior:
             answered_mask, 0, answered_mask.astype(np.float32) @ model.completion
         )
         likely_hidden = np.minimum(probability, 1) * (probability > _MIN_PROBABILITY)
-        self._targets_may_be_asked = bool(
+        self.targets_may_be_asked = bool(
             model.completion.any() and likely_hidden.sum() < _MAX_SHARE_HIDDEN * answered_mask.sum()
         )
-        if self._targets_may_be_asked:
+        if self.targets_may_be_asked:
             likely_hidden[:] = 0
-        # P(target) up to a factor.
         is_known = likely_hidden.any(axis=1, keepdims=True)
-        self._target_weight = np.where(is_known, likely_hidden, answered_mask).astype(np.float32)
+        self.target_weight = np.where(is_known, likely_hidden, answered_mask).astype(np.float32)
 
         answered = (answered_mask | (likely_hidden > 0.5)).astype(np.float32)
         count = answered.sum(axis=1, keepdims=True)
@@ -169,19 +186,17 @@ class StudentPosterior:
         self._expected = model.intercept + ability @ model.slopes.T
         # One entry for each call of `observe`: which students, which questions, right or wrong.
         self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
-        self._n_answers = np.zeros(len(answered_mask), np.int64)
+        self.n_answers = np.zeros(len(answered_mask), np.int64)
         self._begin(Population())
 
     def _begin(self, population: Population) -> None:
         """Set means and covariance of the logits to what is known before any answer."""
-        self._population = population
-        self._mean = self._means(population, self._expected)
+        self.population = population
+        self.mean = self._means(population, self._expected)
         slopes = self._slopes(population)
-        self._covariance = slopes @ slopes.T + self.model.quiz_covariance
-        self._variance = np.tile(np.diagonal(self._covariance), (len(self._mean), 1))
-        # The covariance of a student's logits is this one minus the sum of the outer products of
-        # the student's factors, one for each answer; shape (students, answers, questions).
-        self._factors = np.zeros((len(self._mean), 0, self._mean.shape[1]), np.float32)
+        self.covariance = slopes @ slopes.T + self.model.quiz_covariance
+        self.variance = np.tile(np.diagonal(self.covariance), (len(self.mean), 1))
+        self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
 
     def _means(self, population: Population, expected: FloatArray) -> FloatArray:
         stretch = np.float32(np.exp(population.log_stretch))
@@ -201,9 +216,9 @@ class StudentPosterior:
             1 right, 0 wrong, shape (answers,).
         """
         self._observed.append((student, question, is_right))
-        self._n_answers[student] += 1
-        self._target_weight[student, question] = 0
-        if int(self._n_answers.max()) not in _ADAPT_AFTER:
+        self.n_answers[student] += 1
+        self.target_weight[student, question] = 0
+        if int(self.n_answers.max()) not in _ADAPT_AFTER:
             self._update(student, question, is_right)
             return
         self._begin(self._adapt())
@@ -212,25 +227,25 @@ class StudentPosterior:
 
     def _update(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
         slope, curvature, _ = _match_moments(
-            self._mean[student, question],
-            self._variance[student, question],
+            self.mean[student, question],
+            self.variance[student, question],
             is_right,
             self.model.guessing,
         )
-        factors = self._factors[student]
-        covariance = self._covariance[question]
+        factors = self.factors[student]
+        covariance = self.covariance[question]
         if factors.shape[1]:
             covariance -= (factors[range(len(student)), :, question][:, None] @ factors)[:, 0]
         factor = covariance * np.sqrt(curvature)[:, None]
-        self._mean[student] += covariance * slope[:, None]
-        self._variance[student] = np.maximum(self._variance[student] - factor**2, 1e-5)
-        new = np.zeros((len(self._mean), 1, factor.shape[1]), np.float32)
+        self.mean[student] += covariance * slope[:, None]
+        self.variance[student] = np.maximum(self.variance[student] - factor**2, 1e-5)
+        new = np.zeros((len(self.mean), 1, factor.shape[1]), np.float32)
         new[student, 0] = factor
-        self._factors = np.concatenate([self._factors, new], axis=1)
+        self.factors = np.concatenate([self.factors, new], axis=1)
 
     def _adapt(self) -> Population:
         """Estimate the population from all answers: one Newton step towards the most probable."""
-        now = np.array([*asdict(self._population).values()])
+        now = np.array([*asdict(self.population).values()])
         height = self._log_posterior(now)
         above = np.array([self._log_posterior(now + step) for step in np.diag(_STEPS)])
         below = np.array([self._log_posterior(now - step) for step in np.diag(_STEPS)])
@@ -267,7 +282,7 @@ class StudentPosterior:
 
     def _knows(self) -> FloatArray:
         """E[sigmoid(x)] by MacKay's approximation (1992)."""
-        return _sigmoid(self._mean / np.sqrt(1 + np.float32(np.pi / 8) * self._variance))
+        return _sigmoid(self.mean / np.sqrt(1 + np.float32(np.pi / 8) * self.variance))
 
     def predict(self) -> FloatArray:
         """As `probability`, with 1 (right) or 0 (wrong) for what has been seen."""
@@ -303,22 +318,22 @@ class StudentPosterior:
         # Variance of the answer as a measurement of the logit: 1 / Fisher information.
         information = ((1 - guessing) * knows * (1 - knows)) ** 2 / (right * (1 - right))
         noise = 1 / np.maximum(information, 0.005)
-        rounds_left = np.clip(N_ROUNDS - self._n_answers, 1, N_ROUNDS)[:, None]
-        spread = _RESOLUTION * rounds_left / N_ROUNDS * self._variance + 0.05
+        rounds_left = np.clip(N_ROUNDS - self.n_answers, 1, N_ROUNDS)[:, None]
+        spread = _RESOLUTION * rounds_left / N_ROUNDS * self.variance + 0.05
         boundary = np.log((0.5 - guessing) / 0.5)
-        density = np.exp(-((self._mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
-        weight = (self._target_weight * density).astype(np.float32)
+        density = np.exp(-((self.mean - boundary) ** 2) / (2 * spread)) / np.sqrt(spread)
+        weight = (self.target_weight * density).astype(np.float32)
 
         selected = np.zeros(len(askable), np.int64)
         for row in np.flatnonzero(askable.any(axis=1)):
             question = np.flatnonzero(askable[row])
             target = np.flatnonzero(weight[row])
-            factors = self._factors[row]
-            covariance = self._covariance[np.ix_(question, target)]
+            factors = self.factors[row]
+            covariance = self.covariance[np.ix_(question, target)]
             covariance -= factors[:, question].T @ factors[:, target]
             promise = covariance**2 @ weight[row, target]
-            promise /= self._variance[row, question] + noise[row, question]
-            if self._targets_may_be_asked:
+            promise /= self.variance[row, question] + noise[row, question]
+            if self.targets_may_be_asked:
                 p = right[row, question]
                 promise += _OWN_UNCERTAINTY * np.minimum(p, 1 - p)
             selected[row] = question[promise.argmax()]

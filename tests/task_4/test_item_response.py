@@ -378,13 +378,13 @@ def promise_by_hand(
     right = guessing + (1 - guessing) * knows
     noise = right * (1 - right) / ((1 - guessing) * knows * (1 - knows)) ** 2
     total = 0.0
-    for target, weight in enumerate(posterior._target_weight[student]):
+    for target, weight in enumerate(posterior.target_weight[student]):
         spread = 0.7 * rounds_left / 10 * variance[target] + 0.05
         distance = mean[target] - np.log((0.5 - guessing) / 0.5)
         importance = weight * np.exp(-(distance**2) / (2 * spread)) / np.sqrt(spread)
         taken = covariance[question, target] ** 2 / (variance[question] + noise[question])
         total += importance * taken
-    if posterior._targets_may_be_asked:
+    if posterior.targets_may_be_asked:
         total += 20 * min(right[question], 1 - right[question])
     return float(total)
 
@@ -397,13 +397,13 @@ def test_selection_against_the_equation(model: ModuleType, targets_may_be_asked:
     answered_mask = rng.random((6, 30)) < (0.97 if targets_may_be_asked else 0.5)
     answered_mask[3] = True
     posterior = model.StudentPosterior(weights, answered_mask)
-    assert posterior._targets_may_be_asked == targets_may_be_asked
+    assert posterior.targets_may_be_asked == targets_may_be_asked
     askable, answers = answered_mask.copy(), [[] for _ in range(6)]  # type: ignore[var-annotated]
     rows = np.arange(6)
     seen = set()
     for rounds_left in (10, 9, 1):
         # As if the others had been answered: late in the game only what is left to learn counts.
-        posterior._n_answers[:] = 10 - rounds_left
+        posterior.n_answers[:] = 10 - rounds_left
         selected = posterior.select(askable)
         for student in rows:
             promise = {

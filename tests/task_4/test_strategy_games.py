@@ -107,7 +107,7 @@ def test_view_of_abilities_agrees_with_that_of_logits(
     rows = np.arange(len(reference.student))
     for number in range(5):
         view = knowledge.view(number)
-        population = knowledge.inner._population
+        population = knowledge.inner.population
         of_ability = view.ability_mean @ view.slopes.T
         rest = np.exp(population.log_stretch) * model.intercept + population.shift
         assert view.mean == pytest.approx(of_ability + rest, abs=2e-3)
@@ -120,7 +120,7 @@ def test_view_of_abilities_agrees_with_that_of_logits(
         question = strategies.random(view, reference.is_correct >= 0, knowledge.hidden())
         knowledge.observe(rows, question, reference.is_correct[rows, question])
     # Four answers: the population has been estimated anew.
-    assert knowledge.inner._population.log_variance != 0
+    assert knowledge.inner.population.log_variance != 0
 
 
 def test_standard_error_is_that_of_the_mean_logit(calibrated: strategy_games.Calibrated) -> None:
