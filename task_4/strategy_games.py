@@ -1,6 +1,7 @@
 """Play the game of task 4 with any strategy and the model of `item_response/`."""
 
 import importlib.util
+import reprlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -283,6 +284,11 @@ def choose(
         -1 for students who are not asked.
     n_over : int
         How many had to be asked a question of which nothing was left.
+
+    Raises
+    ------
+    InputError
+        If the strategy chooses what may not be asked.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = np.empty(len(askable), np.int64)
@@ -294,7 +300,9 @@ def choose(
         stuck = ~free.any(axis=1)
         free[stuck] = askable[waiting[stuck]]
         some = view if len(waiting) == len(askable) else view.take(waiting)
-        wish = strategy(some, free, hidden[waiting])
+        # A copy: what is free is checked afterwards.
+        wish = strategy(some, free.copy(), hidden[waiting])
+        _require_free(strategy, wish, free)
         # How many who wish for the same question come before.
         by_question = np.lexsort((place_in_line[waiting], wish))
         before = np.empty(len(wish), np.int64)
@@ -306,6 +314,24 @@ def choose(
         left = left - np.bincount(wish[gets], minlength=len(left))
         waiting = waiting[~gets]
     return chosen, n_over
+
+
+def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
+    """Raise `InputError` unless a strategy has chosen for every student what may be asked."""
+    name = f"strategies.py: {strategy.__name__}"
+    n_students, n_questions = free.shape
+    if getattr(wish, "shape", None) != (n_students,) or wish.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for each "
+            f"of {n_students} students"
+        )
+    fits = (wish >= 0) & (wish < n_questions)
+    fits[fits] = free[fits, wish[fits]]
+    if not fits.all():
+        raise InputError(
+            f"{name} chooses column {wish[~fits][0]} for a student who may not be asked it, "
+            "expected one of those where askable is True"
+        )
 
 
 def require_askable(reference: Reference, askable: BoolArray, n_questions: int) -> None:
