@@ -322,8 +322,8 @@ def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
     n_students, n_questions = free.shape
     if getattr(wish, "shape", None) != (n_students,) or wish.dtype.kind not in "iu":
         raise InputError(
-            f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for each "
-            f"of {n_students} students"
+            f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for "
+            f"each of {n_students} students"
         )
     fits = (wish >= 0) & (wish < n_questions)
     fits[fits] = free[fits, wish[fits]]
