@@ -133,12 +133,22 @@ def parse() -> argparse.Namespace:
         "--protocol", choices=tuple(PROTOCOLS), help="split all students as a paper does"
     )
     p.add_argument(
-        "--input_dir", type=Path, metavar="DIR", help="training files; default data/train_data"
+        "--input_dir",
+        type=Path,
+        metavar="DIR",
+        help="training files; default data/test_input, of a phase data/train_data",
     )
-    p.add_argument("--train_data", metavar="FILE", help=f"default {layout.TRAIN_TASK_3_4}")
+    p.add_argument(
+        "--train_data",
+        metavar="FILE",
+        help=f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}",
+    )
     training.add_more_train_data_flag(p)
     p.add_argument(
-        "--ref_dir", type=Path, metavar="DIR", help="students examined; default data/test_data"
+        "--ref_dir",
+        type=Path,
+        metavar="DIR",
+        help="students examined; default data/test_input, of a phase data/test_data",
     )
     p.add_argument(
         "--output_dir",
