@@ -145,7 +145,7 @@ class Knowledge:
         factors = inner.factors
         of_abilities = factors[:, :, abilities].transpose(0, 2, 1)
         covariance = inner.covariance[abilities] - of_abilities @ factors
-        return Posterior(
+        view = Posterior(
             mean=inner.mean[:, :q],
             variance=inner.variance[:, :q],
             prior_covariance=inner.covariance[:q, :q],
@@ -156,11 +156,16 @@ class Knowledge:
             cross_covariance=covariance[:, :, :q].transpose(0, 2, 1),
             slopes=inner.model.slopes[:q],
             guessing=float(inner.model.guessing),
-            n_answers=inner.n_answers,
+            n_answers=inner.n_answers.copy(),
             popularity=self.popularity,
             targets_may_be_asked=inner.targets_may_be_asked,
             seed=np.arange(len(inner.mean)) + len(inner.mean) * (n_asked + 1000 * self.seed),
         )
+        # A strategy that changes them in place would change the predictions.
+        for array in vars(view).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        return view
 
 
 def _add_abilities(model: Any) -> Any:

@@ -252,6 +252,20 @@ def test_a_strategy_asks_only_what_it_may(
         strategy_games.play(calibrated, reference, "mask", Rules(), wrong, setting)
 
 
+@pytest.mark.parametrize("name", ["mean", "variance", "factors", "n_answers", "slopes"])
+def test_a_strategy_cannot_change_what_is_known(
+    calibrated: strategy_games.Calibrated, name: str
+) -> None:
+    def careless(posterior: Any, askable: Any, hidden: Any) -> Any:
+        array = getattr(posterior, name)
+        array *= 2
+        return askable.argmax(axis=1)
+
+    setting = strategy_games.Setting(5)
+    with pytest.raises(ValueError, match="read-only"):
+        strategy_games.play(calibrated, some_students(6), "first", Rules(), careless, setting)
+
+
 def test_too_few_answers_are_named(calibrated: strategy_games.Calibrated) -> None:
     reference = some_students(8, share=0.3)
     with pytest.raises(InputError, match=r"^students.csv: UserId 1\d\d has \d+ answers that may"):
