@@ -178,8 +178,11 @@ def ask(
     dict
         For each row its course.
     """
-    targets = reference.targets[mask]
-    askable = (reference.is_correct >= 0) & ~targets
+    # The ability is that over the whole bank, whatever questions the file holds.
+    n_more = max(0, bank.n_questions - reference.is_correct.shape[1])
+    is_correct = np.pad(reference.is_correct, ((0, 0), (0, n_more)), constant_values=-1)
+    targets = np.pad(reference.targets[mask], ((0, 0), (0, n_more)))
+    askable = (is_correct >= 0) & ~targets
     model = bank.model.pad_questions(askable.shape[1])
     posterior = bank.module.StudentPosterior(model, askable.copy())
     chosen = np.full((len(askable), n_questions), -1)
@@ -201,7 +204,7 @@ def ask(
             abilities, errors, shares = np.array(measured[row]).T
             courses[row] = Course(
                 chosen=chosen[row, :n_asked],
-                is_right=reference.is_correct[row, chosen[row, :n_asked]],
+                is_right=is_correct[row, chosen[row, :n_asked]],
                 expected=expected[row, :n_asked],
                 ability=abilities,
                 deviation=errors,
@@ -209,7 +212,7 @@ def ask(
                 probability=probability[row, : bank.n_questions],
                 draws=draws,
                 hidden_probability=probability[row, hidden],
-                hidden_truth=reference.is_correct[row, hidden],
+                hidden_truth=is_correct[row, hidden],
                 hidden_counts=_draw_counts(draws, probability[row], hidden),
             )
         if len(courses) == len(rows):
@@ -219,7 +222,7 @@ def ask(
         chosen[students, n_asked] = question
         expected[students, n_asked] = probability[students, question]
         askable[students, question] = False
-        is_right = reference.is_correct[students, question].astype(np.int64)
+        is_right = is_correct[students, question].astype(np.int64)
         posterior.observe(students, question, is_right)
     return courses
 

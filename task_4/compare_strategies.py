@@ -82,7 +82,10 @@ def main() -> None:
     ]
     page = strategy_report.page(
         results,
-        {name: str(strategy.__doc__).partition("\n")[0] for name, strategy in chosen.items()},
+        {
+            name: (strategy.__doc__ or "").strip().partition("\n")[0]
+            for name, strategy in chosen.items()
+        },
         facts,
         simulated=simulated,
         protocol=PROTOCOLS.get(options.protocol),
@@ -130,12 +133,22 @@ def parse() -> argparse.Namespace:
         "--protocol", choices=tuple(PROTOCOLS), help="split all students as a paper does"
     )
     p.add_argument(
-        "--input_dir", type=Path, metavar="DIR", help="training files; default data/train_data"
+        "--input_dir",
+        type=Path,
+        metavar="DIR",
+        help="training files; default data/test_input, of a phase data/train_data",
     )
-    p.add_argument("--train_data", metavar="FILE", help=f"default {layout.TRAIN_TASK_3_4}")
+    p.add_argument(
+        "--train_data",
+        metavar="FILE",
+        help=f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}",
+    )
     training.add_more_train_data_flag(p)
     p.add_argument(
-        "--ref_dir", type=Path, metavar="DIR", help="students examined; default data/test_data"
+        "--ref_dir",
+        type=Path,
+        metavar="DIR",
+        help="students examined; default data/test_input, of a phase data/test_data",
     )
     p.add_argument(
         "--output_dir",
@@ -224,10 +237,14 @@ def read_cases(
             (mask,) = reference.targets
             yield Case(reference.name, calibrate(learned, n_columns), reference, mask)
         return
-    # Says so in one line if a student is in both.
-    read_students([*train, reference_path])
     answers = read_students(train)
     reference = read_reference(reference_path, int(answers.question.max()) + 1)
+    known = np.intersect1d(reference.student, answers.student)
+    if len(known):
+        raise InputError(
+            f"{reference_path}: UserId {known[0]} is in the training files too ({len(known)} such "
+            "students), expected other students: are all files of one split?"
+        )
     calibrated = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
         yield Case(mask, calibrated, reference, mask)

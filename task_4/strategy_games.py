@@ -1,6 +1,7 @@
 """Play the game of task 4 with any strategy and the model of `item_response/`."""
 
 import importlib.util
+import reprlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -144,7 +145,7 @@ class Knowledge:
         factors = inner.factors
         of_abilities = factors[:, :, abilities].transpose(0, 2, 1)
         covariance = inner.covariance[abilities] - of_abilities @ factors
-        return Posterior(
+        view = Posterior(
             mean=inner.mean[:, :q],
             variance=inner.variance[:, :q],
             prior_covariance=inner.covariance[:q, :q],
@@ -155,11 +156,16 @@ class Knowledge:
             cross_covariance=covariance[:, :, :q].transpose(0, 2, 1),
             slopes=inner.model.slopes[:q],
             guessing=float(inner.model.guessing),
-            n_answers=inner.n_answers,
+            n_answers=inner.n_answers.copy(),
             popularity=self.popularity,
             targets_may_be_asked=inner.targets_may_be_asked,
             seed=np.arange(len(inner.mean)) + len(inner.mean) * (n_asked + 1000 * self.seed),
         )
+        # A strategy that changes them in place would change the predictions.
+        for array in vars(view).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        return view
 
 
 def _add_abilities(model: Any) -> Any:
@@ -283,6 +289,11 @@ def choose(
         -1 for students who are not asked.
     n_over : int
         How many had to be asked a question of which nothing was left.
+
+    Raises
+    ------
+    InputError
+        If the strategy chooses what may not be asked.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = np.empty(len(askable), np.int64)
@@ -294,7 +305,9 @@ def choose(
         stuck = ~free.any(axis=1)
         free[stuck] = askable[waiting[stuck]]
         some = view if len(waiting) == len(askable) else view.take(waiting)
-        wish = strategy(some, free, hidden[waiting])
+        # A copy: what is free is checked afterwards.
+        wish = strategy(some, free.copy(), hidden[waiting])
+        _require_free(strategy, wish, free)
         # How many who wish for the same question come before.
         by_question = np.lexsort((place_in_line[waiting], wish))
         before = np.empty(len(wish), np.int64)
@@ -306,6 +319,24 @@ def choose(
         left = left - np.bincount(wish[gets], minlength=len(left))
         waiting = waiting[~gets]
     return chosen, n_over
+
+
+def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
+    """Raise `InputError` unless a strategy has chosen for every student what may be asked."""
+    name = f"strategies.py: {strategy.__name__}"
+    n_students, n_questions = free.shape
+    if getattr(wish, "shape", None) != (n_students,) or wish.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for "
+            f"each of {n_students} students"
+        )
+    fits = (wish >= 0) & (wish < n_questions)
+    fits[fits] = free[fits, wish[fits]]
+    if not fits.all():
+        raise InputError(
+            f"{name} chooses column {wish[~fits][0]} for a student who may not be asked it, "
+            "expected one of those where askable is True"
+        )
 
 
 def require_askable(reference: Reference, askable: BoolArray, n_questions: int) -> None:

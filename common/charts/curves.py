@@ -18,7 +18,7 @@ from common.charts.style import (
 )
 
 # Curves of the same number look alike in all charts of a page. Markers tell them apart without
-# colours too.
+# colours too, and where colours come again.
 _COLOURS = (ACCENT, *HUES)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # With more points, the markers would hide the curve.
@@ -74,11 +74,12 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         axes = figure.add_subplot()
         for curve, name in zip(curves, names, strict=True):
             width = 2.2 if curve.number == 0 else 1.4
+            turn, hue = divmod(curve.number, len(_COLOURS))
             (line,) = axes.plot(curve.steps, curve.values, linewidth=width, label=name)
-            line.set_color(_COLOURS[curve.number % len(_COLOURS)])
+            line.set_color(_COLOURS[hue])
             line.set_linestyle("--" if curve.is_dashed else "-")
             if len(curve.values) <= _MAX_MARKED:
-                line.set(marker=_MARKERS[curve.number % len(_MARKERS)], markersize=4.5)
+                line.set(marker=_MARKERS[(hue + turn) % len(_MARKERS)], markersize=4.5)
             line.set(clip_on=False, zorder=3 - 0.1 * curve.number)
             set_tooltip(line, curve.name)
         axes.set_xlabel(axis)

@@ -100,11 +100,13 @@ def test_a_new_function_shows_up(kit: Path, tmp_path: Path) -> None:
         file.write(
             "\n\ndef first_column(posterior, askable, hidden):\n"
             '    """The first question of all."""\n    return askable.argmax(axis=1)\n'
+            "\n\ndef untold(posterior, askable, hidden):\n    return askable.argmax(axis=1)\n"
         )
-    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random"]
+    flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "untold"]
     printed, page = compare(own, tmp_path, *flags)
     assert len(read_row(printed, "Accuracy", "first_column")) == 2
     assert "The first question of all." in page
+    assert "None" not in page
     # There is nothing to compare with the kit's own strategy.
     assert "ahead" not in printed
 
@@ -131,7 +133,7 @@ def test_protocols(kit: Path, tmp_path: Path, protocol: str) -> None:
         (["--train_data", "other.csv"], r"other.csv.*not found"),
         (
             ["--input_dir", "data/train_data", "--train_data", "train_task_3_4.csv"],
-            r"UserId \d+ appears in another training file",
+            r"valid_task_4.csv: UserId \d+ is in the training files too \(40 such students\)",
         ),
     ],
 )

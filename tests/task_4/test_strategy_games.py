@@ -218,6 +218,54 @@ def test_a_test_ends_at_its_standard_error(calibrated: strategy_games.Calibrated
     assert len(set(lengths[1]) | set(lengths[2])) > 2
 
 
+@pytest.mark.parametrize("max_exposure", [1.0, 0.5])
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        # What is hidden, what is asked already, what is none of the questions.
+        (lambda askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student who"),
+        (lambda askable, hidden: np.zeros(len(askable), int), "chooses column 0 for a student who"),
+        (lambda askable, hidden: np.full(len(askable), -1), "chooses column -1 for a student who"),
+        (lambda askable, hidden: np.full(len(askable), 60), "chooses column 60 for a student who"),
+        (lambda askable, hidden: askable.argmax(axis=1) * 1.0, "returns array.*of whole numbers"),
+        (lambda askable, hidden: askable[1:].argmax(axis=1), "returns array.*for each of 40"),
+        (lambda askable, hidden: None, "returns None, expected an array of whole numbers"),
+    ],
+)
+def test_a_strategy_asks_only_what_it_may(
+    calibrated: strategy_games.Calibrated, choice: Any, message: str, max_exposure: float
+) -> None:
+    is_correct = np.ones((40, N_QUESTIONS), np.int8)
+    targets = np.zeros(is_correct.shape, bool)
+    targets[:, 3] = True
+    student, question = np.indices(is_correct.shape, np.int32)
+    answers = Answers(student.ravel(), question.ravel(), is_correct.ravel())
+    reference = make_reference("students.csv", answers, {"mask": targets.ravel()}, N_QUESTIONS)
+
+    def wrong(posterior: Any, askable: Any, hidden: Any) -> Any:
+        """Let it think that everything may be asked; column 3 is to be predicted."""
+        askable[:] = True
+        return choice(askable, np.arange(N_QUESTIONS) == 3 + 0 * hidden)
+
+    setting = strategy_games.Setting(5, max_exposure=max_exposure)
+    with pytest.raises(InputError, match=rf"^strategies.py: wrong {message}"):
+        strategy_games.play(calibrated, reference, "mask", Rules(), wrong, setting)
+
+
+@pytest.mark.parametrize("name", ["mean", "variance", "factors", "n_answers", "slopes"])
+def test_a_strategy_cannot_change_what_is_known(
+    calibrated: strategy_games.Calibrated, name: str
+) -> None:
+    def careless(posterior: Any, askable: Any, hidden: Any) -> Any:
+        array = getattr(posterior, name)
+        array *= 2
+        return askable.argmax(axis=1)
+
+    setting = strategy_games.Setting(5)
+    with pytest.raises(ValueError, match="read-only"):
+        strategy_games.play(calibrated, some_students(6), "first", Rules(), careless, setting)
+
+
 def test_too_few_answers_are_named(calibrated: strategy_games.Calibrated) -> None:
     reference = some_students(8, share=0.3)
     with pytest.raises(InputError, match=r"^students.csv: UserId 1\d\d has \d+ answers that may"):

@@ -171,6 +171,23 @@ def test_questions_that_the_bank_lacks(module: ModuleType, tmp_path: Path) -> No
     assert course.hidden_counts.max() == 4
 
 
+def test_questions_that_the_file_lacks(module: ModuleType, tmp_path: Path) -> None:
+    """The ability is that over the whole bank, not over the part that the students know."""
+    intercept = np.repeat([2, -2], 10).astype(np.float32)
+    bank = make_bank(module, tmp_path, np.ones((20, 1)), intercept=intercept)
+    right = np.arange(20).reshape(2, 10) % 2
+    targets = np.zeros(right.shape, bool)
+    targets[:, 8:] = True
+    reference = everything_asked(right, targets)
+    assert reference.is_correct.shape == (2, 10)
+    course = ability.ask(bank, reference, "mask", [0], 8)[0]
+    assert course.ability[0] == pytest.approx(0, abs=1e-3)
+    assert course.deviation[0] == pytest.approx(1, abs=1e-3)
+    assert course.share[0] == pytest.approx(0.5, abs=1e-3)
+    assert course.probability.shape == (20,)
+    assert course.draws.shape == (ability.N_DRAWS, 20)
+
+
 def test_share_of_the_training_students_below() -> None:
     assert share_below(0) == 0.5
     assert share_below(1.645) == pytest.approx(0.95, abs=1e-4)

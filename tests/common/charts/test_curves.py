@@ -24,6 +24,16 @@ def test_eight_curves_are_told_apart_and_named() -> None:
     assert ">questions</text>" in svg
 
 
+def test_colours_that_come_again_have_other_markers() -> None:
+    def first_marker(number: int) -> str:
+        svg = curve_chart([Curve("one", [0, 1], [0.5, 0.6], number)], label="marks", axis="step")
+        return re.findall(r"<path id=\"m[^>]* d=\"([^\"]*)\"", svg)[0]
+
+    assert len({first_marker(number) for number in range(8)}) == 8
+    assert first_marker(8) != first_marker(0)
+    assert first_marker(16) not in {first_marker(0), first_marker(8)}
+
+
 def test_curves_of_one_number_share_a_colour() -> None:
     pair = [Curve("learned", [1, 2], [3, 2], 1), Curve("held out", [1, 2], [3, 2.5], 1, True)]
     svg = curve_chart(pair, label="pair", axis="step")
