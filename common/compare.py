@@ -186,7 +186,10 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
                 f"{word}: {cli.show(path)} has {len(record)} scores, expected a number up to that "
                 "(`python -m common.compare` lists them)"
             )
-        return [as_candidate(record[int(word) - 1])]
+        result = record[int(word) - 1]
+        if phase not in (None, result.phase):
+            raise InputError(f"{word}: is of phase {result.phase}, expected one of phase {phase}")
+        return [as_candidate(result)]
     of_phase = [result for result in record if phase in (None, result.phase)]
     if place.exists():
         shown = cli.show(place.resolve())
