@@ -48,6 +48,12 @@ def main() -> None:
     record = results.read_results(options.results)[0] if options.results.is_file() else []
     if not options.scored:
         io.require_file(options.results)
+        if not any(options.phase in (None, result.phase) for result in record if result.outcomes):
+            of = f" of phase {options.phase}" if options.phase else ""
+            raise InputError(
+                f"{cli.show(options.results)}: holds no scores{of} to compare; every "
+                "local_evaluation.py adds one"
+            )
         print_record(record, options.phase)
         return
     if len(options.scored) != 2:

@@ -113,6 +113,7 @@ def test_tasks_3_and_4(compare: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["--phase", "private"], "results.jsonl: holds no scores of phase private to compare"),
         (["1"], "1 scores to compare, expected two, A and B"),
         (["1", "3"], "1 is of task 1 and 3 of task 2, expected two scores of one task"),
         (["2", "4"], r"2 was scored on .* answers of .* \(local split, .*two different test sets"),
