@@ -167,7 +167,8 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     if not a.distinct:
         return f"{found}; no test by McNemar: the same answers are counted several times"
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+    advice = ": trust the interval" if a.counts.shape[1] > 1 else ""
     return (
         f"McNemar's exact test: {shown}; {found}; it takes all answers for independent, which "
-        "those of one student are not" + ": trust the interval" * (a.counts.shape[1] > 1)
+        f"those of one student are not{advice}"
     )
