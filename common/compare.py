@@ -48,6 +48,12 @@ def main() -> None:
     record = results.read_results(options.results)[0] if options.results.is_file() else []
     if not options.scored:
         io.require_file(options.results)
+        if not any(options.phase in (None, result.phase) for result in record if result.outcomes):
+            of = f" of phase {options.phase}" if options.phase else ""
+            raise InputError(
+                f"{cli.show(options.results)}: holds no scores{of} to compare; every "
+                "local_evaluation.py adds one"
+            )
         print_record(record, options.phase)
         return
     if len(options.scored) != 2:
@@ -186,7 +192,10 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
                 f"{word}: {cli.show(path)} has {len(record)} scores, expected a number up to that "
                 "(`python -m common.compare` lists them)"
             )
-        return [as_candidate(record[int(word) - 1])]
+        result = record[int(word) - 1]
+        if phase not in (None, result.phase):
+            raise InputError(f"{word}: is of phase {result.phase}, expected one of phase {phase}")
+        return [as_candidate(result)]
     of_phase = [result for result in record if phase in (None, result.phase)]
     if place.exists():
         shown = cli.show(place.resolve())

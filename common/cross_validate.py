@@ -28,14 +28,25 @@ import numpy.typing as npt
 import pyarrow as pa
 from tqdm import tqdm
 
-from common import cli, folds, io, layout, metrics, provenance, schema, script_runs, source_code
+from common import (
+    cli,
+    folds,
+    io,
+    layout,
+    metrics,
+    origins,
+    provenance,
+    schema,
+    script_runs,
+    source_code,
+)
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
-from common.scores import origins, outcomes, results
-from common.scores.origins import Origin
+from common.origins import Origin
+from common.scores import outcomes, results
 from common.scores.results import CROSS_VALIDATION, Evaluation
 from common.splits import hold_out_answers
 from common.submission import PairValues, find_pairs, read_pair_values

@@ -93,9 +93,25 @@ def bootstrap_difference(a: Scored, b: Scored, *, seed: int = 0) -> FloatArray:
 def describe(a: Scored, b: Scored) -> str:
     """Compare two scores of the same answers, in words."""
     difference = b.score - a.score
-    low, high = np.percentile(bootstrap_difference(a, b), (2.5, 97.5)).tolist()
     lines = [f"{side}  {s.score:.4f}  {s.name}" for side, s in (("A", a), ("B", b))]
     lines.append(f"task {a.task}, {a.where}: {describe_size(a)}")
+    lines += _describe_interval(a, b, difference)
+    if a.task != 3:
+        lines.append(describe_mcnemar(a.outcomes, b.outcomes))
+    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
+
+
+def _describe_interval(a: Scored, b: Scored, difference: float) -> list[str]:
+    """Say which one is better, and how sure that is."""
+    units = "pairs" if a.task == 3 else "students"
+    if a.outcomes.counts.shape[1] == 1:
+        # Drawn again and again, it would give an interval of no width.
+        return [
+            f"no difference can be told: B - A = {difference:.4f} (no interval: a single one of "
+            f"the {units} says nothing about others)"
+        ]
+    low, high = np.percentile(bootstrap_difference(a, b), (2.5, 97.5)).tolist()
+    lines = []
     if low <= 0 <= high:
         lines.append(
             f"no difference can be told: B - A = {difference:.4f} "
@@ -108,15 +124,12 @@ def describe(a: Scored, b: Scored) -> str:
             f"{better} is better by {abs(difference):.4f} "
             f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
         )
-    units = "pairs" if a.task == 3 else "students"
     lines.append(f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times")
     if a.task == 3:
         lines.append(
             f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
         )
-    else:
-        lines.append(describe_mcnemar(a.outcomes, b.outcomes))
-    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
+    return lines
 
 
 def describe_size(scored: Scored) -> str:
@@ -154,7 +167,8 @@ def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
     if not a.distinct:
         return f"{found}; no test by McNemar: the same answers are counted several times"
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+    advice = ": trust the interval" if a.counts.shape[1] > 1 else ""
     return (
         f"McNemar's exact test: {shown}; {found}; it takes all answers for independent, which "
-        "those of one student are not: trust the interval"
+        f"those of one student are not{advice}"
     )

@@ -21,10 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from common import io, schema
+from common import io, origins, schema
 from common.answers import IntArray, find_repeats, pair_keys
 from common.errors import InputError, quote
-from common.scores import origins
 from common.submission import Pairs, find_rows_of_pairs
 
 FloatArray = npt.NDArray[np.float32]

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, layout, provenance, schema, zips
+from common import io, layout, origins, provenance, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, stop
 from common.schema import Column
-from common.scores import origins
 
 # A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
 # be predicted: further columns and the rows of both phases are valid; more is a zip bomb.

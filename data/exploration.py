@@ -133,7 +133,14 @@ def count_histogram(values: IntArray) -> Histogram:
     low, high = int(values.min()), int(values.max()) + 1
     is_log = high - low > MOST_UNIT_BINS
     if is_log:
-        edges = np.unique(np.round(np.geomspace(low, high, N_BINS + 1)))
+        # Each at least as wide as the one before: bins of one and of two numbers in turn would draw
+        # teeth where there are none.
+        growth = (high / low) ** (1 / N_BINS) - 1
+        places, width = [low], 1
+        while places[-1] < high:
+            width = max(width, round(places[-1] * growth))
+            places.append(places[-1] + width)
+        edges = np.array(places, np.float64)
     else:
         edges = np.arange(low, high + 1, dtype=np.float64)
     counts, _ = np.histogram(values, edges)

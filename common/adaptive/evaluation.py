@@ -24,8 +24,8 @@ from common.adaptive.playing import (
 from common.adaptive.report import Curves, describe_games
 from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
+from common.origins import Origin, parse_origin
 from common.scores import outcomes, score_files, score_page
-from common.scores.origins import Origin, parse_origin
 from common.scores.results import TASK_TITLES, Evaluation, append_result
 
 OUTPUT_NAME = "entry_output_task_4.txt"

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, provenance, schema
+from common import cli, io, layout, origins, provenance, schema
 from common.answers import Answers, IntArray, read_students
 from common.errors import printable
-from common.scores import origins
 
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = "model_task_4_students.npy"

@@ -72,16 +72,18 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         n_lines = sum(1 + name.count("\n") for name in names)
         figure = new_figure(240 + (LINE_HEIGHT + 5) * n_lines)
         axes = figure.add_subplot()
-        for curve, name in zip(curves, names, strict=True):
+        lines = []
+        for curve in curves:
             width = 2.2 if curve.number == 0 else 1.4
             turn, hue = divmod(curve.number, len(_COLOURS))
-            (line,) = axes.plot(curve.steps, curve.values, linewidth=width, label=name)
+            (line,) = axes.plot(curve.steps, curve.values, linewidth=width)
             line.set_color(_COLOURS[hue])
             line.set_linestyle("--" if curve.is_dashed else "-")
             if len(curve.values) <= _MAX_MARKED:
                 line.set(marker=_MARKERS[(hue + turn) % len(_MARKERS)], markersize=4.5)
             line.set(clip_on=False, zorder=3 - 0.1 * curve.number)
             set_tooltip(line, curve.name)
+            lines.append(line)
         axes.set_xlabel(axis)
         axes.set_title(value_axis, loc="left", fontsize=10, color=SOFT)
         axes.margins(x=0)
@@ -89,7 +91,10 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         axes.locator_params(axis="y", nbins=6)
         axes.ticklabel_format(useOffset=False)
         axes.grid(axis="y", linewidth=0.6)
+        # Given the names here, the legend also shows those that begin with an underscore.
         figure.legend(
+            lines,
+            names,
             loc="outside lower left",
             frameon=False,
             fontsize=FONT_SIZE,

@@ -1,6 +1,5 @@
 """What the evaluations of tasks 1 and 2 tell beside the score, on the page and on the terminal."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from common import metrics, provenance
+from common import metrics, origins, provenance
 from common.answers import IntArray
 from common.metrics import ProbabilityScores
-from common.scores import origins, pair_groups, score_files, score_page
+from common.scores import pair_groups, score_files, score_page
 from common.scores.breakdown import Scored, group_answers
 from common.scores.pair_facts import PairFacts
 
@@ -154,7 +153,7 @@ def name_entry(submission: Path) -> list[tuple[str, str]]:
     memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
     return [
         ("Entry", origin.model),
-        ("Made by", shlex.join(["python", *origin.command])),
+        ("Made by", origins.join_command(origin.command)),
         ("Seed", seed),
         ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
     ]

@@ -1,8 +1,8 @@
 """The record of all scores: every evaluation appends one line of JSON to results.jsonl.
 
 `python -m common.scoreboard` makes a table and a page of it. A submission carries its origin
-(`origins.py`), so that the record knows the model, its seed and its time, whatever the files are
-named.
+(`common.origins`), so that the record knows the model, its seed and its time, whatever the files
+are named.
 """
 
 import re
@@ -14,9 +14,9 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from common import io, layout, provenance, run_log
-from common.scores import origins, outcomes
-from common.scores.origins import Origin, show_path
+from common import io, layout, origins, provenance, run_log
+from common.origins import Origin, show_path
+from common.scores import outcomes
 from common.scores.outcomes import Outcomes
 
 LOCAL = "local"

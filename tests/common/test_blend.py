@@ -70,6 +70,8 @@ def test_a_blend_of_two_scripts(tiny_kit: Path, run: Run, task: int) -> None:
     line = json.loads((tiny_kit / "data/test_output/results.jsonl").read_text().splitlines()[-1])
     assert line["made_by"] == f"python -m common.blend {' '.join(FILES)} --local"
     assert f"score {line['score']:.4f}" in evaluation
+    page = (tiny_kit / f"data/test_output/scores_task_{task}.html").read_text()
+    assert "<td>python -m common.blend " in page
     assert "blend majority matrix_factorization" in ok("-m", "common.scoreboard")
 
 

@@ -113,10 +113,12 @@ def test_tasks_3_and_4(compare: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["--phase", "private"], "results.jsonl: holds no scores of phase private to compare"),
         (["1"], "1 scores to compare, expected two, A and B"),
         (["1", "3"], "1 is of task 1 and 3 of task 2, expected two scores of one task"),
         (["2", "4"], r"2 was scored on .* answers of .* \(local split, .*two different test sets"),
         (["1", "8"], "8: data/test_output/results.jsonl has 7 scores, expected a number up to"),
+        (["1", "2", "--phase", "public"], "1: is of phase local, expected one of phase public"),
         (["1", "0"], "0: data/test_output/results.jsonl has 7 scores"),
         (["majority", "2"], r"'majority' may be any of these: \d \(majority, task 1\), \d \(maj"),
         (["nothing", "2"], "'nothing': is no file and no model in"),

@@ -86,3 +86,9 @@ def test_metadata_belong_to_answers_in_data_alone(
         for name in ("majority", "item_response", "gradient_boosting")
     ]
     assert reads == [False, True, True]
+
+
+def test_a_script_need_not_be_written_in_utf_8(tmp_path: Path) -> None:
+    script = tmp_path / "idea.py"
+    script.write_bytes("# coding: latin-1\nname = 'é'  # --metadata_dir\n".encode("latin-1"))
+    assert script_runs.reads_metadata(script)

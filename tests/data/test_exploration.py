@@ -25,6 +25,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
+def test_flat_numbers_draw_no_teeth() -> None:
+    found = count_histogram(np.repeat(np.arange(35, 83), 7))
+    assert (np.diff(np.diff(found.edges)) >= 0).all()
+    assert (np.diff(found.counts[:-1]) >= 0).all()
+    assert found.counts.sum() == 7 * 48
+
+
 def test_a_tally_counts_what_is_known() -> None:
     found = tally(np.array([0, 2, 2, -1, 2]), np.array([1, 1, 0, 1, 0], np.int8), 4)
     assert found.n.tolist() == [1, 0, 3, 0]

@@ -34,6 +34,11 @@ def test_colours_that_come_again_have_other_markers() -> None:
     assert first_marker(16) not in {first_marker(0), first_marker(8)}
 
 
+def test_a_name_that_begins_with_an_underscore_is_in_the_legend() -> None:
+    svg = curve_chart([Curve("_idea", [1, 2], [0.2, 0.1])], label="names", axis="step")
+    assert ">_idea</text>" in svg
+
+
 def test_curves_of_one_number_share_a_colour() -> None:
     pair = [Curve("learned", [1, 2], [3, 2], 1), Curve("held out", [1, 2], [3, 2.5], 1, True)]
     svg = curve_chart(pair, label="pair", axis="step")

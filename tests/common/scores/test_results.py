@@ -12,8 +12,8 @@ from typing import Any
 import malformed
 import pytest
 
-from common import layout, provenance
-from common.scores import origins, results
+from common import layout, origins, provenance
+from common.scores import results
 
 Run = Callable[..., Any]
 
