@@ -5,9 +5,12 @@ are the same; the revision of the repository is not enough, since an entry may n
 """
 
 import ast
+import importlib.util
+import sys
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 
 from common import layout
 
@@ -82,3 +85,14 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
         content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Import a file of a folder that is no package, such as an entry of task 4, under a name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Its dataclasses look themselves up there.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

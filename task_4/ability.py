@@ -7,8 +7,6 @@ the model's prior: a training student's logits have the mean `intercept` and the
 The posterior of a student gives the same two moments after every answer.
 """
 
-import importlib.util
-import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from common import source_code
 from common.adaptive.game import Reference
 from common.answers import IntArray
 from common.errors import InputError
@@ -114,7 +113,7 @@ def load_bank(package: Path) -> Bank:
         If its `model.py` has not the classes of that package, or its weights cannot be read.
     """
     path = package / _MODEL_FILE
-    module = _import(path)
+    module = source_code.load_module(path, "task_4_model")
     missing = [name for name in _CLASSES if not hasattr(module, name)]
     if missing:
         raise InputError(
@@ -134,17 +133,6 @@ def load_bank(package: Path) -> Bank:
         mean=float(model.intercept.mean(dtype=np.float64)),
         deviation=float(np.sqrt(covariance.mean(dtype=np.float64))),
     )
-
-
-def _import(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("task_4_model", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up there.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def ask(

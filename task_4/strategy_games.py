@@ -1,8 +1,6 @@
 """Play the game of task 4 with any strategy and the model of `item_response/`."""
 
-import importlib.util
 import reprlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from strategy_scores import PlayedGame
 
 from common.adaptive.game import Reference, Rules
 from common.errors import InputError
+from common.source_code import load_module
 
 PACKAGE = Path(__file__).parent / "item_response"
 CHECKPOINTS = (0, 1, 3, 5, 10, 20)
@@ -87,17 +86,6 @@ def load_package() -> tuple[ModuleType, ModuleType]:
         load_module(PACKAGE / f"{name}.py", name) for name in ("model", "train_model")
     )
     return model, train_model
-
-
-def load_module(path: Path, name: str) -> ModuleType:
-    """Import a file under a name."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- What is known of the students ---------------------------------------------------------------

@@ -22,6 +22,7 @@ from common.adaptive.game import LocalEntry, Reference, Rules, make_reference
 from common.adaptive.game import play as play_entry
 from common.answers import Answers
 from common.errors import InputError
+from common.source_code import load_module
 
 N_QUESTIONS = 60
 
@@ -32,7 +33,7 @@ def modules() -> tuple[ModuleType, ModuleType]:
     names = ("model", "train_model", "submission_model_task_4")
     before = {name: sys.modules.get(name) for name in names}
     package, _ = strategy_games.load_package()
-    submission = strategy_games.load_module(
+    submission = load_module(
         strategy_games.PACKAGE / "submission_model_task_4.py", "submission_model_task_4"
     )
     for name, module in before.items():

@@ -20,6 +20,7 @@ from student_page import Report, interval, share_below, student_page
 
 from common.adaptive.game import Reference, make_reference, read_reference
 from common.answers import Answers
+from common.source_code import load_module
 
 Fails = Callable[..., str]
 PACKAGE = "task_4/item_response"
@@ -29,7 +30,7 @@ WEIGHTS = "model_task_4_item_response.npz"
 
 @pytest.fixture(scope="module")
 def module() -> Iterator[ModuleType]:
-    yield ability._import(ROOT / PACKAGE / "model.py")
+    yield load_module(ROOT / PACKAGE / "model.py", "task_4_model")
     del sys.modules["task_4_model"]
 
 
