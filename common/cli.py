@@ -92,6 +92,14 @@ def seed(text: str) -> int:
     return value
 
 
+def count(text: str) -> int:
+    """Read a whole number of at least 1 from the command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
 @dataclass(frozen=True)
 class SplitOptions:
     """Where a local split reads and writes."""

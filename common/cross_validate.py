@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -150,9 +150,9 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     p = cli.parser(__doc__)
     p.prog = "python -m common.cross_validate"
     p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
-    p.add_argument("--folds", type=_at_least(2), metavar="N", default=5, help="default 5")
+    p.add_argument("--folds", type=cli.count, metavar="N", default=5, help="default 5")
     p.add_argument(
-        "--repeats", type=_at_least(1), metavar="N", default=1, help="deal N times (default 1)"
+        "--repeats", type=cli.count, metavar="N", default=1, help="deal N times (default 1)"
     )
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds: default 0")
     p.add_argument(
@@ -173,16 +173,6 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     adaptive_options.add_flags(p)
     place = words.index("--") if "--" in words else len(words)
     return p.parse_args(words[:place]), list(words[place + 1 :])
-
-
-def _at_least(low: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if int(text) < low:
-            raise argparse.ArgumentTypeError(f"{text} is less than {low}")
-        return int(text)
-
-    read.__name__ = "int"
-    return read
 
 
 def describe_folds(options: argparse.Namespace) -> str:

@@ -104,12 +104,15 @@ def parse() -> argparse.Namespace:
     p = cli.parser(__doc__)
     p.usage = "%(prog)s [flags]"
     p.add_argument(
-        "--questions", type=_count, metavar="N", default=20, help="length of a test (default 20)"
+        "--questions", type=cli.count, metavar="N", default=20, help="length of a test (default 20)"
     )
     phases = (LOCAL, *layout.PHASES)
     p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
     p.add_argument(
-        "--masks", type=_count, metavar="N", help="use the first masks only; of a protocol, splits"
+        "--masks",
+        type=cli.count,
+        metavar="N",
+        help="use the first masks only; of a protocol, splits",
     )
     p.add_argument("--strategies", nargs="+", metavar="NAME", help="play only these")
     p.add_argument(
@@ -163,13 +166,6 @@ def parse() -> argparse.Namespace:
             "--targets_queryable: no protocol lets targets be asked, expected one flag"
         )
     return options
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
 
 
 def _share(text: str) -> float:

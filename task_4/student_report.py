@@ -82,7 +82,7 @@ def parse() -> argparse.Namespace:
     p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     p.add_argument(
         "--questions",
-        type=_count,
+        type=cli.count,
         metavar="N",
         default=N_ROUNDS,
         help=f"how many are asked at most (default {N_ROUNDS})",
@@ -109,13 +109,6 @@ def parse() -> argparse.Namespace:
         help="default data/test_output/student_report",
     )
     return p.parse_args()
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
 
 
 def find_students(options: argparse.Namespace, reference: Reference, mask: str) -> list[int]:

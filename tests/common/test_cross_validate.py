@@ -150,6 +150,10 @@ def test_a_student_of_task_4_stays_in_one_fold() -> None:
         (["task_4/numpy", "--train_data", "gone.csv"], "gone.csv: file not found"),
         (["task_4/numpy", "--folds", "500000"], "--folds is 500000, expected a whole number"),
         (
+            ["task_1/sample_model_majority.py", "--folds", "1"],
+            "--folds is 1, expected a whole number",
+        ),
+        (
             ["task_4/my_breach"],
             r"^task_4/my_breach: fold 1: IsTarget, round 1, select_questions: student 0",
         ),
