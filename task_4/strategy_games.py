@@ -12,7 +12,7 @@ import strategies
 from strategies import BoolArray, FloatArray, IntArray, Posterior
 from strategy_scores import PlayedGame
 
-from common.adaptive.game import Reference, Rules
+from common.adaptive.game import Reference, Rules, find_askable, require_askable
 from common.errors import InputError
 from common.source_code import load_module
 
@@ -204,10 +204,9 @@ def play(
         If a student cannot be asked as many questions as the setting says.
     """
     targets = reference.targets[mask]
-    askable = reference.is_correct >= 0
-    if not rules.targets_queryable:
-        askable &= ~targets
-    require_askable(reference, askable, setting.n_questions)
+    askable = find_askable(reference, mask, rules)
+    hint = ": choose a smaller --questions"
+    require_askable(reference, mask, askable, setting.n_questions, hint)
     knowledge = Knowledge(calibrated, askable, seed)
     rng = np.random.default_rng(seed)
     n_students = len(askable)
@@ -324,15 +323,4 @@ def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
         raise InputError(
             f"{name} chooses column {wish[~fits][0]} for a student who may not be asked it, "
             "expected one of those where askable is True"
-        )
-
-
-def require_askable(reference: Reference, askable: BoolArray, n_questions: int) -> None:
-    """Raise `InputError` if a student has fewer questions to be asked than the test is long."""
-    n_askable = askable.sum(axis=1)
-    if (n_askable < n_questions).any():
-        row = int(n_askable.argmin())
-        raise InputError(
-            f"{reference.name}: UserId {reference.student[row]} has {n_askable[row]} answers that "
-            f"may be asked, expected at least {n_questions}: choose a smaller --questions"
         )

@@ -21,7 +21,7 @@ from common import cli, io, layout, metadata, origins, provenance
 from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import read_entry_file
-from common.adaptive.game import N_ROUNDS, Reference
+from common.adaptive.game import N_ROUNDS, Reference, Rules, find_askable
 from common.errors import InputError
 
 # A topic of fewer questions is no topic of the bank.
@@ -124,7 +124,7 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
             f"--mask {mask}: is not a mask of {reference.name}, "
             f"expected {', '.join(reference.targets)}"
         )
-    n_askable = ((reference.is_correct >= 0) & ~reference.targets[mask]).sum(axis=1)
+    n_askable = find_askable(reference, mask, Rules()).sum(axis=1)
     examples = ", ".join(map(str, reference.student[n_askable >= options.questions][:N_EXAMPLES]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:

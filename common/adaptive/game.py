@@ -217,6 +217,37 @@ def make_reference(
     )
 
 
+def find_askable(reference: Reference, mask: str, rules: Rules) -> BoolArray:
+    """Return which questions may be asked at first, shape (students, questions)."""
+    is_answered: BoolArray = reference.is_correct >= 0
+    return is_answered if rules.targets_queryable else is_answered & ~reference.targets[mask]
+
+
+def require_askable(
+    reference: Reference, mask: str, askable: BoolArray, n_questions: int, hint: str = ""
+) -> None:
+    """Raise `InputError` if a student cannot be asked so many questions.
+
+    Parameters
+    ----------
+    reference, mask
+        The students.
+    askable
+        Which questions may be asked, shape (students, questions).
+    n_questions
+        Length of the test.
+    hint
+        What to do, as the end of the message.
+    """
+    n_askable = askable.sum(axis=1)
+    if (n_askable < n_questions).any():
+        row = int((n_askable < n_questions).argmax())
+        raise InputError(
+            f"{reference.name}: UserId {reference.student[row]} has {n_askable[row]} answers "
+            f"that may be asked with mask '{mask}', expected at least {n_questions}{hint}"
+        )
+
+
 class GameState:
     """What is revealed, and what may be asked, in a game.
 
@@ -249,16 +280,8 @@ class GameState:
         targets = reference.targets[mask]
         self._targets = np.flatnonzero(targets)
         self.truth = reference.is_correct.ravel()[self._targets]
-        self.can_query = reference.is_correct >= 0
-        if not rules.targets_queryable:
-            self.can_query &= ~targets
-        n_askable = self.can_query.sum(axis=1)
-        if (n_askable < N_ROUNDS).any():
-            row = int((n_askable < N_ROUNDS).argmax())
-            raise InputError(
-                f"{reference.name}: UserId {reference.student[row]} has {n_askable[row]} answers "
-                f"that may be asked with mask '{mask}', expected at least {N_ROUNDS}"
-            )
+        self.can_query = find_askable(reference, mask, rules)
+        require_askable(reference, mask, self.can_query, N_ROUNDS)
         self.chosen: list[IntArray] = []
         self._option = np.full_like(reference.option, rules.unobserved)
         self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
