@@ -113,8 +113,10 @@ def _why_missing(path: Path) -> str:
         # Probably a mistyped flag: no command makes a folder outside the kit.
         how = f"the folder {path.parent} does not exist"
     elif not how and path.parent.is_dir():
-        present = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == ".csv")
-        how = f"the folder holds {', '.join(present[:8]) or 'no CSV file'}"
+        # Tables may be CSV or, with probabilities, Parquet; scripts and logs are looked for too.
+        kind = path.suffix or ".csv"
+        present = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == kind)
+        how = f"the folder holds {', '.join(present[:8]) or f'no {kind} file'}"
     elif not how:
         how = f"the folder {path.parent} does not exist"
     return f"file not found; {how}"
