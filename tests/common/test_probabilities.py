@@ -158,7 +158,9 @@ def test_a_cut_file(tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"p\.parquet: file not found; the folder holds no \.parquet file"):
+    with pytest.raises(
+        InputError, match=r"p\.parquet: file not found; the folder holds no \.parquet file"
+    ):
         read_probabilities(tmp_path / "p.parquet", 1)
 
 
