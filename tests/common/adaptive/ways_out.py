@@ -42,6 +42,7 @@ import numpy as np
 SECRET = "hidden-answer"
 TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
 OWN = "carried_out"
+MARK = "what came of it: "
 # A process outside, which has the answers open, in its environment (where that lies in its memory,
 # and how long it is) and as its working folder; a TCP port and an abstract socket that somebody
 # listens at.
@@ -756,9 +757,9 @@ def try_harm(victims):
 
 
 def try_all(folder, victims, outside):
-    """Try everything, and print what came of it."""
+    """Try everything, and print what came of it on a line of its own that begins with `MARK`."""
     OUTSIDE.update(outside)
-    print("\n" + json.dumps(try_contents(folder) | try_harm(victims)))
+    print("\n" + MARK + json.dumps(try_contents(folder) | try_harm(victims)), flush=True)
 
 
 if __name__ == "__main__":
