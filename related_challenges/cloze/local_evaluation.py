@@ -2,14 +2,14 @@
 
 Run:     python related_challenges/cloze/local_evaluation.py
 Reads:   data/train_data/KCT_train_public.txt (the true answers) and data/test_output/submission.csv
-Writes:  data/test_output/scores_cloze.txt and .html
+Writes:  data/test_output/scores_cloze.txt and .html, and a line of the record of all scores
 """
 
 import numpy as np
 import queries
 
 from common import challenge, cli
-from common.scores import score_files
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 
@@ -43,8 +43,10 @@ def main() -> None:
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
+        metric_name="token F1",
     )
     paths = score_files.write_scores(options.output_dir, "cloze", evaluation)
+    results.append_result(options.output_dir, "cloze", evaluation)
     print(f"score {score:.4f} (token F1 of {len(reference):,} queries)")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 

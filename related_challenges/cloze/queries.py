@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from common import challenge, cli, folds, io, layout
-from common.errors import MAX_SHOWN, InputError, printable, quote
+from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.schema import TEXT, Column
 
 MASK = "[MASK]"
 N_GUESSES = 5
-TRAIN, TEST, FOLDS = "KCT_train_public.txt", "KCT_test_public.txt", "folds.csv"
+TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 
 _ID = Column("id", TEXT)
 _RET = Column("ret", TEXT)
@@ -131,17 +131,24 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
         help="predict the training queries instead, every fold after learning from the others",
     )
     challenge.add_folder(p, "--submission_template_dir", local_dir)
-    challenge.add_file(p, "--submission_template_file", FOLDS)
+    challenge.add_file(p, "--submission_template_file", layout.FOLDS)
     return p.parse_args()
+
+
+def folds_path(options: argparse.Namespace) -> Path | None:
+    """Return the file of the folds that the flags name; None where the test file is predicted."""
+    if not options.local:
+        return None
+    return Path(options.submission_template_dir / options.submission_template_file)
 
 
 def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list[Query]]]:
     """Yield the queries to learn from and those to predict: one pair, or one per fold."""
     train = read_queries(options.input_dir / options.train_data, answers=True)
-    if not options.local:
+    template = folds_path(options)
+    if template is None:
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
         return
-    template = options.submission_template_dir / options.submission_template_file
     fold = folds.read_folds(template, [query.id for query in train])
     for learnt, predicted in folds.splits(fold):
         # Without their answers, so that a model cannot look at them.
@@ -154,13 +161,13 @@ def best_guesses(weights: Mapping[str, float]) -> list[str]:
     return sorted(weights, key=lambda answer: -weights[answer])[:N_GUESSES]
 
 
-def write_guesses(path: Path, guesses: Mapping[str, Sequence[str]]) -> None:
-    """Write a submission, UTF-8 without a byte order mark.
+def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[str]]) -> None:
+    """Write a submission, UTF-8 without a byte order mark, where the flags say.
 
     Parameters
     ----------
-    path
-        Where the CSV goes.
+    options
+        As from `parse_flags`.
     guesses
         For each id at most five answers.
 
@@ -169,17 +176,19 @@ def write_guesses(path: Path, guesses: Mapping[str, Sequence[str]]) -> None:
     InputError
         If there are more.
     """
+    path = options.output_dir / options.output_file
     for query_id, answers in guesses.items():
         if len(answers) > N_GUESSES:
             raise InputError(
                 f"{path}: {quote(query_id)} would have {len(answers)} answers, at most 5"
             )
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
-    io.write_csv(path, {"id": np.array(list(guesses), object), "ret": np.array(ret, object)})
+    columns = {"id": np.array(list(guesses), object), "ret": np.array(ret, object)}
+    challenge.write_submission(path, columns, folds_file=folds_path(options))
     print(f"written: {cli.show(path)} ({len(ret):,} rows)")
 
 
-def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
+def read_guesses(path: Path, ids: Sequence[str], report: Report = stop) -> list[list[str]]:
     """Read and check a submission.
 
     Parameters
@@ -188,6 +197,8 @@ def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
         CSV with id and ret, a JSON list of at most five texts.
     ids
         The queries, in the order wanted.
+    report
+        What to do with a fault.
 
     Returns
     -------
@@ -204,27 +215,33 @@ def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
     with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
-    data = io.to_arrays(io.read_table(source, (_ID, _RET)), (_ID, _RET))
-    rows = folds.match_ids(path, data["id"], ids, "the queries")
-    guesses = [_read_ret(source, row, text) for row, text in enumerate(data["ret"])]
+    data = io.read_columns(path, (_ID, _RET), report)
+    rows = folds.match_ids(path, data["id"], ids, "the queries", report)
+    guesses, faults = [], []
+    for row, text in enumerate(data["ret"]):
+        guess, fault = _read_ret(text)
+        guesses.append(guess)
+        # An empty cell has been reported already.
+        if fault and text:
+            faults.append(f"row {source.row_number(row)} {fault}")
+    if faults:
+        more = f" and {len(faults) - io.SHOWN} more rows" if len(faults) > io.SHOWN else ""
+        report(
+            f"{path}: column 'ret': {'; '.join(faults[: io.SHOWN])}{more}, expected a JSON list of "
+            f"at most {N_GUESSES} texts"
+        )
     return [guesses[row] for row in rows]
 
 
-def _read_ret(source: io.Source, row: int, text: str) -> list[str]:
-    expected = f"expected a JSON list of at most {N_GUESSES} texts"
+def _read_ret(text: str | None) -> tuple[list[str], str]:
+    """Return the guesses that a cell holds, and what is wrong with it."""
     try:
-        ret: Any = io.parse_json(text)
+        ret: Any = io.parse_json(text or "")
     except ValueError:
         ret = None
     if not isinstance(ret, list) or not all(isinstance(answer, str) for answer in ret):
-        found = f"is {quote(text)}"
-    elif len(ret) > N_GUESSES:
-        found = f"holds {len(ret)} answers"
-    else:
-        return ret
-    raise InputError(
-        f"{source.name}: column 'ret': row {source.row_number(row)} {found}, {expected}"
-    )
+        return [], f"is {quote(text)}"
+    return ret, f"holds {len(ret)} answers" if len(ret) > N_GUESSES else ""
 
 
 def normalise(text: str) -> list[str]:

@@ -36,7 +36,7 @@ def main() -> None:
         for query, weights in zip(test, weigh_by_context(train, test), strict=True):
             guesses[query.id] = queries.best_guesses(weights)
         # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options.output_dir / options.output_file, guesses)
+    queries.write_guesses(options, guesses)
 
 
 def weigh_by_context(

@@ -27,7 +27,7 @@ def main() -> None:
         for query in test:
             guesses[query.id] = most_frequent
         # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options.output_dir / options.output_file, guesses)
+    queries.write_guesses(options, guesses)
 
 
 if __name__ == "__main__":

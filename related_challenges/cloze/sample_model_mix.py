@@ -31,7 +31,7 @@ def main() -> None:
             }
             guesses[query.id] = queries.best_guesses(weights)
         # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options.output_dir / options.output_file, guesses)
+    queries.write_guesses(options, guesses)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common import io
-from common.errors import InputError, quote
+from common import challenge, io
+from common.errors import InputError, Report, quote, stop
 from common.folds import match_ids
 from common.schema import TEXT, Column
 
@@ -114,12 +114,12 @@ def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) 
         )
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(LABELS[option] for option in row) for row in best]
-    io.write_csv(
+    challenge.write_submission(
         path, {"id": np.array(questions.ids, object), "prediction": np.array(prediction, object)}
     )
 
 
-def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
+def read_predictions(path: Path, ids: Sequence[str], report: Report = stop) -> list[list[str]]:
     """Read and check a submission.
 
     Parameters
@@ -128,6 +128,8 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
         CSV with id and prediction, labels separated by spaces.
     ids
         The questions, in the order wanted.
+    report
+        What to do with a fault.
 
     Returns
     -------
@@ -139,16 +141,20 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
     InputError
         If a question is missing, unknown or repeated, or a label is not A to E.
     """
-    data = io.read_columns(path, (_ID, _PREDICTION))
-    rows = match_ids(path, data["id"], ids, "the questions")
-    for row, text in enumerate(data["prediction"]):
-        if not text.split() or not set(text.split()) <= set(LABELS):
-            raise InputError(
-                f"{path}: column 'prediction': row {io.file_source(path).row_number(row)} is "
-                f"{quote(text)}, expected up to {N_GUESSES} of {', '.join(LABELS)}, separated by "
-                "spaces"
-            )
-    return [data["prediction"][row].split() for row in rows]
+    data = io.read_columns(path, (_ID, _PREDICTION), report)
+    rows = match_ids(path, data["id"], ids, "the questions", report)
+    # An empty cell has been reported already.
+    texts = [text or "" for text in data["prediction"]]
+    wrong = [row for row, text in enumerate(texts) if not set(text.split()) <= set(LABELS)]
+    if wrong:
+        source = io.file_source(path)
+        found = [f"row {source.row_number(row)} is {quote(texts[row])}" for row in wrong[: io.SHOWN]]
+        more = f" and {len(wrong) - io.SHOWN} more rows" if len(wrong) > io.SHOWN else ""
+        report(
+            f"{path}: column 'prediction': {'; '.join(found)}{more}, expected up to {N_GUESSES} of "
+            f"{', '.join(LABELS)}, separated by spaces"
+        )
+    return [texts[row].split() for row in rows]
 
 
 def average_precision(answer: str, predicted: Sequence[str]) -> float:

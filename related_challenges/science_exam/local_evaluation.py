@@ -2,7 +2,7 @@
 
 Run:     python related_challenges/science_exam/local_evaluation.py
 Reads:   data/train_data/train.csv (the right answers) and data/test_output/submission.csv
-Writes:  data/test_output/scores_science_exam.txt and .html
+Writes:  data/test_output/scores_science_exam.txt and .html, and a line of the record of all scores
 
 The submission has the columns id and prediction, up to three labels separated by spaces.
 """
@@ -13,7 +13,7 @@ import exam
 import numpy as np
 
 from common import challenge, cli
-from common.scores import score_files
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 
@@ -55,8 +55,10 @@ def main() -> None:
             *shares,
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],
+        metric_name="MAP@3",
     )
     paths = score_files.write_scores(options.output_dir, "science_exam", evaluation)
+    results.append_result(options.output_dir, "science_exam", evaluation)
     print(
         f"score {score:.4f} (MAP@3 on {len(questions):,} questions; "
         f"random guesses {exam.RANDOM_SCORE:.4f})"
