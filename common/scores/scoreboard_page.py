@@ -67,8 +67,7 @@ def table_section(table: Table, others: Sequence[Table]) -> str:
     earlier = [
         html_table((*other.rows, *other.former))
         for other in others
-        if (other.task, other.phase, other.rules, other.metric_name) == key
-        and not other.is_current
+        if (other.task, other.phase, other.rules, other.metric_name) == key and not other.is_current
     ]
     folded = ""
     for summary, html in (

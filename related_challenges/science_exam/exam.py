@@ -148,7 +148,9 @@ def read_predictions(path: Path, ids: Sequence[str], report: Report = stop) -> l
     wrong = [row for row, text in enumerate(texts) if not set(text.split()) <= set(LABELS)]
     if wrong:
         source = io.file_source(path)
-        found = [f"row {source.row_number(row)} is {quote(texts[row])}" for row in wrong[: io.SHOWN]]
+        found = [
+            f"row {source.row_number(row)} is {quote(texts[row])}" for row in wrong[: io.SHOWN]
+        ]
         more = f" and {len(wrong) - io.SHOWN} more rows" if len(wrong) > io.SHOWN else ""
         report(
             f"{path}: column 'prediction': {'; '.join(found)}{more}, expected up to {N_GUESSES} of "
