@@ -14,8 +14,12 @@ from hypothesis.extra.numpy import arrays
 
 from common.errors import InputError
 
+alignment = import_module("alignment")
+grading_measures = import_module("grading_measures")
 responses = import_module("responses")
+semeval_2013 = import_module("semeval_2013")
 similarity = import_module("similarity")
+train_and_test = import_module("train_and_test")
 
 Write = Callable[[str, str | bytes], Path]
 FOLDER = "related_challenges/student_response"
@@ -74,7 +78,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices_give_the_papers_tables(name: str) -> None:
-    result = responses.evaluate(np.array(MATRICES[name]))
+    result = grading_measures.evaluate(np.array(MATRICES[name]))
     found = np.vstack([result.by_label, result.macro, result.micro, result.corrective])
     expected = np.array(TABLES[name].split(), float).reshape(-1, 3)
     deviation = np.abs(found - expected)
@@ -123,7 +127,7 @@ def plain_evaluation(counts: npt.NDArray[np.int64]) -> list[list[float]]:
 )
 def test_measures_agree_with_plain_ones(counts: npt.NDArray[np.int64]) -> None:
     counts[0, 0] += 1
-    result = responses.evaluate(counts)
+    result = grading_measures.evaluate(counts)
     found = np.vstack([result.by_label, result.macro, result.micro, result.corrective])
     np.testing.assert_allclose(found, plain_evaluation(counts), atol=1e-12)
     accuracy = np.diag(counts).sum() / counts.sum()
@@ -131,7 +135,7 @@ def test_measures_agree_with_plain_ones(counts: npt.NDArray[np.int64]) -> None:
 
 
 def test_counts_put_predictions_in_rows() -> None:
-    counts = responses.count(
+    counts = grading_measures.count(
         ["correct", "correct", "incorrect"],
         ["incorrect", "uninterpretable", "incorrect"],
         responses.LABEL_SETS[2],
@@ -286,8 +290,8 @@ def test_scripts(
         succeeds([f"{FOLDER}/sample_model_{model}.py"], kit=kit)
         predicted = responses.read_predictions(data / "test_output/submission.csv", answers)
         gold = [answers.labels[number] for number in answers.label]
-        counts = responses.count(gold, predicted, answers.labels)
-        f1[model] = responses.evaluate(counts).macro[2]
+        counts = grading_measures.count(gold, predicted, answers.labels)
+        f1[model] = grading_measures.evaluate(counts).macro[2]
     done = run([f"{FOLDER}/local_evaluation.py"], kit=kit)  # In a process of its own, as users do.
     assert f"score {f1['word_svm']:.4f}" in done.stdout
     text = (data / "test_output/scores_student_response.txt").read_text()
