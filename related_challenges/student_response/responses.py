@@ -148,14 +148,14 @@ def read_responses(folder: Path, *, reads_labels: bool = True) -> Responses:
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
     """Find the files of a folder, or those of its test sets, each with its scenario."""
     own = folder.parent.name if folder.name == CORE else folder.name
-    paths = [(own if own in SCENARIOS else "", path) for path in sorted(folder.glob("*.xml"))]
-    if not paths:
-        for scenario in SCENARIOS:
-            inside = [folder / scenario, folder / scenario / CORE]
-            paths += [(scenario, path) for f in inside for path in sorted(f.glob("*.xml"))]
-    if not paths:
+    own = own if own in SCENARIOS else ""
+    places = [(own, folder), (own, folder / CORE)] if own else [("", folder)]
+    if not any(folder.glob("*.xml")):
+        places += [(name, folder / name / part) for name in SCENARIOS for part in ("", CORE)]
+    files = [(name, path) for name, place in places for path in sorted(place.glob("*.xml"))]
+    if not files:
         io.require_file(folder / "*.xml")
-    return paths
+    return files
 
 
 def _read_question(
