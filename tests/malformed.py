@@ -351,7 +351,7 @@ def related_inputs() -> list[Input]:
     add("science_exam", "local_evaluation", scored, "test_output/submission.csv",
         columns=(ID, Column("prediction", TEXT)), distinct=True)  # fmt: skip
 
-    question, model = "train_data/Q03.xml", "sample_model_majority"
+    question, model = "train_data/D0-3.xml", "sample_model_majority"
     add("student_response", "local_data_split", at, question, "xml", optional=True)
     add("student_response", model, f"{at} {folds}", question, "xml", optional=True)
     add("student_response", model, f"{at} {folds}", "test_input/folds.csv",
