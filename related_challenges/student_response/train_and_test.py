@@ -59,12 +59,21 @@ def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
             raise InputError("--train_dir needs --test_dir; folds are made of --input_dir")
         answers = responses.read_responses(options.input_dir)
         template = options.submission_template_dir / options.submission_template_file
-        return answers, list(folds.splits(folds.read_folds(template, answers.ids)))
-    train = responses.read_responses(options.train_dir or options.input_dir)
-    test = responses.read_responses(options.test_dir, reads_labels=False)
-    answers = join(train, test)
-    is_train = np.arange(len(answers)) < len(train)
-    return answers, [(is_train, ~is_train)]
+        splits = list(folds.splits(folds.read_folds(template, answers.ids)))
+    else:
+        train = responses.read_responses(options.train_dir or options.input_dir)
+        test = responses.read_responses(options.test_dir, reads_labels=False)
+        answers = join(train, test)
+        is_train = np.arange(len(answers)) < len(train)
+        splits = [(is_train, ~is_train)]
+    for learnt, _ in splits:
+        used = np.unique(answers.label[learnt])
+        if len(used) < 2:
+            raise InputError(
+                f"{options.train_dir or options.input_dir}: all {learnt.sum():,} answers to learn "
+                f"from are {quote(answers.labels[used[0]])}, expected at least two labels"
+            )
+    return answers, splits
 
 
 def join(train: Responses, test: Responses) -> Responses:

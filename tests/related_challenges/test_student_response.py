@@ -523,6 +523,17 @@ def test_refuses_training_files_without_a_test(fails: Callable[..., str], tmp_pa
     assert "--train_dir needs --test_dir" in line
 
 
+def test_refuses_to_learn_one_label(
+    write: Write, fails: Callable[..., str], tmp_path: Path
+) -> None:
+    write("train/t.xml", TWO.format("Q", "M", "t.1", ' accuracy="correct"'))
+    write("test/t.xml", TWO.format("Q", "M", "t.2", ""))
+    flags = ["--train_dir", tmp_path / "train", "--test_dir", tmp_path / "test"]
+    line = fails([f"{FOLDER}/sample_model_majority.py", *flags, "--output_dir", tmp_path])
+    assert "train: all 1 answers to learn from are 'correct', expected at least two" in line
+    assert not (tmp_path / "submission.csv").exists()
+
+
 def test_test_sets_are_predicted_and_scored(
     challenge_kit: Callable[[str], Path], succeeds: Callable[..., str], tmp_path: Path
 ) -> None:
