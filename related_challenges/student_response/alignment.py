@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 import similarity
 from responses import FloatArray, IntArray, Responses
+from scipy.sparse import csr_array
 
 from common.folds import BoolArray
 
@@ -94,11 +95,11 @@ def compare_spelling(vocabulary: Sequence[str]) -> FloatArray:
         for padded in (f"^{word}$" for word in vocabulary)
     ]
     number_of = {piece: n for n, piece in enumerate(sorted(set().union(*pieces)))}
-    has = np.zeros((len(vocabulary), len(number_of)))
-    for row, own in enumerate(pieces):
-        has[row, [number_of[piece] for piece in own]] = 1
-    sizes = has.sum(axis=1)
-    return np.asarray(2 * (has @ has.T) / (sizes[:, None] + sizes))
+    sizes = np.array([len(own) for own in pieces], int)
+    columns = [number_of[piece] for own in pieces for piece in own]
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    has = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(sizes), len(number_of)))
+    return np.asarray(2 * (has @ has.T).toarray() / (sizes[:, None] + sizes))
 
 
 def know_words(
@@ -128,7 +129,7 @@ def know_words(
         is_function_word,
         spelling[:, is_asked].max(axis=1, initial=0) >= SAME_SPELLING,
         np.isin(vocabulary, sorted(NEGATIONS)),
-        np.array([len(w) == 1 or w.isdigit() for w in vocabulary]) & ~is_function_word,
+        np.array([len(w) == 1 or w.isdigit() for w in vocabulary], bool) & ~is_function_word,
     )
 
 
@@ -179,6 +180,8 @@ def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
     new_precision = covered(own_new, other, spelling, weight)
     own_content, other_content = (x[~words.is_function_word[x]] for x in (own, other))
     own_symbols, other_symbols = (x[words.is_symbol[x]] for x in (own, other))
+    is_own, is_other = np.zeros((2, len(weight)), bool)
+    is_own[own], is_other[other] = True, True
     is_missing = spelling[np.ix_(other, own)].max(axis=1, initial=0) == 0
     return [
         *(recall, precision, _harmonic(recall, precision)),
@@ -187,9 +190,9 @@ def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
         covered(own_content, other_content, spelling, equal),
         *shared_runs(answer, reference, 2),
         *shared_runs(answer, reference, 3),
-        len(np.intersect1d(own, other)) / max(len(other), 1),
-        float(np.isin(other_symbols, own_symbols).mean()) if len(other_symbols) else 1.0,
-        float(np.isin(own_symbols, other_symbols).mean()) if len(own_symbols) else 1.0,
+        float(is_own[other].mean()) if len(other) else 0.0,
+        float(is_own[other_symbols].mean()) if len(other_symbols) else 1.0,
+        float(is_other[own_symbols].mean()) if len(own_symbols) else 1.0,
         float(words.is_negation[own].any()) - float(words.is_negation[other].any()),
         float(np.log((len(answer) + 1) / (len(reference) + 1))),
         float(weight[other][is_missing].max(initial=0)),
