@@ -487,6 +487,14 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     assert marked[1] == "=because +lamp because_lamp because lamp"
 
 
+def test_texts_without_a_word_have_features_too(write: Write) -> None:
+    text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
+    answers = responses.read_responses(write("a.xml", text).parent)
+    features = alignment.describe(answers, np.array([True, False]))
+    assert np.isfinite(features).all()
+    assert alignment.mark_words(answers) == ["", ""]
+
+
 def test_folds_by_domain_keep_modules_together(
     write: Write, succeeds: Callable[..., str], fails: Callable[..., str], tmp_path: Path
 ) -> None:
