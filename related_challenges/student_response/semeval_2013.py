@@ -11,44 +11,45 @@ import responses
 BEETLE, SCIENTSBANK = "beetle", "sciEntsBank"
 ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
 
-# Accuracy, macro F1 and weighted F1 by corpus, number of labels and scenario; None: not sourced.
+# Accuracy, macro F1 and weighted F1 by corpus, number of labels and scenario, in as many digits as
+# the source has; nothing where none was found.
 # [1] Singh, Arya, Mukerjee (2013), Student response analysis using textual entailment: tables of
 #     the task's best systems and of its lexical baseline as they ran it.
 # [2] Ott, Ziai, Hahn, Meurers (2013), CoMeT, SemEval, abstract.
 # [3] Figures of the task's paper (Dzikovska et al. 2013, S13-2045) as quoted by others.
-Published = tuple[str, float | None, float | None, float | None]
+Published = tuple[str, str, str, str]
 PUBLISHED: dict[tuple[str, int, str], tuple[Published, ...]] = {
     (BEETLE, 5, ANSWERS): (
-        ("lexical baseline [1]", None, 0.42, 0.48),
-        ("CoMeT [1]", None, 0.569, 0.675),
-        ("ETS, best [1, 3]", None, 0.619, 0.705),
+        ("lexical baseline [1]", "", "0.42", "0.48"),
+        ("CoMeT [1]", "", "0.569", "0.675"),
+        ("ETS, best [1, 3]", "", "0.619", "0.705"),
     ),
     (BEETLE, 5, QUESTIONS): (
-        ("lexical baseline [1]", None, 0.41, 0.46),
-        ("CoMeT [1]", None, 0.300, 0.445),
-        ("ETS, best [1, 3]", None, 0.552, 0.614),
+        ("lexical baseline [1]", "", "0.41", "0.46"),
+        ("CoMeT [1]", "", "0.300", "0.445"),
+        ("ETS, best [1, 3]", "", "0.552", "0.614"),
     ),
     (BEETLE, 3, ANSWERS): (
-        ("lexical baseline [1]", None, 0.55, 0.58),
-        ("ETS [1]", None, 0.710, 0.723),
-        ("CoMeT, best [1, 2]", 0.731, 0.715, 0.728),
+        ("lexical baseline [1]", "", "0.55", "0.58"),
+        ("ETS [1]", "", "0.710", "0.723"),
+        ("CoMeT, best [1, 2]", "0.731", "0.715", "0.728"),
     ),
     (BEETLE, 3, QUESTIONS): (
-        ("lexical baseline [1]", None, 0.48, 0.50),
-        ("CoMeT [1]", None, 0.466, 0.488),
-        ("ETS, best [1]", None, 0.585, 0.597),
+        ("lexical baseline [1]", "", "0.48", "0.50"),
+        ("CoMeT [1]", "", "0.466", "0.488"),
+        ("ETS, best [1]", "", "0.585", "0.597"),
     ),
     (BEETLE, 2, ANSWERS): (
-        ("lexical baseline [1]", None, 0.78, 0.80),
-        ("ETS and CoMeT, best [1]", None, 0.833, None),
+        ("lexical baseline [1]", "", "0.78", "0.80"),
+        ("ETS and CoMeT, best [1]", "", "0.833", ""),
     ),
     (BEETLE, 2, QUESTIONS): (
-        ("lexical baseline [1]", None, 0.73, 0.73),
-        ("ETS, best of the systems [1]", None, 0.702, None),
+        ("lexical baseline [1]", "", "0.73", "0.73"),
+        ("ETS, best of the systems [1]", "", "0.702", ""),
     ),
-    (SCIENTSBANK, 5, ANSWERS): (("best [3]", None, 0.581, None),),
-    (SCIENTSBANK, 5, QUESTIONS): (("best [3]", None, 0.384, None),),
-    (SCIENTSBANK, 5, DOMAINS): (("best [3]", None, 0.375, None),),
+    (SCIENTSBANK, 5, ANSWERS): (("best [3]", "", "0.581", ""),),
+    (SCIENTSBANK, 5, QUESTIONS): (("best [3]", "", "0.384", ""),),
+    (SCIENTSBANK, 5, DOMAINS): (("best [3]", "", "0.375", ""),),
 }
 
 
@@ -164,6 +165,5 @@ def table(scores: Sequence[Score], corpus: str) -> tuple[list[str], list[list[st
         cells = [f"{value:.4f}" for value in measures]
         rows.append([score.scenario, str(score.ways), f"{score.answers:,}", *cells])
         for system, *figures in PUBLISHED.get((corpus, score.ways, score.scenario), ()):
-            cells = ["" if value is None else f"{value:g}" for value in figures]
-            rows.append([f"  {system}", str(score.ways), "", *cells])
+            rows.append([f"  {system}", str(score.ways), "", *figures])
     return header, rows
