@@ -84,9 +84,12 @@ def join(train: Responses, test: Responses) -> Responses:
     Raises
     ------
     InputError
-        If an answer is in both, or a test set's question or module is new though its scenario says
+        If the training files are a test set, an answer is in both, or a test set's question or module is new though its scenario says
         that it is not, or the other way round.
     """
+    in_tests = next((question for question in train.questions if question.scenario), None)
+    if in_tests:
+        raise InputError(f"{in_tests.path}: is of a test set, expected files to learn from")
     number_of = {(q.module, q.id): n for n, q in reversed(list(enumerate(train.questions)))}
     modules = {question.module for question in train.questions}
     place_of = {answer_id: row for row, answer_id in enumerate(train.ids)}

@@ -347,6 +347,13 @@ def test_refuses_test_sets_that_are_none(
         join(write, scenario, question, module, answer)
 
 
+def test_refuses_to_learn_from_a_test_set(write: Write) -> None:
+    test = write("test-unseen-answers/a.xml", TWO.format("Q", "M", "a.1", ' accuracy="correct"'))
+    answers = responses.read_responses(test.parent)
+    with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
+        train_and_test.join(answers, answers)
+
+
 def scorers_f1(gold: list[str], predicted: list[str], name: str) -> float:
     """Compute the F1 of a label as `fmeasure` in the task's evaluation.R does."""
     both = sum(g == p == name for g, p in zip(gold, predicted, strict=True))
