@@ -84,8 +84,8 @@ def join(train: Responses, test: Responses) -> Responses:
     Raises
     ------
     InputError
-        If the training files are a test set, an answer is in both, or a test set's question or module is new though its scenario says
-        that it is not, or the other way round.
+        If the training files are a test set, an answer is in both, or a test set's question or
+        module is new though its scenario says that it is not, or the other way round.
     """
     in_tests = next((question for question in train.questions if question.scenario), None)
     if in_tests:
