@@ -234,6 +234,7 @@ def describe(
     *,
     phase: str,
     seconds: float,
+    with_answers: bool = True,
 ) -> tuple[Evaluation, str]:
     """Score games that have been played, and draw them.
 
@@ -251,6 +252,8 @@ def describe(
         ``local``, ``public`` or ``private``.
     seconds
         How long it took.
+    with_answers
+        Whether the page shows answers of students to what they were asked.
 
     Returns
     -------
@@ -273,7 +276,10 @@ def describe(
         facts=facts,
         outcomes=outcomes.of_predictions(*games_as_columns(reference, games)),
     )
-    return evaluation, describe_games(reference, games, curves, setting.metadata_dir)
+    body = describe_games(
+        reference, games, curves, setting.metadata_dir, with_answers=with_answers
+    )
+    return evaluation, body
 
 
 def _masks(run: EntryRun) -> str:
