@@ -192,7 +192,7 @@ def _task(plan: Plan, task: int, phase: str) -> dict[str, Any]:
     }
     if task == 4:
         described["ingestion_program"] = f"ingestion_program/{phase}"
-        described["input_data"] = f"input_data/{phase}"
+        described["input_data"] = "input_data/task_4"
     return described
 
 

@@ -50,7 +50,7 @@ def main() -> None:
         base = Path(temporary)
         steps = tqdm(total=4, desc="Bundle", unit="step", leave=None, disable=None)
         with steps:
-            data_dir = _get_data(options, base, plan.tasks)
+            data_dir, notes = _get_data(options, base, plan.tasks)
             steps.update()
             templates = base / layout.TEMPLATE_DIR.name
             if {1, 2, 3} & set(plan.tasks):
@@ -71,6 +71,8 @@ def main() -> None:
     size = options.output.stat().st_size / 1e6
     print(f"{cli.show(options.output)}: {size:,.1f} MB, {time.perf_counter() - started:.1f} s")
     print(f"tasks {', '.join(map(str, plan.tasks))}; {plan.describe_dates()}")
+    for note in notes:
+        print(note)
     print("it holds the answers: give it to nobody")
     print(f"next: python hosting/run_locally.py {cli.show(options.output)} SUBMISSION.zip")
 
@@ -172,7 +174,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
     """Return the tasks that the answers allow."""
     if options.answers:
-        return own_answers.TASKS
+        return (1, 2, 4)
     if not options.official:
         return (1, 2, 3, 4)
     test_dir = options.official / layout.TEST_DIR.name
@@ -190,8 +192,10 @@ def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
     return found
 
 
-def _get_data(options: argparse.Namespace, base: Path, tasks: tuple[int, ...]) -> Path:
-    """Return a folder laid out like `data/`, with the answers of both phases."""
+def _get_data(
+    options: argparse.Namespace, base: Path, tasks: tuple[int, ...]
+) -> tuple[Path, list[str]]:
+    """Return a folder laid out like `data/`, with the answers of both phases, and what to know."""
     if options.official:
         for task in tasks:
             for phase in layout.PHASES:
@@ -200,7 +204,7 @@ def _get_data(options: argparse.Namespace, base: Path, tasks: tuple[int, ...]) -
                     / layout.TEST_DIR.name
                     / reference_data.answers_name(task, phase)
                 )
-        return Path(options.official)
+        return Path(options.official), []
     # A text becomes as many random bits as it is worth; without one, they are drawn.
     seed = (
         secrets.randbits(256)
@@ -209,10 +213,10 @@ def _get_data(options: argparse.Namespace, base: Path, tasks: tuple[int, ...]) -
     )
     data_dir = base / "data"
     if options.answers:
-        own_answers.make_data_folder(options.answers, data_dir, tasks, np.random.default_rng(seed))
-    else:
-        _simulate(data_dir, options.size or "small", seed)
-    return data_dir
+        rng = np.random.default_rng(seed)
+        return data_dir, own_answers.make_data_folder(options.answers, data_dir, tasks, rng)
+    _simulate(data_dir, options.size or "small", seed)
+    return data_dir, []
 
 
 # It reads the seed from its input: a command line is shown to everybody on the machine.

@@ -110,8 +110,8 @@ def _write_task_4(data_dir: Path, bundle: Path, folder: Path, phase: str) -> Non
     key = secrets.token_hex(32) + "\n"
     for place in (students, folder / layout.TEST_DIR.name):
         io.write_text(place / KEY_NAME, key)
-    given = bundle / "input_data" / phase
-    given.mkdir(parents=True)
+    given = bundle / "input_data" / "task_4"
+    given.mkdir(parents=True, exist_ok=True)
     for part in (
         Path(layout.TRAIN_DIR.name, layout.TRAIN_TASK_3_4),
         *(Path(layout.METADATA_DIR.name, metadata) for metadata in GIVEN_METADATA),

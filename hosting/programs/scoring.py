@@ -13,6 +13,7 @@ import played
 
 from common import io, layout, metrics, pages, pair_evaluation, ranking_evaluation, schema
 from common.adaptive import evaluation as adaptive_evaluation
+from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import read_reference
 from common.adaptive.training import count_questions
 from common.answers import number_ids
@@ -135,7 +136,8 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     best = judged.figures.best
     # As if the interval were that of a normal distribution.
     error = (best.high - best.low) / (2 * 1.96)
-    return Judged(judged.evaluation, error, judged.body, ranking_evaluation.STYLE)
+    style = score_page.STYLE + ranking_evaluation.STYLE
+    return Judged(judged.evaluation, error, judged.body, style)
 
 
 def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
@@ -144,7 +146,7 @@ def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     metadata_dir = reference_dir / layout.METADATA_DIR.name
     reference = read_reference(reference_path, count_questions(None, metadata_dir))
     record = played.read(Path(), reference, played.read_key(reference_path.parent))
-    setting = played.setting_of(Path(), reference_path, None, metadata_dir)
+    setting = played.setting_of(Path(ENTRY_FILE), reference_path, None, metadata_dir)
     evaluation, body = adaptive_evaluation.describe(
         setting,
         reference,
@@ -157,7 +159,8 @@ def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     )
     student, _, truth, prediction, _ = adaptive_evaluation.games_as_columns(reference, record.games)
     error = metrics.clustered_standard_error(truth == prediction, number_ids(student)[1])
-    return Judged(evaluation, error if len(reference.student) > 1 else None, body)
+    known_error = error if len(reference.student) > 1 else None
+    return Judged(evaluation, known_error, body, score_page.STYLE)
 
 
 _JUDGES: dict[int, Callable[[Path, int, str], Judged]] = {

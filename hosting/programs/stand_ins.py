@@ -20,15 +20,10 @@ def install() -> None:
 
     parquet, progress = ModuleType("pyarrow.parquet"), ModuleType("tqdm")
     progress.tqdm = Silent  # type: ignore[attr-defined]
-    sys.modules.update(
-        {
-            "pyarrow": arrow,
-            "pyarrow.compute": arrow_compute,
-            "pyarrow.csv": arrow_csv,
-            "pyarrow.parquet": parquet,
-            "tqdm": progress,
-        }
-    )
+    sys.modules.update({"pyarrow": arrow, "tqdm": progress})
+    for name, module in (("compute", arrow_compute), ("csv", arrow_csv), ("parquet", parquet)):
+        sys.modules[f"pyarrow.{name}"] = module
+        setattr(arrow, name, module)
 
 
 class Silent:
