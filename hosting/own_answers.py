@@ -323,8 +323,8 @@ def _set_answers_aside(
             tables[path] = {name: hidden[name] for name in names}
         n_hidden = len(hidden["AnswerId"])
         notes.append(
-            f"{label}, {phase}: {n_hidden:,} answers; the standard error of a score is about "
-            f"{0.5 / np.sqrt(n_hidden):.3f}"
+            f"{label}, {phase}: {n_hidden:,} answers; a score has a standard error of at least "
+            f"about {0.5 / np.sqrt(n_hidden):.3f}"
         )
     return answers.take(np.arange(n_train))
 

@@ -107,8 +107,9 @@ def test_each_answer_is_in_one_part(
     if {layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4} <= set(parts):
         assert parts[layout.TRAIN_TASK_1_2] == parts.pop(layout.TRAIN_TASK_3_4)
     for phase in layout.PHASES if {1, 2} <= set(tasks) else ():
-        first, second = (parts[layout.test_answers_name(task, phase)] for task in (1, 2))
-        for one, two in zip(first, parts.pop(layout.test_answers_name(2, phase)), strict=True):
+        first = parts[layout.test_answers_name(1, phase)]
+        second = parts.pop(layout.test_answers_name(2, phase))
+        for one, two in zip(first, second, strict=True):
             assert one["AnswerId"] == two["AnswerId"]
             one["AnswerValue"] = two["AnswerValue"]
 
@@ -233,7 +234,13 @@ def test_no_number_tells_the_outcome(write: Write, tmp_path: Path) -> None:
         assert abs(area_under_curve(ids, part_truth) - 0.5) < 0.05
     for place in places:
         assert abs(area_under_curve(place, truth) - 0.5) < 0.05
-    # The number of a student does not follow the file.
+    # The number of a student tells no phase, and does not follow the file.
+    public, private = (
+        {int(row["UserId"]) for row in parts[layout.test_masks_name(phase)]}
+        for phase in layout.PHASES
+    )
+    assert max(public) > min(private) and max(private) > min(public)
+    assert max(public | private) > 100
     students = read_own_ids(made, "students.csv")
     first_row = {student: place for place, (_, student, *_) in reversed([*enumerate(rows)])}
     order = np.array([first_row[student] for student in students])
