@@ -60,9 +60,9 @@ def by_stand_ins(folder: Path) -> dict[str, object]:
     return result
 
 
-def unquoted(came: object) -> str:
-    """Return what came of a file without quotation marks, which only pyarrow shows in messages."""
-    return re.sub(r"""[\\"']""", "", str(came))
+def without_rows(came: object) -> str:
+    """Return what came of a file; a row that is cut off is shown with its quotes by pyarrow only."""
+    return re.sub(r"(columns, expected \d+): .*?(?= \(\d+ such|; is the file)", r"\1", str(came))
 
 
 def variants(kind: str) -> dict[str, bytes]:
@@ -88,7 +88,7 @@ def test_damaged_and_unusual_files(tmp_path: Path) -> None:
         if "cannot infer number of columns" in str(came):
             assert "holds a header but no rows" in str(found[name])
         else:
-            assert unquoted(found[name]) == unquoted(came)
+            assert without_rows(found[name]) == without_rows(came)
 
 
 def test_large_files(tmp_path: Path) -> None:
@@ -125,6 +125,6 @@ def test_any_cells(tmp_path: Path) -> None:
         (tmp_path / f"pairs.{number}").write_text(text, encoding="utf-8")
     expected = READING.read_files(tmp_path)
     found = by_stand_ins(tmp_path)
-    assert {name: unquoted(came) for name, came in found.items()} == {
-        name: unquoted(came) for name, came in expected.items()
+    assert {name: without_rows(came) for name, came in found.items()} == {
+        name: without_rows(came) for name, came in expected.items()
     }
