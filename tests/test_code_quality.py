@@ -45,13 +45,17 @@ def test_every_library_that_is_imported_is_declared() -> None:
     # Only names and versions: setuptools takes no options of pip.
     assert all(re.fullmatch(r"[a-z-]+==[\d.]+", line) for line in lines), lines
     declared = {line.split("==")[0] for line in lines}
-    code = [path for place in ("common", "data", *TASKS) for path in scripts(f"{place}/**/*.py")]
+    code = [
+        path
+        for place in ("common", "data", "hosting", *TASKS)
+        for path in scripts(f"{place}/**/*.py")
+    ]
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
     libraries -= {*sys.stdlib_module_names, "common", *beside}
-    assert {
-        {"sklearn": "scikit-learn", "PIL": "pillow"}.get(name, name) for name in libraries
-    } <= declared
+    packages = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml"}
+    packages["dateutil"] = "python-dateutil"
+    assert {packages.get(name, name) for name in libraries} <= declared
 
 
 def test_every_folder_of_common_is_a_package() -> None:
