@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from common.errors import InputError, printable, quote
+from common.errors import InputError, one_line, printable, quote
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def parse(text: bytes, place: str) -> Any:
         raise InputError(f"{place}: {line}is not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # An impossible date such as 2026-02-30 is a ValueError.
-        raise InputError(f"{place}: is not YAML: {error}") from None
+        raise InputError(f"{place}: is not YAML: {one_line(str(error))}") from None
 
 
 def entries_of(entry: Entry, key: str, *, at_least_one: bool = False) -> list[Entry]:

@@ -41,12 +41,8 @@ class Records:
         self._folder, self._bundle = folder, bundle
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
         path = folder / RESULTS_NAME
-        lines = (
-            path.read_text(encoding="utf-8", errors="replace").splitlines()
-            if path.is_file()
-            else []
-        )
-        for line in lines:
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        for line in text.splitlines():
             try:
                 record = io.parse_json(line)
             except ValueError:
@@ -81,15 +77,13 @@ class Records:
 
 
 def _is_record(record: object) -> bool:
-    """Return whether a line of JSON is a whole record."""
-    kinds = {
-        "bundle": str,
-        "submission": str,
-        "task": int,
-        "scores": dict,
-        "fault": str,
-        "details": str,
-    }
-    return isinstance(record, dict) and all(
-        isinstance(record.get(key), kind) for key, kind in kinds.items()
+    """Return whether a line of JSON is a whole record, which the file of a stopped run may lack."""
+    texts = ("bundle", "submission", "fault", "details")
+    return (
+        isinstance(record, dict)
+        and all(isinstance(record.get(key), str) for key in texts)
+        and isinstance(record.get("task"), int)
+        and isinstance(record.get("scores"), dict)
+        and all(isinstance(value, float) for value in record["scores"].values())
+        and bool(record["scores"]) != bool(record["fault"])
     )

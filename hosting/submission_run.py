@@ -195,7 +195,9 @@ def _run_program(app: Path, time_limit: int) -> _Run:
         words[0] = sys.executable
     # The container has none of this shell's settings of Python.
     environment = {k: value for k, value in os.environ.items() if not k.startswith("PYTHON")}
-    environment["PYTHONUNBUFFERED"] = "1"
+    temporary = app.parent / "tmp"
+    temporary.mkdir()
+    environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary)}
     began = time.monotonic()
     with tempfile.TemporaryFile() as errors:
         try:
