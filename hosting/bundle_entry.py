@@ -89,9 +89,9 @@ def text_of(entry: Entry, key: str, max_length: int | None = None) -> str:
 
 
 def whole_of(entry: Entry, key: str, default: int | None = None) -> int:
-    """Return a whole number of at least 0, of which all of the platform's are."""
+    """Return a whole number; the platform keeps all of them as positive 32-bit integers."""
     value = entry.content.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
         raise entry.fault(f"{key} is {shown(value)}, expected a whole number of at least 0")
     return value
 

@@ -10,9 +10,12 @@ import numpy as np
 from bundle import Bundle, Column, Task
 
 from common import io
+from common.errors import printable
 
 # With how many decimal places the platform keeps a score.
 _DECIMALS = 10
+# So that a line fits on a terminal.
+_WIDEST_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ def task_number(task: Task) -> int | None:
     """Return a task's number in the challenge, 1 to 4, by its name; None if it has none."""
     found = re.search(r"\btask (\d+)\b", task.name, re.IGNORECASE)
     return int(found[1]) if found else None
+
+
+def mle_bench_name(board: Board) -> str:
+    """Return the name of the file that `write_mle_bench_to` writes."""
+    number = task_number(board.task)
+    label = f"index_{board.task.index}" if number is None else str(number)
+    return f"leaderboard_task_{label}_mle_bench.csv"
 
 
 def task_label(task: Task) -> str:
@@ -133,8 +143,8 @@ def score_text(bundle: Bundle, attempt: Attempt) -> str:
 def as_text(bundle: Bundle, board: Board) -> str:
     """Return a board as lines for a terminal."""
     rows = [(str(p.rank), p.attempt.team, score_text(bundle, p.attempt)) for p in board.places]
-    width = max(len(team) for _, team, _ in rows)
-    lines = [f"{rank:>4}  {team:<{width}}  {score}" for rank, team, score in rows]
+    width = min(_WIDEST_NAME, max(len(team) for _, team, _ in rows))
+    lines = [f"{rank:>4}  {printable(team, width):<{width}}  {score}" for rank, team, score in rows]
     return "\n".join([board.task.name, *lines])
 
 

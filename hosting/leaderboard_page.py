@@ -15,16 +15,19 @@ _STYLE = """
 h2 { margin-top: 3rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
 .key { font-size: .875rem; opacity: .8; margin: .4rem 0 .8rem; }
 a { color: rgb(var(--accent)); }
-.places { width: 100%; } .places th[scope=row] { font-weight: 400; width: 2.5rem; }
-.places :is(td, th):nth-child(2) { text-align: left; overflow-wrap: anywhere; }
-.places td:nth-child(n+3) { white-space: nowrap; }
-.places :is(td, th):last-child { padding-right: 0; }
-.failed { width: 100%; } .failed :is(td, th) { text-align: left; overflow-wrap: anywhere; }
-.failed th[scope=row] { font-weight: 400; } .failed td:nth-child(4) { white-space: nowrap; }
+.places { width: 100%; } .places :is(td, th) { white-space: nowrap; }
+.places th[scope=row] { font-weight: 400; text-align: right; }
+.places thead th:first-child { text-align: right; }
+.places :is(td, th):nth-child(2) { width: 100%; text-align: left; white-space: normal;
+                                   overflow-wrap: anywhere; }
+.places small { opacity: .75; } .places :is(td, th):last-child { padding-right: 0; }
+.failed { width: 100%; } .failed :is(td, th) { text-align: left; }
+.failed th[scope=row] { font-weight: 400; } .failed td:last-child { overflow-wrap: anywhere; }
 .page-wide { display: none; } .page-wide .chart { max-width: none; }
 @media (min-width: 48rem) { .phone-wide { display: none; } .page-wide { display: block; } }
 @media (max-width: 34rem) { .places :is(td, th):is(:nth-child(4), :nth-child(5)) { display: none; }
-  .failed td { justify-content: flex-start; } .failed td::before { flex: 0 0 5.5rem; } }
+  .places small { display: block; }
+  .failed td { justify-content: flex-start; } .failed td::before { flex: 0 0 7.5rem; } }
 details { margin: .8rem 0; } summary { cursor: pointer; }
 """
 
@@ -69,20 +72,26 @@ def _section(bundle: Bundle, board: Board) -> str:
             [
                 str(place.rank),
                 attempt.team,
-                score_text(bundle, attempt),
+                _with_small_error(score_text(bundle, attempt)),
                 str(place.n_scored),
                 f"{attempt.submitted:%Y-%m-%d %H:%M}",
                 pages.Html(link),
             ]
         )
     primary = bundle.primary.title
-    header = ["", "team", primary, "submissions", "submitted (UTC)", "details"]
+    header = ["rank", "team", primary, "submissions", "submitted (UTC)", "details"]
     if not any(place.attempt.details for place in board.places):
         header, rows = header[:-1], [row[:-1] for row in rows]
     table = pages.table(header, rows, css_class="places")
     heading = f"<h2>{escape(board.task.name)}</h2>"
     parts = (heading, _chart(bundle, board), table, _others(bundle, board))
     return f"<section>{''.join(parts)}</section>"
+
+
+def _with_small_error(text: str) -> pages.Html:
+    """Return a score with its standard error in small letters, below it on a phone."""
+    value, sign, error = text.partition(" ± ")
+    return pages.Html(f"{value} <small>± {error}</small>" if sign else value)
 
 
 def _chart(bundle: Bundle, board: Board) -> str:
@@ -98,7 +107,10 @@ def _chart(bundle: Bundle, board: Board) -> str:
         dots.append(charts.Dot(place.attempt.team, value, interval, accent=place.rank == 1))
     key = "In colour: the best."
     if any(dot.interval for dot in dots):
-        key += " Line: the 95 % interval that other students might give."
+        key += (
+            " Line: the 95 % interval that other students might give; all predict the same answers,"
+            " so that smaller differences may count."
+        )
     if len(places) < len(board.places):
         key += f" The best {len(places)} of {len(board.places)} teams."
     figures = "".join(
@@ -140,10 +152,10 @@ def _failed(attempts: Sequence[Attempt]) -> str:
         first.setdefault(key, attempt)
         tasks.setdefault(key, []).append(attempt.task.name if attempt.task else "")
     rows = [
-        [a.team, a.file, "; ".join(tasks[key]), f"{a.submitted:%Y-%m-%d %H:%M}", a.fault]
+        [a.file, "; ".join(tasks[key]), f"{a.submitted:%Y-%m-%d %H:%M}", a.fault]
         for key, a in first.items()
     ]
-    header = ["team", "file", "task", "submitted", "reason"]
+    header = ["file", "task", "submitted (UTC)", "reason"]
     return pages.table(header, rows, css_class="failed", stacks=True)
 
 

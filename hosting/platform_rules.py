@@ -217,6 +217,10 @@ def program_command(program: Path) -> str:
     for name in METADATA_NAMES:
         if program.is_dir():
             path = program / name
+            if path.is_file() and path.stat().st_size > _MAX_METADATA:
+                raise InputError(
+                    f"{path}: has {path.stat().st_size:,} bytes, expected at most {_MAX_METADATA:,}"
+                )
             text = path.read_bytes() if path.is_file() else None
         else:
             with zips.open_zip(program) as archive:

@@ -256,7 +256,7 @@ def write(bundle: Bundle, phase: Phase, attempts: Sequence[Attempt], folder: Pat
         print(leaderboard.as_text(bundle, board), end="\n\n")
     written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     page = leaderboard_page.as_page(bundle, phase.name, boards, attempts, written)
-    names = [f"leaderboard_task_{leaderboard.task_label(b.task)}_mle_bench.csv" for b in boards]
+    names = map(leaderboard.mle_bench_name, boards)
     paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv", *names)]
     with io.atomic_write(*paths) as files:
         files[0].write(page.encode("utf-8"))

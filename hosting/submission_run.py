@@ -6,7 +6,6 @@ this machine, its files and its network.
 """
 
 import contextlib
-import math
 import os
 import re
 import shlex
@@ -99,9 +98,11 @@ def score(
             predicted, ingestion = _predict(submission, task, time_limit, base / "prediction")
             return _score(predicted, ingestion, task, columns, primary, time_limit, base)
         except InputError as error:
-            # Neither where it lies on this machine, nor where it was unpacked.
             fault = str(error).removeprefix(f"{submission}: ")
-            return Result({}, fault.replace(f"{submission.parent}{os.sep}", ""))
+            # Neither where it lies on this machine, nor where it was unpacked.
+            for place in (submission.parent, base / "prediction" / "app" / "ingested_program"):
+                fault = fault.replace(f"{place}{os.sep}", "")
+            return Result({}, fault)
 
 
 def _predict(submission: Path, task: Task, time_limit: int, base: Path) -> tuple[Path, _Run | None]:
@@ -168,6 +169,9 @@ def _score(
         elif scoring.lines and (scoring.code or fault == NO_SCORES):
             fault = scoring.lines[-1]
         return Result({}, fault.removeprefix("error: "), output=lines)
+    if scoring.code:
+        # The platform takes the scores all the same.
+        lines += (f"the scoring program ended with exit code {scoring.code}",)
     page = app / "output" / DETAILS_NAME
     details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
     return Result(scores, details=details, output=lines)
@@ -285,7 +289,8 @@ def read_scores(output: Path, columns: Sequence[Column], primary: Column) -> dic
             continue
         value = content[column.key]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or abs(value) >= _TOO_LARGE:
+        # NaN is no less than anything.
+        if not is_number or not abs(value) < _TOO_LARGE:
             raise InputError(
                 f"{path.name}: {column.key} is {quote(value)}, expected a finite number below "
                 f"{_TOO_LARGE:g}"

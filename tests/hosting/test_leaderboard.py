@@ -160,7 +160,7 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     links = [link for link in page.references if not link.startswith(("#", "data:"))]
     assert links == ["details/bob_2.html", f"details/{team}_1.html", "details/bob_3.html"]
     assert "Public phase: 5 submissions of 4 teams; now" in text
-    assert "0.6123 ± 0.0099" in text
+    assert "0.6123 <small>± 0.0099</small>" in text
     assert "&lt;b&gt;ann&lt;/b&gt; &amp; co" in text
     assert "<b>" not in text
     assert "<i>" not in text

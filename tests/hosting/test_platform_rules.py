@@ -158,6 +158,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "migration to the first": (
         phase(0, auto_migrate_to_this_phase=True), "auto_migrate_to_this_phase is set"),
     "limit is text": (phase(0, max_submissions="5"), "max_submissions is '5', expected a whole"),
+    "limit is huge": (phase(0, execution_time_limit=10**30), "execution_time_limit is 1000"),
     "limit is negative": (phase(0, execution_time_limit=-1), "execution_time_limit is -1"),
     "no public data": (phase(0, public_data="data.zip"), "public_data: 'data.zip' is not in the"),
     "leaderboard": (

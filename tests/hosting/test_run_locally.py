@@ -97,6 +97,7 @@ FAILING = {
     "score(float('nan'))": "scores.json: score is 'nan', expected a finite number",
     "score(float('-inf'))": "scores.json: score is '-inf', expected a finite number",
     "score(10**10)": "scores.json: score is '10000000000', expected a finite number below 1e+10",
+    "(written / 'scores.json').write_text('{\"score\": 1' + 400 * '0' + '}')": "score is '1000",
     "score('0.7')": "scores.json: score is '0.7', expected a finite number",
     "score(True)": "scores.json: score is 'True', expected a finite number",
     "score(None)": "scores.json: score is 'None', expected a finite number",
@@ -117,6 +118,14 @@ def test_without_valid_scores_a_submission_fails(
     assert result.scores == {}
     assert FAILING[source] in result.fault
     assert str(tmp_path) not in result.fault
+
+
+def test_what_the_platform_takes_from_a_program_that_fails_counts(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    result = play(bundle, tmp_path / "a.zip", "score(0.5, unknown='x'); sys.exit(3)")
+    assert result.scores == {"score": 0.5}
+    assert result.output == ("the scoring program ended with exit code 3",)
 
 
 def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path) -> None:
@@ -178,6 +187,8 @@ def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_
     path = tmp_path / "a.zip"
     result = play(bundle, path, "score(1)", **{"metadata.yaml": "command: python3 a.py"})
     assert result.fault.startswith("holds a metadata file with a command")
+    result = play(bundle, path, "score(1)", **{"metadata.yaml": "a: ["})
+    assert result.fault.startswith("metadata.yaml: line 1: is not YAML")
     # Without a command the platform hands nothing on.
     result = play(bundle, path, "score(1)", metadata="x: y")
     assert result.fault == "no file of the task in the zip"
