@@ -27,7 +27,7 @@ def test_files_of_a_sample_model() -> None:
 
 def test_modules_beside_a_script_and_inside_functions() -> None:
     found = names(ROOT / "task_3/compare_features.py")
-    assert {"task_3/question_features.py", "task_3/expert_judgements.py"} <= found
+    assert {"task_3/question_features.py", "common/expert_judgements.py"} <= found
     assert "common/adaptive/playing.py" in names(ROOT / "common/check_submission.py")
     # task_4/numpy/ has the name of the library, which is not a file of the kit.
     assert "task_4/numpy/model.py" not in names(ROOT / "task_4/package.py")
