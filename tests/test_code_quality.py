@@ -53,9 +53,9 @@ def test_every_library_that_is_imported_is_declared() -> None:
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
     libraries -= {*sys.stdlib_module_names, "common", *beside}
-    assert {
-        {"sklearn": "scikit-learn", "PIL": "pillow"}.get(name, name) for name in libraries
-    } <= declared
+    packages = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml"}
+    packages["dateutil"] = "python-dateutil"
+    assert {packages.get(name, name) for name in libraries} <= declared
 
 
 def test_every_folder_of_common_is_a_package() -> None:
