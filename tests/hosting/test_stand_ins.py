@@ -50,19 +50,20 @@ READ = {
 }
 
 
-def by_stand_ins(folder: Path) -> dict[str, object]:
+def by_stand_ins(folder: Path) -> dict[str, list[object]]:
     """Read the files of a folder in a process without pyarrow."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder)], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    result: dict[str, object] = json.loads(done.stdout)
+    result: dict[str, list[object]] = json.loads(done.stdout)
     return result
 
 
-def without_rows(came: object) -> str:
-    """Return what came of a file; a row that is cut off is shown with its quotes by pyarrow only."""
-    return re.sub(r"(columns, expected \d+): .*?(?= \(\d+ such|; is the file)", r"\1", str(came))
+def without_rows(came: list[object]) -> list[object]:
+    """Return what came of a file without the text of rows cut off: only pyarrow shows quotes."""
+    text = r"(columns, expected \d+): .*?(?= \(\d+ such|; is the file)"
+    return [re.sub(text, r"\1", part) if isinstance(part, str) else part for part in came]
 
 
 def variants(kind: str) -> dict[str, bytes]:
