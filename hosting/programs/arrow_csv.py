@@ -15,8 +15,8 @@ import numpy as np
 from arrow import ArrowInvalid, ChunkedArray, DataType, Table, array, chunked_array
 
 _BLOCK_ROWS = 1 << 16
-# pyarrow takes a row of up to a block, four megabytes; Python's reader a cell of 128 KiB.
-csv.field_size_limit(4 << 20)
+# Python's reader takes a cell of 128 KiB only, unless it is told otherwise.
+csv.field_size_limit(64 << 20)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,10 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class InvalidRow:
-    """A row with too many or too few cells; the header, if there is one, is row 1."""
+    """A row with too many or too few cells; the header, if there is one, is row 1.
+
+    Its text is without quotation marks, which pyarrow keeps.
+    """
 
     number: int
     actual_columns: int

@@ -9,7 +9,20 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+
+from common import schema
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+# What is read of files that are no submissions.
+COLUMNS = {
+    "answers": (*schema.ANSWER_COLUMNS, schema.is_target("IsTarget_0")),
+    "students": (schema.USER_ID, schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL),
+    "subjects": (schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL),
+    "circumstances": (schema.ANSWER_ID_OR_EMPTY, schema.DATE_ANSWERED, schema.CONFIDENCE),
+}
 
 
 def read_files(folder: Path) -> dict[str, object]:
@@ -18,17 +31,12 @@ def read_files(folder: Path) -> dict[str, object]:
 
 
 def read_file(path: Path) -> object:
-    from common import io, schema
+    # Not at the top: the stand-ins have to be in place before.
+    from common import io
     from common.errors import InputError
     from common.submission import read_pair_values, read_ranking
 
     kind, _, _ = path.name.partition(".")
-    columns = {
-        "answers": (*schema.ANSWER_COLUMNS, schema.is_target("IsTarget_0")),
-        "students": (schema.USER_ID, schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL),
-        "subjects": (schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL),
-        "circumstances": (schema.ANSWER_ID_OR_EMPTY, schema.DATE_ANSWERED, schema.CONFIDENCE),
-    }
     faults: list[str] = []
     try:
         source = io.file_source(path)
@@ -36,11 +44,9 @@ def read_file(path: Path) -> object:
             pairs = read_pair_values(source, schema.IS_CORRECT, faults.append)
             arrays = [pairs.student, pairs.question, pairs.value]
         elif kind == "ranking":
-            import numpy as np
-
             arrays = list(read_ranking(source, np.arange(6, dtype=np.int32), faults.append))
         else:
-            arrays = list(io.read_columns(path, columns[kind]).values())
+            arrays = list(io.read_columns(path, COLUMNS[kind]).values())
     except InputError as fault:
         return [*faults, str(fault)]
     return [*faults, *([str(array.dtype), *map(str, array.tolist())] for array in arrays)]
