@@ -1,6 +1,7 @@
 """Play the competition platform on this machine: check a bundle, score submissions with it.
 
-Run:     python hosting/run_locally.py BUNDLE SUBMISSION.zip
+Run:     python hosting/run_locally.py BUNDLE                   would the platform take it?
+         python hosting/run_locally.py BUNDLE SUBMISSION.zip
          python hosting/run_locally.py BUNDLE --submissions DIR --phase private
 Writes:  the page of each score; with --submissions leaderboard.html, leaderboard.csv, and
          leaderboard_task_N_mle_bench.csv in the form of MLE-bench
@@ -13,6 +14,7 @@ The exit code is 2 if the bundle is wrong, or any submission could not be scored
 """
 
 import argparse
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -47,10 +49,10 @@ class Submission:
 
 
 def main() -> None:
-    """Read the bundle, then score one submission or a folder of them."""
+    """Read the bundle, then score one submission or a folder of them, or say what it holds."""
     options = parse()
-    if (options.submission is None) == (options.submissions is None):
-        raise InputError("expected either a submission or --submissions DIR")
+    if options.submission is not None and options.submissions is not None:
+        raise InputError("expected either a submission or --submissions DIR, not both")
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
         bundle = platform_rules.read_bundle(options.bundle, Path(folder))
         for warning in bundle.warnings:
@@ -59,8 +61,11 @@ def main() -> None:
         tasks = find_tasks(bundle, phase, options.tasks)
         if options.submission is not None:
             n_failed = score_one(bundle, phase, tasks, options)
-        else:
+        elif options.submissions is not None:
             n_failed = score_all(bundle, phase, tasks, options)
+        else:
+            n_failed = 0
+            print("\n".join(describe(bundle)))
     if n_failed:
         sys.exit(2)
 
@@ -89,6 +94,19 @@ def parse() -> argparse.Namespace:
         help="default data/test_output/leaderboard",
     )
     return p.parse_args()
+
+
+def describe(bundle: Bundle) -> list[str]:
+    """Return lines that say what is in a bundle."""
+    lines = [f"the platform would take it: {printable(bundle.title)}"]
+    for phase in bundle.phases:
+        names = "; ".join(printable(bundle.tasks[index].name) for index in phase.tasks)
+        end = f"to {phase.end}" if phase.end else "without end"
+        lines.append(
+            f"{printable(phase.name)}: from {phase.start} {end}, {phase.time_limit} s; {names}"
+        )
+    columns = ", ".join(printable(column.title) for column in bundle.columns)
+    return [*lines, f"Leaderboard: {columns}"]
 
 
 def find_phase(bundle: Bundle, name: str) -> Phase:
@@ -167,7 +185,8 @@ def score_one(
                     f"  {printable(column.title)}: {result.scores[column.key]:.{column.precision}f}"
                 )
         if result.details:
-            page = options.output_dir / f"detailed_results_task_{task.index}.html"
+            name = re.sub(r"\W+", "_", task.name.lower()).strip("_") or f"task_{task.index}"
+            page = options.output_dir / f"detailed_results_{name}.html"
             io.write_text(page, result.details)
             print(f"  written: {cli.show(page)}")
         if result.fault:

@@ -52,7 +52,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     ]
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
-    libraries -= {*sys.stdlib_module_names, "common", *beside}
+    libraries -= {*sys.stdlib_module_names, "common", "programs", *beside}
     packages = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml"}
     packages["dateutil"] = "python-dateutil"
     assert {packages.get(name, name) for name in libraries} <= declared

@@ -276,9 +276,7 @@ def describe(
         facts=facts,
         outcomes=outcomes.of_predictions(*games_as_columns(reference, games)),
     )
-    body = describe_games(
-        reference, games, curves, setting.metadata_dir, with_answers=with_answers
-    )
+    body = describe_games(reference, games, curves, setting.metadata_dir, with_answers=with_answers)
     return evaluation, body
 
 

@@ -242,10 +242,26 @@ def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path) -> 
     assert "Task 2, public: scored\n  Score: 0.5000\n" in done.stdout
     assert "Task 4" not in done.stdout
     pages = sorted(page.name for page in (tmp_path / "out").iterdir())
-    assert pages == ["detailed_results_task_0.html", "detailed_results_task_2.html"]
+    assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
     done = runs(folder, path, "--phase", "PRIVATE", "--tasks", 2, "--output_dir", tmp_path / "out")
     assert "Task 2, private: scored" in done.stdout
     assert "Task 1" not in done.stdout
+
+
+def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path) -> None:
+    done = runs(folder)
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "the platform would take it: Toy challenge",
+        "Public: from 2026-10-01 09:00:00 to 2026-11-01 09:00:00, 600 s; "
+        "Task 1, public; Task 2, public; Task 4, public",
+        "Private: from 2026-11-01 09:01:00 without end, 600 s; "
+        "Task 1, private; Task 2, private; Task 4, private",
+        "Leaderboard: Score, Standard error, Mask 0, Mask 1",
+    ]
+    own = Path(shutil.copytree(folder, tmp_path / "own"))
+    (own / "logo.png").unlink()
+    assert "image: file 'logo.png' is not in the bundle" in refuses(own)
 
 
 def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
@@ -264,7 +280,6 @@ def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (["{b}"], "expected either a submission or --submissions DIR"),
         (["{b}", "{z}", "--submissions", "{d}"], "expected either a submission or"),
         (
             ["{b}", "{z}", "--phase", "final"],
