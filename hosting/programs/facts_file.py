@@ -49,7 +49,7 @@ def read_facts(path: Path) -> PairFacts:
     def build(name: str, kind: Any) -> Any:
         if not any(key.startswith(f"{name}.") for key in arrays):
             return None
-        values = {}
+        values: dict[str, Any] = {}
         for part in fields(kind):
             key = f"{name}.{part.name}"
             values[part.name] = build(key, _PARTS[key]) if key in _PARTS else arrays.get(key)
@@ -59,7 +59,10 @@ def read_facts(path: Path) -> PairFacts:
 
     left_out = [LeftOut(**item) for item in json.loads(str(arrays["left_out"]))]
     return PairFacts(
-        *(arrays[name] for name in ("student_ids", "question_ids", "student", "question")),
+        student_ids=arrays["student_ids"],
+        question_ids=arrays["question_ids"],
+        student=arrays["student"],
+        question=arrays["question"],
         training=build("training", Training),
         quiz=arrays.get("quiz"),
         subjects=build("subjects", Subjects),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def read_key(folder: Path) -> bytes:
 
 def write(folder: Path, played: Played, key: bytes) -> None:
     """Write what was played, and sign it."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for number, game in enumerate(played.games.values()):
         arrays[f"chosen_{number}"] = game.chosen.astype(np.int32)
         arrays[f"prediction_{number}"] = game.prediction.astype(np.int8)
