@@ -438,8 +438,9 @@ def prepare(folder: Path) -> None:
             flags += " --local" if name == "cloze" else ""
         run(f"{scripts}/sample_model_{model}.py", flags)
     # As the user's own files: beside a stamp, other contents are refused as those of other data.
-    for stamp in (*folder.rglob("split_*.json"), *folder.rglob("template_*.json")):
-        stamp.unlink()
+    for kind in ("split_*.json", "template_*.json", "folds.json"):
+        for stamp in folder.rglob(kind):
+            stamp.unlink()
 
 
 # ---- Damage -----------------------------------------------------------------------------------
