@@ -767,6 +767,10 @@ def damage_json_lines(input: Input, content: bytes) -> Iterator[tuple[str, bytes
             yield "answer: text", with_value(key, "a")
             yield "answer: numbers", with_value(key, [1])
             yield "answer: half a character", with_value(key, ["\udfff"])
+    for key in ("domain", "NeedReasoning"):
+        for name, value in {"object": {}, "list": ["a"], "a fraction": 0.5}.items():
+            yield f"{key}: {name}", with_value(key, value)
+        yield f"{key}: half a character", with_value(key, "\ud800")
     yield "number of 5,000 digits", with_line(f'{{"qid": {long}, "query": "[MASK]"}}')
     yield "elsewhere a number of 5,000 digits", with_line(lines[place][:-1] + f', "x": {long}}}')
     yield "nested deeply", with_line(DEEP)
