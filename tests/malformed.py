@@ -374,6 +374,15 @@ def related_inputs() -> list[Input]:
         columns=answered, header=False, distinct=True)  # fmt: skip
     add("debiasing", "local_evaluation", scored, "test_output/submission.csv",
         columns=ITEMS, header=False, distinct=True)  # fmt: skip
+
+    checked = "--input_dir {w}/NAME/train_data {w}/NAME/test_output/submission.csv"
+    for name, column in (
+        ("cloze", "ret"), ("science_exam", "prediction"), ("student_response", "label"),
+    ):  # fmt: skip
+        add(name, "check_submission", checked, "test_output/submission.csv",
+            columns=(ID, Column(column, TEXT)), distinct=True)  # fmt: skip
+    add("debiasing", "check_submission", checked, "test_output/submission.csv",
+        columns=ITEMS, header=False, distinct=True)  # fmt: skip
     return inputs
 
 

@@ -43,7 +43,8 @@ def main() -> None:
         nargs="+",
         choices=MEMBERS,
         default=["length", "words"],
-        help="what to blend (default length words)",
+        metavar="NAME",
+        help=f"what to blend, of {', '.join(MEMBERS)} (default length words)",
     )
     options = p.parse_args()
     train = exam.read_questions(options.input_dir / options.train_data, answers=True)
