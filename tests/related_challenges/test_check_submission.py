@@ -125,6 +125,9 @@ def test_the_common_check_finds_the_challenge(
     done = run([*check, "--challenge", "science_exam", "--test_data", "test.csv"], kit=kit)
     assert done.returncode == 2
     assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["error"] * 2
+    done = run([*check, "--challenge", "science_exam", "--unobserved", "0"], kit=kit)
+    assert done.returncode == 2
+    assert "argument --unobserved: is for the tasks 1 to 4, not for science_exam" in done.stderr
     done = run([*check, "--test_data", "test.csv"], kit=kit)
     assert done.returncode == 2
     assert "unrecognized arguments: --test_data" in done.stderr
