@@ -49,7 +49,7 @@ def main() -> None:
         *group_scores("domain", [query.domain for query in reference], scores),
         *group_scores("reasoning", [query.needs_reasoning for query in reference], scores),
     ]
-    few = options.candidates < queries.N_GUESSES
+    few = "first guess" if options.candidates == 1 else f"first {options.candidates} guesses"
     evaluation = Evaluation(
         title="Knowledge cloze test",
         metric=f"Token F1 of the best of up to {options.candidates} guesses, mean over the queries",
@@ -62,7 +62,7 @@ def main() -> None:
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
-        rules=f"first {options.candidates} guesses" if few else "",
+        rules=few if options.candidates < queries.N_GUESSES else "",
         parts={name: float(own.mean()) for name, own in groups},
         metric_name="token F1",
     )
