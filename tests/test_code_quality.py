@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = ("task_1", "task_2", "task_3", "task_4")
+CHALLENGES = ("cloze", "debiasing", "science_exam", "student_response")
 
 
 def scripts(pattern: str) -> list[Path]:
@@ -29,6 +30,20 @@ def test_common_imports_no_task_and_no_task_another() -> None:
     for path in scripts("common/**/*.py") + scripts("task_*/**/*.py"):
         tasks = {name for name in imported(path) if name.split(".")[0] in TASKS}
         assert not tasks, f"{path} imports {tasks}"
+
+
+def test_common_imports_and_reads_no_related_challenge() -> None:
+    """Their folders may be deleted: only examples in docstrings and help name them."""
+    modules = {path.stem for path in scripts("related_challenges/*/*.py")}
+    modules -= {path.stem for path in scripts("common/**/*.py")}
+    for path in scripts("common/**/*.py"):
+        assert not imported(path) & {*modules, "related_challenges"}, path
+        names = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not names & {*CHALLENGES}, path
 
 
 def test_every_library_that_is_imported_is_declared() -> None:

@@ -27,7 +27,7 @@ def main() -> None:
     group = answers.question if options.by_question else np.arange(len(answers))
     fold = folds.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / responses.FOLDS
-    folds.write_folds(path, answers.ids, fold)
+    folds.write_folds(path, answers.ids, fold, sorted(options.input_dir.glob("*.xml")))
     print(f"written: {cli.show(path)} ({len(answers):,} answers, {options.folds} folds)")
 
 

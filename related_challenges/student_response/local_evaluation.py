@@ -2,7 +2,8 @@
 
 Run:     python related_challenges/student_response/local_evaluation.py
 Reads:   data/train_data/*.xml (the true labels) and data/test_output/submission.csv
-Writes:  data/test_output/scores_student_response.txt and .html
+Writes:  data/test_output/scores_student_response.txt and .html, and a line of the record of all
+         scores
 
 The score is the macro-averaged F1. --ways 3 or 2 merges true and predicted labels first.
 """
@@ -11,7 +12,7 @@ import responses
 
 from common import challenge, cli, pages
 from common.errors import InputError
-from common.scores import score_files
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 
@@ -64,6 +65,12 @@ def main() -> None:
             ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
             ("Accuracy", f"{measured.accuracy:.4f}"),
         ],
+        rules=f"{ways} labels",
+        parts={
+            "accuracy": measured.accuracy,
+            **{f"{name}, F1": float(values[2]) for name, values in measures},
+        },
+        metric_name="macro F1",
     )
     body = (
         pages.table(header, measure_rows, caption="Micro: weighted by class size", stacks=True)
@@ -75,6 +82,7 @@ def main() -> None:
         )
     )
     paths = score_files.write_scores(options.output_dir, "student_response", evaluation, body=body)
+    results.append_result(options.output_dir, "student_response", evaluation)
     print(f"{'':30s} {'precision':>9s} {'recall':>9s} {'F1':>9s}")
     for name, *cells in measure_rows:
         print(f"{name:30s} " + " ".join(f"{cell:>9s}" for cell in cells))

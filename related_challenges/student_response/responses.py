@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common import io
-from common.errors import MAX_SHOWN, InputError, printable, quote
+from common import challenge, io
+from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.folds import match_ids
 from common.schema import TEXT, Column
 
@@ -172,7 +172,9 @@ def coarsen(name: str, ways: int) -> str:
     return name if name in (*LABEL_SETS[ways], UNINTERPRETABLE) else "incorrect"
 
 
-def write_predictions(path: Path, responses: Responses, label: IntArray) -> None:
+def write_predictions(
+    path: Path, responses: Responses, label: IntArray, folds_file: Path | None = None
+) -> None:
     """Write a submission: the label predicted for every answer.
 
     Parameters
@@ -183,13 +185,16 @@ def write_predictions(path: Path, responses: Responses, label: IntArray) -> None
         What was predicted.
     label
         Number of the label of every answer in ``responses.labels``, shape (answers,).
+    folds_file
+        The folds, each predicted after learning from the others; None if there were none.
     """
     names = np.array(responses.labels, object)[label]
-    io.write_csv(path, {"id": np.array(responses.ids, object), "label": names})
+    columns = {"id": np.array(responses.ids, object), "label": names}
+    challenge.write_submission(path, columns, folds_file=folds_file)
 
 
-def read_predictions(path: Path, responses: Responses) -> list[str]:
-    """Read and check a submission.
+def read_predictions(path: Path, responses: Responses, report: Report = stop) -> list[str]:
+    """Read and check a submission; `report` says what to do with a fault.
 
     Returns
     -------
@@ -201,15 +206,17 @@ def read_predictions(path: Path, responses: Responses) -> list[str]:
     InputError
         If an answer is missing, unknown or twice there, or a label is not in the set.
     """
-    data = io.read_columns(path, (_ID, _LABEL))
-    rows = match_ids(path, data["id"], responses.ids, "the answers")
+    data = io.read_columns(path, (_ID, _LABEL), report)
+    rows = match_ids(path, data["id"], responses.ids, "the answers", report)
     allowed = (*responses.labels, UNINTERPRETABLE)
-    for row, name in enumerate(data["label"]):
-        if name not in allowed:
-            raise InputError(
-                f"{path}: column 'label': row {io.file_source(path).row_number(row)} is "
-                f"{quote(name)}, expected one of {', '.join(allowed)}"
-            )
+    # An empty cell has been reported already.
+    wrong = [row for row, name in enumerate(data["label"]) if name and name not in allowed]
+    if wrong:
+        more = f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
+        report(
+            f"{path}: column 'label': row {io.file_source(path).row_number(wrong[0])} is "
+            f"{quote(data['label'][wrong[0]])}{more}, expected one of {', '.join(allowed)}"
+        )
     return [str(data["label"][row]) for row in rows]
 
 

@@ -64,7 +64,7 @@ def main() -> None:
     # ---- End of the model. --------------------------------------------------------------------
 
     path = options.output_dir / options.output_file
-    responses.write_predictions(path, answers, prediction)
+    responses.write_predictions(path, answers, prediction, template)
     print(f"written: {cli.show(path)} ({len(answers):,} rows)")
 
 

@@ -86,3 +86,15 @@ def test_a_file_that_is_not_python(tmp_path: Path) -> None:
     path.write_text("import (\n")
     assert source_code.files_of(path) == [path.resolve()]
     assert len(source_code.fingerprint(path)) == 12
+
+
+def test_commands_in_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(
+        '"""A.\n\nRun:     python b/a.py --local\n         python c.py\nWrites: python"""'
+    )
+    assert source_code.commands_in_header(path) == [["b/a.py", "--local"], ["c.py"]]
+    path.write_text('"""Runs nothing: python."""')
+    assert source_code.commands_in_header(path) == []
+    path.write_text("")
+    assert source_code.commands_in_header(path) == []
