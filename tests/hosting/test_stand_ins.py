@@ -69,7 +69,12 @@ def without_rows(came: list[object]) -> list[object]:
 def variants(kind: str) -> dict[str, bytes]:
     """Return a file, damaged and rewritten in many ways."""
     item = malformed.Input("", "", "", columns=READ[kind])
-    damaged = [data for _, data in malformed.damage_csv(item, CONTENTS[kind])]
+    # Cells of megabytes take long; those of one column are enough.
+    damaged = [
+        data
+        for name, data in malformed.damage_csv(item, CONTENTS[kind])
+        if len(data) < 100_000 or name.startswith(READ[kind][0].name)
+    ]
     files = [CONTENTS[kind], *malformed.rewrite(item, CONTENTS[kind]).values(), *damaged]
     return {f"{kind}.{number}": data for number, data in enumerate(files)}
 
