@@ -107,6 +107,11 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
         options.challenge = challenge_of(options.file)
     if others and not options.challenge:
         p.error(f"unrecognized arguments: {' '.join(others)}")
+    if options.challenge:
+        known = {"file", "challenge", "input_dir", "train_data"}
+        for name, value in vars(options).items():
+            if name not in known and value != p.get_default(name):
+                p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
     return options, others
 
 

@@ -22,7 +22,7 @@ METRICS = {
 }
 
 # Flags, with values, that do not change what a model computes; nor do folders and files.
-PLUMBING = ("--seed", "--log", "--probabilities", "--device", "--checkpoint", "--train_data")
+PLUMBING = ("--seed", "--log", "--probabilities", "--device", "--checkpoint")
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def name_of(result: Result) -> str:
     while words:
         word = words.pop(0)
         flag, has_value, _ = word.partition("=")
-        if flag in PLUMBING or flag.endswith(("_dir", "_file")):
+        if flag in PLUMBING or flag.endswith(("_dir", "_file", "_data")):
             if words and not has_value:
                 words.pop(0)
         elif word != "--local":

@@ -6,11 +6,12 @@ import json
 import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from common import challenge, cli, folds, io, layout
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
@@ -19,6 +20,8 @@ from common.schema import TEXT, Column
 MASK = "[MASK]"
 N_GUESSES = 5
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
+
+FloatArray = npt.NDArray[np.floating[Any]]
 
 _ID = Column("id", TEXT)
 _RET = Column("ret", TEXT)
@@ -38,11 +41,18 @@ class Query:
         The sentence with `MASK` in it.
     answers
         What may fill the gap, each correct by itself; empty if unknown.
+    domain
+        What the sentence is about; nothing if unknown.
+    needs_reasoning
+        Whether several facts must be combined, as ``yes`` or ``no``, or the file's own text;
+        nothing if unknown.
     """
 
     id: str
     text: str
     answers: tuple[str, ...] = ()
+    domain: str = ""
+    needs_reasoning: str = ""
 
 
 def read_queries(path: Path, *, answers: bool) -> list[Query]:
@@ -51,8 +61,8 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
     Parameters
     ----------
     path
-        Each object has qid, query and, if wanted, answer, a list; domain and NeedReasoning may be
-        there too.
+        Each object has qid, query and, if wanted, answer, a list; domain and NeedReasoning, a text,
+        a whole number or a boolean each, may be there too.
     answers
         Whether the answers must be there; otherwise they are not read.
 
@@ -97,14 +107,32 @@ def _read_query(where: str, line: str, answers: bool) -> Query:
         _require_characters(where, key, record[key])
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
+    kinds = {"domain": "", "NeedReasoning": ""}
+    for key in kinds:
+        kinds[key] = _read_kind(where, key, record.get(key))
     if not answers:
-        return Query(record["qid"], record["query"])
+        return Query(record["qid"], record["query"], (), *kinds.values())
     found = record.get("answer")
     if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
         raise InputError(f"{where}: 'answer' is {_show(found)}, expected a list of texts")
     for answer in found:
         _require_characters(where, "answer", answer)
-    return Query(record["qid"], record["query"], tuple(found))
+    return Query(record["qid"], record["query"], tuple(found), *kinds.values())
+
+
+def _read_kind(where: str, key: str, value: Any) -> str:
+    """Return what a line says of the kind of its query, as text; nothing if it does not say."""
+    if value is None:
+        return ""
+    if key == "NeedReasoning" and value in (0, 1):
+        return "yes" if value else "no"
+    if not isinstance(value, str | int):
+        raise InputError(
+            f"{where}: '{key}' is {_show(value)}, expected text, a number or a boolean"
+        )
+    text = str(value).strip()
+    _require_characters(where, key, text)
+    return text
 
 
 def _show(value: Any) -> str:
@@ -130,9 +158,24 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
         action="store_true",
         help="predict the training queries instead, every fold after learning from the others",
     )
+    p.add_argument(
+        "--candidates",
+        type=n_candidates,
+        metavar="N",
+        default=N_GUESSES,
+        help=f"guesses at each query, 1 to {N_GUESSES} (default {N_GUESSES})",
+    )
     challenge.add_folder(p, "--submission_template_dir", local_dir)
     challenge.add_file(p, "--submission_template_file", layout.FOLDS)
     return p.parse_args()
+
+
+def n_candidates(text: str) -> int:
+    """Read a number of guesses at a query from the command line."""
+    number = cli.count(text)
+    if number > N_GUESSES:
+        raise argparse.ArgumentTypeError(f"{text} is above {N_GUESSES}, the most that are allowed")
+    return number
 
 
 def folds_path(options: argparse.Namespace) -> Path | None:
@@ -152,13 +195,13 @@ def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list
     fold = folds.read_folds(template, [query.id for query in train])
     for learnt, predicted in folds.splits(fold):
         # Without their answers, so that a model cannot look at them.
-        hidden = [Query(train[row].id, train[row].text) for row in np.flatnonzero(predicted)]
+        hidden = [replace(train[row], answers=()) for row in np.flatnonzero(predicted)]
         yield [train[row] for row in np.flatnonzero(learnt)], hidden
 
 
-def best_guesses(weights: Mapping[str, float]) -> list[str]:
-    """Return the five answers of largest weight, best first; ties go to the earlier one."""
-    return sorted(weights, key=lambda answer: -weights[answer])[:N_GUESSES]
+def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:
+    """Return the `n` answers of largest weight, best first; ties go to the earlier one."""
+    return sorted(weights, key=lambda answer: -weights[answer])[:n]
 
 
 def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[str]]) -> None:
