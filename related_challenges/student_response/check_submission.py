@@ -2,7 +2,8 @@
 
 Run:     python related_challenges/student_response/check_submission.py FILE
          python -m common.check_submission FILE --challenge student_response
-Reads:   the submission and data/train_data/*.xml: the answers' ids and the set of labels
+Reads:   the submission and data/train_data/*.xml: the answers' ids and the set of labels;
+         --input_dir names another folder, such as data/test_data, labelled or not
 """
 
 from collections import Counter
@@ -18,9 +19,11 @@ def main() -> None:
     options = challenge.check_parser(__doc__, __file__).parse_args()
 
     def check(report: Report) -> list[str]:
-        answers = responses.read_responses(options.input_dir)
+        answers = responses.read_responses(options.input_dir, reads_labels=None)
         predicted = Counter(responses.read_predictions(options.file, answers, report))
-        labels = [name for name in (*answers.labels, responses.UNINTERPRETABLE) if predicted[name]]
+        labels = [
+            name for name in (*responses.ALL_LABELS, responses.UNINTERPRETABLE) if predicted[name]
+        ]
         return [
             f"{len(answers):,} rows: every answer in {cli.show(options.input_dir)} once",
             ", ".join(f"{name} {predicted[name] / len(answers):.1%}" for name in labels),

@@ -16,9 +16,6 @@ import responses
 from common import challenge, cli, layout
 from common.errors import printable
 
-# Every label once, the finest set first.
-LABELS = tuple(dict.fromkeys(name for names in responses.LABEL_SETS.values() for name in names))
-
 
 def main() -> None:
     """Print the table of the folders that the flags name."""
@@ -52,7 +49,7 @@ def describe(answers: responses.Responses) -> dict[str, str]:
     }
     modules = {question.module for question in answers.questions if question.module}
     return {
-        **{name: cells.get(name, "") for name in LABELS},
+        **{name: cells.get(name, "") for name in responses.ALL_LABELS},
         "answers": f"{len(answers):,}",
         "questions": f"{len(answers.questions):,}",
         "modules": f"{len(modules):,}",

@@ -21,7 +21,8 @@ LABEL_SETS = {
     3: ("correct", "contradictory", "incorrect"),
     2: ("correct", "incorrect"),
 }
-CORRECT = "correct"
+# Every label once.
+ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
 # A system may fail to interpret an answer; that is not a label, and leads to no feedback.
 UNINTERPRETABLE = "uninterpretable"
 _ID = Column("id", TEXT)
@@ -100,7 +101,7 @@ class Responses:
         return f"{path}: line {self.lines[answer]}: studentAnswer {quote(self.ids[answer])}"
 
 
-def read_responses(folder: Path, *, reads_labels: bool = True) -> Responses:
+def read_responses(folder: Path, *, reads_labels: bool | None = True) -> Responses:
     """Read all questions of a folder, one XML file each.
 
     Parameters
@@ -109,7 +110,7 @@ def read_responses(folder: Path, *, reads_labels: bool = True) -> Responses:
         Holds the files, or at least one of `SCENARIOS`, whose files are then read.
     reads_labels
         Whether to read the answers' labels; if not, the files need have none, and those that they
-        have do not matter.
+        have do not matter. None: if any answer has one.
 
     Raises
     ------
@@ -136,10 +137,12 @@ def read_responses(folder: Path, *, reads_labels: bool = True) -> Responses:
             texts.append((element.text or "").strip())
             numbers.append(len(questions))
             lines.append(line_of[element])
-            names.append(_attribute(path, element, "accuracy", line_of) if reads_labels else "")
+            names.append(element.get("accuracy", ""))
         questions.append(question)
     if not ids:
         raise InputError(f"{folder}: holds {len(questions)} questions but no studentAnswer")
+    if reads_labels is None:
+        reads_labels = any(names)
     labels = _find_label_set(names, place_of, ids) if reads_labels else ()
     label = np.array([labels.index(name) if labels else UNKNOWN for name in names])
     return Responses(questions, ids, texts, np.array(numbers), label, labels, np.array(lines))
@@ -211,10 +214,8 @@ def _text(path: Path, element: ET.Element | None, tag: str, line_of: dict[ET.Ele
 def _attribute(path: Path, element: ET.Element, name: str, line_of: dict[ET.Element, int]) -> str:
     value = element.get(name)
     if not value:
-        hint = "; files without labels can be predicted, not learnt from" * (name == "accuracy")
-        raise InputError(
-            f"{path}: line {line_of[element]}: <{element.tag}> has no attribute '{name}'{hint}"
-        )
+        line = line_of[element]
+        raise InputError(f"{path}: line {line}: <{element.tag}> has no attribute '{name}'")
     return value
 
 
@@ -223,6 +224,11 @@ def _find_label_set(
 ) -> tuple[str, ...]:
     """Find the smallest set that holds all labels; 5-way files may lack the rare ones."""
     used = set(names)
+    if "" in used:
+        raise InputError(
+            f"{place_of[ids[names.index('')]]}: <studentAnswer> has no attribute 'accuracy'; files "
+            "without labels can be predicted, not learnt from or scored"
+        )
     for ways in sorted(LABEL_SETS):
         if used <= set(LABEL_SETS[ways]) and ("incorrect" in used or ways == max(LABEL_SETS)):
             return LABEL_SETS[ways]
@@ -282,11 +288,12 @@ def read_predictions(path: Path, responses: Responses, report: Report = stop) ->
     Raises
     ------
     InputError
-        If an answer is missing, unknown or twice there, or a label is not in the set.
+        If an answer is missing, unknown or twice there, or a label is not in the set; without a
+        set, in any.
     """
     data = io.read_columns(path, (_ID, _LABEL), report)
     rows = match_ids(path, data["id"], responses.ids, "the answers", report)
-    allowed = (*responses.labels, UNINTERPRETABLE)
+    allowed = (*(responses.labels or ALL_LABELS), UNINTERPRETABLE)
     # An empty cell has been reported already.
     wrong = [row for row, name in enumerate(data["label"]) if name and name not in allowed]
     if wrong:

@@ -290,6 +290,20 @@ def test_labels_are_not_read_where_answers_are_only_predicted(write: Write) -> N
         responses.read_responses(folder)
 
 
+def test_submissions_for_answers_without_labels_are_checked(write: Write) -> None:
+    folder = write("a.xml", TWO.format("a", "M", "a.1", "")).parent
+    answers = responses.read_responses(folder, reads_labels=None)
+    assert answers.labels == ()
+    for name in ("incorrect", "irrelevant"):  # Of two sets: which one is not known.
+        good = write("submission.csv", f"id,label\na.1,{name}\n")
+        assert responses.read_predictions(good, answers) == [name]
+    with pytest.raises(InputError, match="row 2 is 'right', expected one of correct"):
+        responses.read_predictions(write("submission.csv", "id,label\na.1,right\n"), answers)
+    write("b.xml", TWO.format("b", "M", "b.1", ' accuracy="correct"'))
+    with pytest.raises(InputError, match=r"a.xml: line 3: <studentAnswer> has no attribute"):
+        responses.read_responses(folder, reads_labels=None)
+
+
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     write("beetle/train/Core/t.xml", TWO.format("t", "M", "t.1", ""))
     write("beetle/test-unseen-questions/Core/b.xml", TWO.format("b", "M", "b.1", ""))
