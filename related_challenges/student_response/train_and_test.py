@@ -106,7 +106,7 @@ def join(train: Responses, test: Responses) -> Responses:
         if question.scenario == ANSWERS and key not in number_of:
             raise InputError(f"{name} is not in the training files, expected new answers only")
         if question.scenario in (QUESTIONS, DOMAINS) and key in number_of:
-            same = train.questions[number_of[key]].path
+            same = questions[number_of[key]].path
             raise InputError(f"{name} is in {same}, expected a new question")
         if question.scenario == DOMAINS and question.module in modules:
             raise InputError(f"{name}: the module is in the training files, expected a new one")

@@ -361,6 +361,12 @@ def test_refuses_test_sets_that_are_none(
         join(write, scenario, question, module, answer)
 
 
+def test_refuses_a_question_twice_in_a_test_set(write: Write) -> None:
+    write("test-unseen-questions/b.xml", TWO.format("R", "M", "b.1", ""))
+    with pytest.raises(InputError, match=r"b.xml: question 'R' .* is in .*a.xml, expected a new"):
+        join(write, "test-unseen-questions", "R", "M", "a.1")
+
+
 def test_refuses_to_learn_from_a_test_set(write: Write) -> None:
     test = write("test-unseen-answers/a.xml", TWO.format("Q", "M", "a.1", ' accuracy="correct"'))
     answers = responses.read_responses(test.parent)
