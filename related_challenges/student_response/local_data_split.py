@@ -39,7 +39,7 @@ def main() -> None:
         group = number_modules(answers)[answers.question]
     fold = folds.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
-    folds.write_folds(path, answers.ids, fold, sorted(options.input_dir.glob("*.xml")))
+    folds.write_folds(path, answers.ids, fold, [question.path for question in answers.questions])
     print(f"written: {cli.show(path)} ({len(answers):,} answers, {options.folds} folds)")
 
 

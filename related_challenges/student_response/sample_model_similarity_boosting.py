@@ -125,10 +125,14 @@ def ask_words(
     """
     rows = np.flatnonzero(train)
     own_group = np.unique(group[rows], return_inverse=True)[1]
+    if not own_group.any():  # One group alone cannot be divided.
+        own_group = np.arange(len(rows))
     inner = folds.assign_folds(own_group, min(N_INNER_FOLDS, own_group.max() + 1), 0)
     parts = [(rows[known], rows[asked]) for known, asked in folds.splits(inner)]
     opinions = np.zeros((terms.shape[0], label[rows].max() + 1))
     for known, asked in [*parts, (rows, np.flatnonzero(~train))]:
+        if len(np.unique(label[known])) < 2:  # No opinion.
+            continue
         model = LinearSVC(C=SVM_COST, class_weight="balanced", random_state=0)
         model.fit(terms[known], label[known])
         scores = model.decision_function(terms[asked])

@@ -12,6 +12,8 @@ from common.errors import InputError, quote
 
 Splits = list[tuple[folds.BoolArray, folds.BoolArray]]
 ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
+# Of the most frequent label, to learn from: settings are chosen on five parts of them.
+MIN_ANSWERS = 5
 
 
 def add_flags(p: argparse.ArgumentParser, script: str) -> None:
@@ -67,11 +69,17 @@ def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
         is_train = np.arange(len(answers)) < len(train)
         splits = [(is_train, ~is_train)]
     for learnt, _ in splits:
-        used = np.unique(answers.label[learnt])
-        if len(used) < 2:
+        counts = np.bincount(answers.label[learnt])
+        folder, name = options.train_dir or options.input_dir, answers.labels[counts.argmax()]
+        if counts.max() == learnt.sum():
             raise InputError(
-                f"{options.train_dir or options.input_dir}: all {learnt.sum():,} answers to learn "
-                f"from are {quote(answers.labels[used[0]])}, expected at least two labels"
+                f"{folder}: all {learnt.sum():,} answers to learn from are {quote(name)}, expected "
+                "at least two labels"
+            )
+        if counts.max() < MIN_ANSWERS:
+            raise InputError(
+                f"{folder}: of {learnt.sum():,} answers to learn from only {counts.max()} are "
+                f"{quote(name)}, the most frequent label, expected at least {MIN_ANSWERS}"
             )
     return answers, splits
 

@@ -1,5 +1,6 @@
 """Student responses: the paper's tables, the measures of similarity, bad input, the scripts."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -527,16 +528,19 @@ def test_folds_by_domain_keep_modules_together(
     write: Write, succeeds: Callable[..., str], fails: Callable[..., str], tmp_path: Path
 ) -> None:
     for name, module in (("a", "M"), ("b", "N"), ("c", "M"), ("d", "O")):
-        write(f"{name}.xml", TWO.format(name, module, f"{name}.1", ' accuracy="correct"'))
+        text = TWO.format(name, module, f"{name}.1", ' accuracy="correct"')
+        write(f"test-unseen-domains/{name}.xml", text)
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out", "--by_domain"]
     succeeds([f"{FOLDER}/local_data_split.py", *flags, "--folds", "3"])
     rows = (tmp_path / "out/folds.csv").read_text().split()[1:]
     fold = dict(row.split(",") for row in rows)
     assert fold["a.1"] == fold["c.1"]
     assert len(set(fold.values())) == 3
+    made_from = json.loads((tmp_path / "out/folds.json").read_text())["made_from"]
+    assert sorted(made_from) == [f"../test-unseen-domains/{name}.xml" for name in "abcd"]
     line = fails([f"{FOLDER}/local_data_split.py", *flags])
     assert "--folds is 10, expected a whole number from 2 to 3" in line
-    write("d.xml", TWO.format("d", "", "d.1", ' accuracy="correct"'))
+    write("test-unseen-domains/d.xml", TWO.format("d", "", "d.1", ' accuracy="correct"'))
     line = fails([f"{FOLDER}/local_data_split.py", *flags])
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
 
@@ -568,6 +572,29 @@ def test_refuses_to_learn_one_label(
     line = fails([f"{FOLDER}/sample_model_majority.py", *flags, "--output_dir", tmp_path])
     assert "train: all 1 answers to learn from are 'correct', expected at least two" in line
     assert not (tmp_path / "submission.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["lexical_similarity", "word_svm", "similarity_boosting"])
+def test_few_answers_to_one_question(
+    write: Write, succeeds: Callable[..., str], fails: Callable[..., str], tmp_path: Path, name: str
+) -> None:
+    write("test/t.xml", TWO.format("R", "M", "t.1", ""))
+    answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
+    flags = ["--train_dir", tmp_path / "train", "--test_dir", tmp_path / "test"]
+    script = [f"{FOLDER}/sample_model_{name}.py", *flags, "--output_dir", tmp_path]
+
+    def write_answers(n_correct: int) -> None:
+        own = "".join(answer.format(number) for number in range(n_correct))
+        text = TWO.format("Q", "M", "t.2", ' accuracy="incorrect"')
+        write("train/t.xml", text.replace("</studentAnswers>", f"{own}</studentAnswers>"))
+
+    write_answers(5)
+    succeeds(script)
+    assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
+    if name == "word_svm":
+        write_answers(4)
+        line = fails(script)
+        assert "train: of 5 answers to learn from only 4 are 'correct', the most frequ" in line
 
 
 def test_test_sets_are_predicted_and_scored(
