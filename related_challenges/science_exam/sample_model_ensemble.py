@@ -53,13 +53,14 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
-    vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, len(train)), sublinear_tf=True)
-    vectorizer.fit([text for options_of_one in train.options for text in options_of_one])
-    known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
     assert train.answer is not None
     scores = np.empty((len(questions), len(exam.LABELS)))
     for number in tqdm(np.unique(test_fold), "folds", disable=None):
-        weights = fit_ranker(known, train.answer, np.flatnonzero(fold != number), options.seed)
+        rows = np.flatnonzero(fold != number)
+        vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, len(rows)), sublinear_tf=True)
+        vectorizer.fit([text for row in rows for text in train.options[row]])
+        known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
+        weights = fit_ranker(known, train.answer, rows, options.seed)
         scores[test_fold == number] = (features @ weights).reshape(scores.shape)[
             test_fold == number
         ]
