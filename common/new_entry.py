@@ -217,9 +217,9 @@ def commands_of_challenge(entry: Path) -> list[tuple[str, str]]:
         "local_evaluation.py": "scores that",
     }
     found = source_code.commands_in_header(entry)
-    split = cli.show(entry.with_name("local_data_split.py"))
-    if (layout.ROOT / split).exists() and [split] not in found:
-        found.insert(0, [split])
+    split = entry.with_name("local_data_split.py")
+    if split.exists() and all(Path(words[0]).name != split.name for words in found):
+        found.insert(0, [cli.show(split)])
     listed = [
         (shlex.join(["python", *words]), purposes.get(Path(words[0]).name, "")) for words in found
     ]

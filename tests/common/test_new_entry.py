@@ -138,6 +138,8 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
     sources = sorted((layout.ROOT / challenge).glob("sample_model_*.py"))
     folder = tmp_path / Path(challenge).name
     folder.mkdir()
+    for split in (layout.ROOT / challenge).glob("local_data_split.py"):
+        shutil.copy(split, folder)
     for source in sources:
         shutil.copy(source, folder)
         model = source.stem.removeprefix("sample_model_")
@@ -149,6 +151,8 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
         listed = [command for command, _ in new_entry.commands_of_challenge(copy)]
         assert any(f"python {challenge}/my_{model}.py" in command for command in listed)
         assert f"python {challenge}/local_evaluation.py" in listed
+        n_splits = sum("local_data_split.py" in command for command in listed)
+        assert n_splits == (folder / "local_data_split.py").exists()
     shortest = min(sources, key=lambda path: path.stat().st_size)
     assert new_entry.shortest_model(challenge) == shortest.stem.removeprefix("sample_model_")
 
