@@ -77,7 +77,7 @@ def main() -> None:
             ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
             ("Accuracy", f"{measured.accuracy:.4f}"),
         ],
-        rules=f"{ways} labels",
+        rules=f"{ways} labels" + (", mean of test sets" if tested else ""),
         parts={
             "accuracy": measured.accuracy,
             **{f"{name}, F1": float(values[2]) for name, values in measures},

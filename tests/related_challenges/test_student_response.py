@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from common.errors import InputError
+from common.scores import results
 
 alignment = import_module("alignment")
 grading_measures = import_module("grading_measures")
@@ -623,6 +624,8 @@ def test_test_sets_are_predicted_and_scored(
     assert min(macro) > 0.5
     text = (tmp_path / "scores_student_response.txt").read_text()
     assert float(text.removeprefix("score:")) == pytest.approx(np.mean(macro), abs=1e-4)
+    recorded = results.read_results(tmp_path / "results.jsonl")[0][-1]
+    assert recorded.rules == "5 labels, mean of test sets"
     page = (tmp_path / "scores_student_response.html").read_text()
     assert page.count("test-unseen-domains") >= 3
 
