@@ -223,7 +223,8 @@ def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[st
     for query_id, answers in guesses.items():
         if len(answers) > N_GUESSES:
             raise InputError(
-                f"{path}: {quote(query_id)} would have {len(answers)} answers, at most 5"
+                f"{path}: {quote(query_id)} would have {len(answers)} answers, expected at most "
+                f"{N_GUESSES}"
             )
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
     columns = {"id": np.array(list(guesses), object), "ret": np.array(ret, object)}

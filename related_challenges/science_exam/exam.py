@@ -1,5 +1,6 @@
 """Files and metric of the science exam: questions with five options, up to three guesses each."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,11 @@ def assign_folds(
     fold = folds.assign_folds(group, min(n_folds, len(numbers)), seed)
     fold_of = dict(zip(train.prompts, fold.tolist(), strict=True))
     return fold, np.array([fold_of.get(prompt, -1) for prompt in questions.prompts], np.int32)
+
+
+def words(text: str) -> set[str]:
+    """Return the set of words of a text."""
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) -> None:

@@ -13,8 +13,6 @@ question is predicted by a model that has seen its answer: each fold is predicte
 on the others, questions that are not among the training ones by a model trained on all.
 """
 
-import re
-
 import exam
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
@@ -93,7 +91,9 @@ def describe(
             score = np.array([len(text) for text in texts], float)
         elif member == "overlap":
             pairs = zip(texts, prompts, strict=True)
-            score = np.array([len(words(text) & words(prompt)) for text, prompt in pairs], float)
+            score = np.array(
+                [len(exam.words(text) & exam.words(prompt)) for text, prompt in pairs], float
+            )
         else:
             whole = TfidfVectorizer().fit(questions.prompts + texts)
             product = whole.transform(prompts).multiply(whole.transform(texts))
@@ -103,11 +103,6 @@ def describe(
         score = (score - score.mean(axis=1, keepdims=True)) / np.where(deviation, deviation, 1)
         blocks.append(csr_array(score.reshape(-1, 1)))
     return csr_array(hstack(blocks))
-
-
-def words(text: str) -> set[str]:
-    """Return the set of words of a text."""
-    return set(re.findall(r"\w+", text.lower()))
 
 
 def fit_ranker(

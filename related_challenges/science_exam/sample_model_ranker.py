@@ -12,8 +12,6 @@ are divided into folds by their prompt, each predicted by a model trained on the
 questions by a model trained on all.
 """
 
-import re
-
 import exam
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +74,10 @@ def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
         [
             np.log1p(length),
             length.reshape(n, n_options).argsort(axis=1).argsort(axis=1).ravel() / n_options,
-            [float(len(words(t) & words(p))) for t, p in zip(texts, prompts, strict=True)],
+            [
+                float(len(exam.words(t) & exam.words(p)))
+                for t, p in zip(texts, prompts, strict=True)
+            ],
             cosine,
             (similar.ravel() - 1) / (n_options - 1),
             [len(text) / len(text.split()) for text in texts],
@@ -85,11 +86,6 @@ def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
         axis=1,
     ).reshape(n, n_options, -1)
     return np.asarray(features - features.mean(axis=1, keepdims=True))
-
-
-def words(text: str) -> set[str]:
-    """Return the set of words of a text."""
-    return set(re.findall(r"\w+", text.lower()))
 
 
 def fit_ranker(features: exam.FloatArray, answer: npt.NDArray[np.int8]) -> exam.FloatArray:

@@ -149,7 +149,7 @@ def test_guesses_survive_writing_and_reading(tmp_path: Path) -> None:
     queries.write_guesses(options, guesses)
     assert path.read_bytes().startswith(b"id,ret\n")
     assert queries.read_guesses(path, ["7", "007"]) == [[], ['a "b", c', "ü"]]
-    with pytest.raises(InputError, match="6 answers, at most 5"):
+    with pytest.raises(InputError, match="6 answers, expected at most 5"):
         queries.write_guesses(options, {"1": list("abcdef")})
 
 
