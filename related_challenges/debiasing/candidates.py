@@ -199,6 +199,9 @@ def item_vectors(neighbours: Neighbours) -> clicks.FloatArray:
     matrix = csr_array(scale @ matrix @ scale).astype(np.float32)
     n_dimensions = min(N_DIMENSIONS, n_items - 1)
     left, strength, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
+    # What belongs to no strength, or to no neighbour, is rounding error and not to be scaled up.
+    left[:, strength < 1e-5 * strength.max(initial=1e-9)] = 0
+    left[np.diff(neighbours.start) == 0] = 0
     return unit_length(left * np.sqrt(strength))
 
 
@@ -223,7 +226,7 @@ def find_candidates(
     profile = unit_length(recent @ vectors)
     n_similar, n_close = min(N_SIMILAR, n_items), min(N_CLOSE, n_items)
     parts = []
-    for begin in range(0, recent.shape[0], recommend.BLOCK):
+    for begin in range(0, max(recent.shape[0], 1), recommend.BLOCK):
         block = slice(begin, begin + recommend.BLOCK)
         score = (recent[block] @ similarity).toarray()
         closeness = profile[block] @ vectors.T

@@ -17,7 +17,7 @@ import numpy as np
 
 from common import challenge, cli
 
-N_USERS, N_ITEMS, N_THEMES = 1200, 700, 25
+N_USERS, N_ITEMS, N_THEMES = 900, 500, 20
 # Each phase covers a window of this length in time and begins STEP after the previous one.
 WINDOW, STEP = 3 / 12, 1 / 12
 # How long a user is active.

@@ -62,17 +62,17 @@ def main() -> None:
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
         parts = [masked_part(phase, part) for part in range(N_PARTS)]
         is_clicked = np.concatenate([clicked for _, clicked in parts])
-        if not is_clicked.any():
-            raise InputError(
-                f"{options.input_dir}: phase {number}: the latest click of no training user is "
-                "among the candidates, expected some to learn from"
-            )
-        model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
-        model.fit(np.concatenate([found for found, _ in parts]), is_clicked)
-
         neighbours = candidates.find_neighbours(phase)
         vectors = candidates.item_vectors(neighbours)
         found = candidates.find_candidates(phase, neighbours, vectors)
+        if not (is_clicked.any() and len(found.user)):
+            raise InputError(
+                f"{options.input_dir}: phase {number}: {is_clicked.sum()} training users clicked a "
+                f"candidate last, and the test users have {len(found.user)} candidates, expected "
+                "some of both"
+            )
+        model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
+        model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
         log_odds = model.decision_function(describe(phase, neighbours, vectors, found))
         odds = np.exp(log_odds) * neighbours.n_clicks[found.item] ** -RARITY_POWER
         shape = (len(phase.test_user), len(phase.item_ids))
@@ -121,10 +121,9 @@ def describe(
         return np.bincount(row, values, n_found)
 
     def least(values: NDArray[Any]) -> NDArray[Any]:
-        result = np.full(n_found, np.inf)
+        result = np.full(n_found, 1e6)  # More than any value: nothing matches.
         np.minimum.at(result, row, values)
-        # Not a number is a value of its own to the trees.
-        return np.where(np.isfinite(result), result, np.nan)
+        return result
 
     # What is the same for all candidates of a user: the clicks, in the order of users.
     user = phase.test_user[found.user]
