@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """From a fresh clone to scored submissions for all four tasks, in one command.
 
-    python3 quickstart.py           set up, simulate data if there are none, run and score all
-    python3 quickstart.py --test    set up the same way, check the code and run the kit's tests
+    python3 quickstart.py             set up, simulate data if there are none, run and score all
+    python3 quickstart.py --related   the same for the related challenges instead of the four tasks
+    python3 quickstart.py --test      set up the same way, check the code and run the kit's tests
 
 Needs only Python 3.11 or newer with pip. Everything is installed into .venv beside this file. Where
 the official data lie in data/, they are used instead of simulated ones. Finished steps are skipped:
@@ -31,8 +32,9 @@ VENV = ROOT / ".venv"
 OUTPUT = layout.TEST_OUTPUT_DIR
 RECORD = OUTPUT / layout.RESULTS_NAME
 PACKAGES = OUTPUT / "packages"
-FINISHED_NAME = "quickstart_task_{task}.txt"
+FINISHED_NAME = "quickstart_{title}.txt"
 OLDEST_PYTHON = (3, 11)
+DATA_SUFFIXES = (".csv", ".txt", ".xml")
 TEST_STEPS = (
     ("ruff and mypy", ("tests/static_checks.py",)),
     ("tests", ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")),
@@ -41,18 +43,35 @@ TEST_STEPS = (
 
 @dataclass(frozen=True)
 class Step:
-    """A local split, or a sample model from training to its score; `commands` are Python's."""
+    """A local split, or a sample model from training to its score.
 
-    task: int
+    Attributes
+    ----------
+    title
+        What it belongs to: ``task 1``, or the name of a related challenge.
+    name
+        Of the model.
+    commands
+        Python's.
+    output_dir
+        Where the score files go.
+    data
+        The folders of what is read.
+    package
+        Folder of an entry of task 4.
+    """
+
+    title: str
     name: str
     commands: tuple[tuple[str, ...], ...]
     output_dir: Path
+    data: tuple[Path, ...] = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
     package: Path | None = None
 
     @property
     def finished_file(self) -> Path:
         """Holds the fingerprint of the last run that succeeded."""
-        return self.output_dir / FINISHED_NAME.format(task=self.task)
+        return self.output_dir / FINISHED_NAME.format(title=self.title.replace(" ", "_"))
 
 
 class StepError(Exception):
@@ -67,6 +86,7 @@ def main() -> int:
     raw_text = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw_text)
     parser.add_argument("--test", action="store_true", help="run the kit's checks and tests")
+    parser.add_argument("--related", action="store_true", help="run the related challenges")
     parser.add_argument(
         "--size",
         choices=("tiny", "small", "full"),
@@ -77,7 +97,9 @@ def main() -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         python = set_up(for_tests=options.test)
-        return run_tests(python) if options.test else run_everything(python, options.size)
+        if options.test:
+            return run_tests(python)
+        return run_related(python) if options.related else run_everything(python, options.size)
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -157,34 +179,71 @@ def run_tests(python: str) -> int:
 def run_everything(python: str, size: str | None) -> int:
     """Get data, split, run and score every sample model, show the scores; return the exit code."""
     prepare_data(python, size)
-    if not RECORD.exists():  # Without the scores, no model is finished.
-        for path in OUTPUT.glob(f"*/{FINISHED_NAME.format(task='*')}"):
-            path.unlink()
-    models = [model for model in find_models() if train_file(model.task).exists()]
+    models = [(task, model) for task, model in find_models() if train_file(task).exists()]
     for task in (1, 3):
         if not train_file(task).exists():
             print(f"left out: tasks {task} and {task + 1}: {show(train_file(task))} is missing")
     # Tasks 1 and 2 share a split, task 3 needs none.
     splits = [
-        Step(task, "local split", ((f"task_{task}/local_data_split.py",),), layout.TEST_INPUT_DIR)
-        for task in sorted({1 if model.task == 2 else model.task for model in models} - {3})
+        Step(f"task {task}", "local split", ((split_script(task),),), layout.TEST_INPUT_DIR)
+        for task in sorted({1 if task == 2 else task for task, _ in models} - {3})
     ]
-    steps = [*splits, *models]
+    steps = [*splits, *(model for _, model in models)]
+    idea = "your own idea: {python} -m common.new_entry task_1"
+    return run_steps(python, steps, " (details: */scores_task_*.html there)", idea)
+
+
+def run_related(python: str) -> int:
+    """As `run_everything`, for the related challenges."""
+    folders = [path.parent for path in sorted(layout.RELATED_DIR.glob("*/generate_sample.py"))]
+    if not folders:
+        raise StepError(f"{show(layout.RELATED_DIR)}/ holds no challenge")
+    steps = []
+    for folder in folders:
+        train = folder / layout.DATA_DIR.name / layout.TRAIN_DIR.name
+        if not any(path.is_file() for path in train.rglob("*")):
+            print(f"simulating data in {show(train)}/", flush=True)
+            run(python, show(folder / "generate_sample.py"))
+        steps += steps_of_challenge(folder)
+    pages = f"\ndetails: {show(layout.RELATED_DIR)}/*/data/{OUTPUT.name}/*/scores_*.html"
+    idea = f"your idea: {{python}} -m common.new_entry {show(folders[0])}"
+    return run_steps(python, steps, pages, idea)
+
+
+def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
+    """Run steps, show the scores and what to do next; return the exit code.
+
+    Parameters
+    ----------
+    python
+        The interpreter.
+    steps
+        In their order.
+    pages
+        Says where the pages with details lie.
+    idea
+        The command for an entry of one's own, up to its name.
+    """
+    if not RECORD.exists():  # Without the scores, no model is finished.
+        name = FINISHED_NAME.format(title="*")
+        related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT.name}/*/{name}")
+        for path in [*OUTPUT.glob(f"*/{name}"), *related]:
+            path.unlink()
     failures = []
     for number, step in enumerate(steps, 1):
-        print(f"[{number}/{len(steps)}] task {step.task}  {step.name}", end=": ", flush=True)
+        print(f"[{number}/{len(steps)}] {step.title}  {step.name}", end=": ", flush=True)
         try:
             print(run_step(python, step), flush=True)
         except StepError as error:
             print("failed", flush=True)
-            failures.append(f"failed: task {step.task}, {step.name}: {error}")
+            failures.append(f"failed: {step.title}, {step.name}: {error}")
     if RECORD.exists():
         print(flush=True)
         run(python, "-m", "common.scoreboard", shown=True)
         # Where the environment is not active, its Python has to be named.
         own = os.path.relpath(python, ROOT) if python.startswith(str(VENV)) else Path(python).name
-        print(f"open {show(OUTPUT)}/{layout.SCOREBOARD_NAME} (details: */scores_task_*.html there)")
-        print(f"your own idea: {own} -m common.new_entry task_1 my_idea", flush=True)
+        print(f"open {show(OUTPUT)}/{layout.SCOREBOARD_NAME}{pages}")
+        print(f"{idea} my_idea".format(python=own), flush=True)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
@@ -216,23 +275,49 @@ def train_file(task: int) -> Path:
     return layout.TRAIN_DIR / (layout.TRAIN_TASK_1_2 if task < 3 else layout.TRAIN_TASK_3_4)
 
 
-def find_models() -> list[Step]:
-    """Find every sample model by its file name."""
+def split_script(task: int) -> str:
+    """Return the script that splits the data of a task."""
+    return f"task_{task}/local_data_split.py"
+
+
+def find_models() -> list[tuple[int, Step]]:
+    """Find every sample model by its file name, with its task."""
     models = []
     for script in sorted(ROOT.glob("task_[123]/sample_model_*.py")):
         task, name = int(script.parent.name[-1]), script.stem.removeprefix("sample_model_")
         to = show(OUTPUT / name)
         fit = (show(script), "--output_dir", to, *(() if task == 3 else ("--local",)))
         score = (f"task_{task}/local_evaluation.py", "--submission_dir", to, "--output_dir", to)
-        models.append(Step(task, name, (fit, score), OUTPUT / name))
+        models.append((task, Step(f"task {task}", name, (fit, score), OUTPUT / name)))
     for script in sorted(ROOT.glob("task_4/*/train_model.py")):
         # A copy of the package is trained, since its folder may hold weights of all students.
         name, copy = script.parent.name, PACKAGES / script.parent.name
         train = (show(copy / script.name), "--local")
         score_script = show(script.with_name("local_evaluation.py"))
         score = (score_script, "--submission", show(copy), "--output_dir", show(OUTPUT / name))
-        models.append(Step(4, name, (train, score), OUTPUT / name, script.parent))
+        step = Step("task 4", name, (train, score), OUTPUT / name, package=script.parent)
+        models.append((4, step))
     return models
+
+
+def steps_of_challenge(folder: Path) -> list[Step]:
+    """Return the local split of a related challenge, if it has one, and all its sample models."""
+    data = folder / layout.DATA_DIR.name
+    train, split_dir = data / layout.TRAIN_DIR.name, data / layout.TEST_INPUT_DIR.name
+    steps = []
+    split, evaluation = folder / "local_data_split.py", folder / "local_evaluation.py"
+    if split.exists():
+        steps.append(Step(folder.name, "local split", ((show(split),),), split_dir, (train,)))
+    for script in sorted(folder.glob("sample_model_*.py")):
+        name = script.stem.removeprefix("sample_model_")
+        output_dir = data / OUTPUT.name / name
+        # With the flags that its header names, such as --local.
+        header = {words[0]: tuple(words) for words in source_code.commands_in_header(script)[::-1]}
+        fit, score = (header.get(show(path), (show(path),)) for path in (script, evaluation))
+        to = ("--output_dir", show(output_dir))
+        commands = ((*fit, *to), (*score, "--submission_dir", show(output_dir), *to))
+        steps.append(Step(folder.name, name, commands, output_dir, (train, split_dir)))
+    return steps
 
 
 def run_step(python: str, step: Step) -> str:
@@ -284,8 +369,8 @@ def fingerprint(step: Step) -> bytes:
     if step.package:
         scripts = [*step.package.rglob("*.py"), scripts[-1]]
     digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
-    for folder in (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR):
-        for path in sorted(folder.glob("*.csv")):
+    for folder in step.data:
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in DATA_SUFFIXES):
             status = path.stat()
             digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest().encode()

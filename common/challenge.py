@@ -1,14 +1,15 @@
-"""What only the related challenges share: folders, flags, and samples marked as simulated.
+"""What only the related challenges share: folders, flags, submissions, samples marked as simulated.
 
 Every challenge keeps its files beside its scripts, laid out like the kit's own `data/`.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from common import cli, layout, simulated_tree
+from common import cli, folds, io, layout, origins, simulated_tree
+from common.errors import InputError, Report
 
 SUBMISSION = "submission.csv"
 
@@ -70,6 +71,62 @@ def evaluation_parser(
     )
     add_folder(p, "--output_dir", output_dir)
     return p
+
+
+def check_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's `check_submission.py`."""
+    p = cli.parser(doc)
+    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
+    add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
+    return p
+
+
+def run_check(submission: Path, script: str, check: Callable[[Report], list[str]]) -> None:
+    """Print all that is wrong with a submission and exit with 2, or a summary of a valid one.
+
+    Parameters
+    ----------
+    submission
+        The file.
+    script
+        The ``__file__`` of the challenge's `check_submission.py`.
+    check
+        Calls what it is given with each fault; returns the lines of the summary.
+    """
+    faults: list[str] = []
+    summary: list[str] = []
+    try:
+        summary = check(faults.append)
+    except InputError as error:
+        faults.append(str(error))
+    cli.print_verdict(submission, Path(script).resolve().parent.name, faults, summary)
+
+
+def write_submission(
+    path: Path,
+    columns: Mapping[str, Any],
+    *,
+    header: bool = True,
+    folds_file: Path | None = None,
+) -> None:
+    """Write a submission and, in a .json beside it, how it was made (`common.origins`).
+
+    Parameters
+    ----------
+    path
+        Where the CSV goes.
+    columns
+        For each column name an array.
+    header
+        Whether to write the column names in row 1.
+    folds_file
+        The folds, each predicted after learning from the others; None if there were none.
+    """
+    split = "" if folds_file is None else folds.describe_folds(folds_file)
+    with io.atomic_write(path, path.with_suffix(".json")) as (csv_file, origin_file):
+        io.write_csv_to(csv_file, columns, header=header)
+        csv_file.flush()
+        origin_file.write(origins.origin_of(Path(csv_file.name), split))
 
 
 def add_folder(p: argparse.ArgumentParser, flag: str, default: Path) -> None:

@@ -4,19 +4,24 @@
     python -m common.check_submission my_answers.csv --task 2
 
     python -m common.check_submission submissions/submission_task_4.zip
+    python -m common.check_submission related_challenges/cloze/data/test_output/submission.csv
+    python -m common.check_submission mine.csv --challenge cloze
 
-FILE is the CSV or zip of task 1, 2 or 3, or the zip or folder of task 4, whose ten rounds are
-played with training students. Every error is one line on stderr, with exit code 2; for a valid
+FILE is the CSV or zip of task 1, 2 or 3, the zip or folder of task 4, whose ten rounds are
+played with training students, or the CSV of a related challenge, whose own check_submission.py
+runs and takes further flags. Every error is one line on stderr, with exit code 2; for a valid
 submission a summary is printed. No hidden answers are needed.
 """
 
 import argparse
 import ast
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -30,11 +35,15 @@ from common.errors import InputError
 from common.schema import Column
 
 TASKS = (1, 2, 3, 4)
+# Of each related challenge.
+CHECK_NAME = "check_submission.py"
 
 
 def main() -> None:
     """Check the file that the command line names."""
-    options = _parse()
+    options, others = _parse()
+    if options.challenge:
+        run_challenge(options.challenge, options, others)
     task = options.task or guess_task(options.file)
     faults: list[str] = []
     summary: list[str] = []
@@ -47,27 +56,63 @@ def main() -> None:
             summary = check_pairs(options, task, faults)
     except InputError as error:
         faults.append(str(error))
-    if faults:
-        for fault in faults:
-            cli.print_fault(fault)
-        sys.exit(2)
-    print(f"{cli.show(options.file)}: valid for task {task}")
-    for line in summary:
-        print(line)
+    cli.print_verdict(options.file, f"task {task}", faults, summary)
 
 
-def _parse() -> argparse.Namespace:
+def find_challenges() -> list[str]:
+    """Return the names of the related challenges that are there and check their submissions."""
+    scripts = layout.RELATED_DIR.glob(f"*/{CHECK_NAME}")
+    return sorted(path.parent.name for path in scripts)
+
+
+def challenge_of(path: Path) -> str:
+    """Return the related challenge in whose folder a file lies; nothing if in none."""
+    place = path.resolve()
+    if not place.is_relative_to(layout.RELATED_DIR):
+        return ""
+    name = place.relative_to(layout.RELATED_DIR).parts[0]
+    return name if name in find_challenges() else ""
+
+
+def run_challenge(challenge: str, options: argparse.Namespace, flags: Sequence[str]) -> NoReturn:
+    """Let a related challenge's own script check a submission; exit as it does."""
+    words = [options.file, *flags]
+    for name in ("input_dir", "train_data"):
+        value = getattr(options, name)
+        words += [] if value is None else [f"--{name}", value]
+    script = layout.RELATED_DIR / challenge / CHECK_NAME
+    sys.exit(subprocess.call([sys.executable, script, *words]))
+
+
+def _parse() -> tuple[argparse.Namespace, list[str]]:
+    """Return the flags, and those that only a related challenge knows."""
     p = cli.parser(__doc__)
     p.prog = "python -m common.check_submission"
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
     p.add_argument("--task", type=int, choices=TASKS, help="default: taken from the file's name")
+    p.add_argument(
+        "--challenge",
+        choices=find_challenges(),
+        metavar="NAME",
+        help="related challenge, such as cloze (default: taken from the file's folder)",
+    )
     cli.add_template_flags(p, "that of the task")
     p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
     p.add_argument(
         "--train_data", metavar="FILE", help="answers to compare with (default those of the task)"
     )
     adaptive_options.add_flags(p)
-    return p.parse_args()
+    options, others = p.parse_known_args()
+    if options.task is None and options.challenge is None:
+        options.challenge = challenge_of(options.file)
+    if others and not options.challenge:
+        p.error(f"unrecognized arguments: {' '.join(others)}")
+    if options.challenge:
+        known = {"file", "challenge", "input_dir", "train_data"}
+        for name, value in vars(options).items():
+            if name not in known and value != p.get_default(name):
+                p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
+    return options, others
 
 
 def guess_task(path: Path) -> int:

@@ -4,7 +4,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -56,6 +56,31 @@ def _require_own_kit(script: Path) -> None:
 def print_fault(message: str) -> None:
     """Print what is wrong with the input on stderr, as one line."""
     print(f"error: {one_line(message)}", file=sys.stderr)
+
+
+def print_verdict(
+    submission: Path, name: str, faults: Sequence[str], summary: Sequence[str]
+) -> None:
+    """Print what a check of a submission found; exit with code 2 if it has faults.
+
+    Parameters
+    ----------
+    submission
+        The file or folder.
+    name
+        What it is for: ``task 1``.
+    faults
+        What is wrong with it.
+    summary
+        Lines about a valid one.
+    """
+    for fault in faults:
+        print_fault(fault)
+    if faults:
+        sys.exit(2)
+    print(f"{show(submission)}: valid for {name}")
+    for line in summary:
+        print(line)
 
 
 def _stop(message: str) -> NoReturn:

@@ -28,7 +28,7 @@ from common.pair_evaluation import score_pairs
 from common.paired_difference import Scored, describe, describe_size
 from common.scores import outcomes, results
 from common.scores.outcomes import Outcomes
-from common.scores.results import CROSS_VALIDATION, LOCAL, Result
+from common.scores.results import CROSS_VALIDATION, LOCAL, Result, title_of
 from common.scores.scoreboard import name_of, name_of_phase
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
@@ -109,7 +109,18 @@ class Candidate:
 
 
 def as_candidate(result: Result) -> Candidate:
-    """Return a score of the record as a candidate."""
+    """Return a score of the record as a candidate.
+
+    Raises
+    ------
+    InputError
+        If it is of a related challenge, whose outcomes are not kept.
+    """
+    if isinstance(result.task, str):
+        raise InputError(
+            f"{name_of(result)}: is scored in {title_of(result.task)}, expected scores of the "
+            "tasks 1 to 4"
+        )
     test = (result.phase, result.rules, result.data)
     return Candidate(name_of(result), result.task, where_of(result), test, result.outcomes)
 
@@ -184,6 +195,8 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
         If there is none, or it is a name of several models.
     """
     place = Path(word)
+    if place.exists() and place.resolve().is_relative_to(layout.RELATED_DIR):
+        raise InputError(f"{word}: is of a related challenge, expected scores of the tasks 1 to 4")
     if place.suffix.lower() == ".csv" or (place.suffix.lower() == ".zip" and not is_entry(place)):
         return [score_submission(place, phase)]
     if word.isdecimal() and not place.exists():
@@ -208,6 +221,8 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
             )
         return [as_candidate(result) for result in own]
     own = [r for r in of_phase if name_of(r) == word] or [r for r in of_phase if r.model == word]
+    # Passing over the related challenges, where the name is also of a task.
+    own = [r for r in own if isinstance(r.task, int)] or own
     meanings = {(r.task, name_of(r)): number for number, r in enumerate(record, 1) if r in own}
     if len(meanings) > 1:
         listed = ", ".join(f"{n} ({name}, task {task})" for (task, name), n in meanings.items())

@@ -1,9 +1,11 @@
 """Folds for cross-validation, kept in a file so that all models use the same ones.
 
 The file has two columns, `id` and `fold`. A model predicts every fold after learning from the
-others only; what it writes is scored as one submission.
+others only; what it writes is scored as one submission. A stamp beside it (`common.provenance`)
+says how it was made.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common import io
-from common.errors import InputError, quote
+from common import io, provenance
+from common.errors import InputError, Report, quote, stop
 from common.schema import INT32, TEXT, Column
 
 ID = Column("id", TEXT)
@@ -52,9 +54,50 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
     return np.asarray(fold_of_group[group], np.int32)
 
 
-def write_folds(path: Path, ids: Sequence[str], fold: IntArray) -> None:
-    """Write the fold of every example, atomically."""
-    io.write_csv(path, {ID.name: np.array(ids, object), FOLD.name: fold})
+def write_folds(
+    path: Path, ids: Sequence[str], fold: IntArray, made_from: Sequence[Path] = ()
+) -> None:
+    """Write the fold of every example, and a stamp beside it if the file has its usual name.
+
+    Parameters
+    ----------
+    path
+        Where the CSV goes.
+    ids, fold
+        Id and fold of every example.
+    made_from
+        The files that hold the examples.
+    """
+    columns = {ID.name: np.array(ids, object), FOLD.name: fold}
+    stamp_path = provenance.stamp_path(path)
+    if stamp_path is None:
+        io.write_csv(path, columns)
+        return
+    with io.atomic_write(path, stamp_path) as (csv_file, stamp_file):
+        io.write_csv_to(csv_file, columns)
+        command = provenance.this_command()
+        stamp = provenance.make_stamp({path.name: csv_file}, made_from, path.parent, command)
+        stamp_file.write(stamp)
+
+
+def describe_folds(path: Path) -> str:
+    """Say how folds were made: ``10 folds --by_question``.
+
+    Folds without a stamp are the user's own, and known by a fingerprint.
+    """
+    n_folds = len(np.unique(io.read_columns(path, (FOLD,))[FOLD.name]))
+    stamp = provenance.read_stamp(path)
+    if stamp is None:
+        return f"{n_folds} folds {provenance.fingerprint(path)['sha256']:.8}"
+    # Not Python and the script, nor what says where files lie.
+    words, kept = shlex.split(stamp["command"])[2:], []
+    while words:
+        flag, has_value, _ = words[0].partition("=")
+        if flag == "--folds" or flag.endswith(("_dir", "_data")):
+            words = words[1 if has_value else 2 :]
+        else:
+            kept.append(words.pop(0))
+    return " ".join([f"{n_folds} folds", *kept])
 
 
 def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
@@ -75,8 +118,10 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
     Raises
     ------
     InputError
-        If the file does not hold exactly these examples, each once.
+        If the file does not hold exactly these examples, each once, or is not the one that its
+        stamp describes.
     """
+    provenance.require_current([path])
     columns = io.read_columns(path, (ID, FOLD))
     rows = match_ids(path, columns[ID.name], ids, "the training examples")
     return np.asarray(columns[FOLD.name][rows])
@@ -89,7 +134,11 @@ def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
 
 
 def match_ids(
-    path: Path, found: npt.NDArray[Any], expected: Sequence[str], expected_in: str
+    path: Path,
+    found: npt.NDArray[Any],
+    expected: Sequence[str],
+    expected_in: str,
+    report: Report = stop,
 ) -> npt.NDArray[np.int64]:
     """Find the row of every expected id; there must be exactly these, each once.
 
@@ -98,16 +147,18 @@ def match_ids(
     path
         The file that was read.
     found
-        Its ids, in its order; compared as text.
+        Its ids, in its order, as text; None or nothing in a row that was reported as faulty.
     expected
         The ids in the order wanted.
     expected_in
         Where they come from, for messages.
+    report
+        What to do with a fault: repeated, unknown and missing ids are one each.
 
     Returns
     -------
     array of int64, shape (expected,)
-        Row of each.
+        Row of each; -1 where it was reported as missing.
 
     Raises
     ------
@@ -116,24 +167,33 @@ def match_ids(
     """
     row_of: dict[str, int] = {}
     known = set(expected)
+    repeated, unknown = [], []
     for row, value in enumerate(found):
-        if value in row_of:
-            number = io.file_source(path).row_number
-            raise InputError(
-                f"{path}: column 'id': row {number(row)} repeats {quote(value)} of row "
-                f"{number(row_of[value])}, expected each once"
-            )
+        if not value:
+            continue
         if value not in known:
-            raise InputError(
-                f"{path}: column 'id': row {io.file_source(path).row_number(row)} is "
-                f"{quote(value)}, which is not in {expected_in}"
-            )
-        row_of[value] = row
+            unknown.append(row)
+        elif value in row_of:
+            repeated.append(row)
+        else:
+            row_of[value] = row
+    for rows, kind in ((repeated, "repeats"), (unknown, "is")):
+        if not rows:
+            continue
+        number = io.file_source(path).row_number
+        value = found[rows[0]]
+        message = f"{path}: column 'id': row {number(rows[0])} {kind} {quote(value)}"
+        more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
+        if kind == "repeats":
+            report(f"{message} of row {number(row_of[value])}{more}, expected each once")
+        else:
+            report(f"{message}, which is not in {expected_in}{more}")
     missing = [value for value in expected if value not in row_of]
-    if missing:
+    # If no id could be read at all, that has been reported already.
+    if missing and (row_of or unknown):
         shown = ", ".join(quote(value) for value in missing[: io.SHOWN])
-        raise InputError(
+        report(
             f"{path}: {len(missing)} of {len(expected)} ids are missing, first {shown}, "
             f"expected every id of {expected_in}"
         )
-    return np.array([row_of[value] for value in expected], np.int64)
+    return np.array([row_of.get(value, io.UNREADABLE) for value in expected], np.int64)

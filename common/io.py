@@ -271,7 +271,7 @@ def read_table(
     return table
 
 
-def read_columns(path: Path, columns: Sequence[Column]) -> Columns:
+def read_columns(path: Path, columns: Sequence[Column], report: Report = stop) -> Columns:
     """Read columns of a CSV file into NumPy arrays, typed and checked.
 
     Parameters
@@ -280,6 +280,8 @@ def read_columns(path: Path, columns: Sequence[Column]) -> Columns:
         The file.
     columns
         The columns that must be there, with the types and ranges that their values must have.
+    report
+        As in `read_table`.
 
     Returns
     -------
@@ -291,7 +293,7 @@ def read_columns(path: Path, columns: Sequence[Column]) -> Columns:
     InputError
         As `read_table`.
     """
-    return to_arrays(read_table(file_source(path), columns), columns)
+    return to_arrays(read_table(file_source(path), columns, report=report), columns)
 
 
 def to_arrays(table: pa.Table, columns: Sequence[Column]) -> Columns:

@@ -38,6 +38,8 @@ VALID_TASK_1_2 = "valid_task_1_2.csv"
 LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"
 TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
+# Name of the folds that a related challenge's split writes.
+FOLDS = "folds.csv"
 
 # Names of the submission templates in TEMPLATE_DIR.
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
@@ -53,6 +55,7 @@ STAMP_OF_FILE = {
     VALID_TASK_4: "split_task_4.json",
     TEMPLATE_TASK_1_2: "template_task_1_2.json",
     TEMPLATE_TASK_3: "template_task_3.json",
+    FOLDS: "folds.json",
 }
 
 # Names of what the evaluations and the scoreboard write to TEST_OUTPUT_DIR.

@@ -3,6 +3,7 @@
     python -m common.new_entry task_1 my_idea
     python -m common.new_entry task_2 my_idea --from matrix_factorization
     python -m common.new_entry task_4 my_idea --from item_response
+    python -m common.new_entry related_challenges/cloze my_idea
 
 Writes task_1/my_idea.py, or the folder task_4/my_idea. The block to replace is marked in it.
 WRITE_YOUR_OWN_ENTRY.md explains how to do the same by hand.
@@ -11,13 +12,15 @@ WRITE_YOUR_OWN_ENTRY.md explains how to do the same by hand.
 import argparse
 import importlib.util
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
-from common import cli, layout
+from common import challenge, cli, layout, source_code
 from common.errors import InputError
 from common.io import write_text
+from common.scores.results import title_of
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"
@@ -28,7 +31,13 @@ def main() -> None:
     """Copy the sample model that the command line names."""
     p = cli.parser(__doc__)
     p.prog = "python -m common.new_entry"
-    p.add_argument("task", choices=TASKS, metavar="TASK", help=", ".join(TASKS))
+    p.add_argument(
+        "task",
+        type=lambda text: text.rstrip("/\\"),
+        choices=(*TASKS, *find_challenges()),
+        metavar="TASK",
+        help=f"{', '.join(TASKS)}, or the folder of a related challenge",
+    )
     p.add_argument(
         "name", type=entry_name, metavar="NAME", help="name of your entry, such as my_idea"
     )
@@ -36,17 +45,33 @@ def main() -> None:
         "--from",
         dest="model",
         metavar="MODEL",
-        help="sample model to start from (default majority, entropy in task 3, numpy in task 4)",
+        help="sample model to start from (default majority, entropy in task 3, numpy in task 4, "
+        "the shortest one of a related challenge)",
     )
     options = p.parse_args()
-    model = options.model or DEFAULT_MODEL[options.task]
+    model = options.model or DEFAULT_MODEL.get(options.task) or shortest_model(options.task)
     copy = copy_package if options.task == "task_4" else copy_script
     entry = copy(layout.ROOT / options.task, model, options.name)
     print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")
-    listed = commands(options.task, options.name)
+    if options.task in TASKS:
+        listed = commands(options.task, options.name)
+    else:
+        listed = commands_of_challenge(entry)
     width = max(len(command) for command, _ in listed)
     for command, purpose in listed:
         print(f"  {command:<{width}}  {purpose}")
+
+
+def find_challenges() -> list[str]:
+    """Return the folders of the related challenges that are there, as seen from the kit's."""
+    scripts = layout.RELATED_DIR.glob(f"*/{PREFIX}*.py")
+    return sorted({path.parent.relative_to(layout.ROOT).as_posix() for path in scripts})
+
+
+def shortest_model(folder: str) -> str:
+    """Return the name of the shortest sample model in a folder: the simplest to start from."""
+    scripts = (layout.ROOT / folder).glob(f"{PREFIX}*.py")
+    return min(scripts, key=lambda path: (path.stat().st_size, path.name)).stem.removeprefix(PREFIX)
 
 
 def entry_name(text: str) -> str:
@@ -64,12 +89,12 @@ def entry_name(text: str) -> str:
 
 
 def copy_script(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model of task 1, 2 or 3 under a new name.
+    """Copy a sample model of task 1, 2 or 3, or of a related challenge, under a new name.
 
     Parameters
     ----------
     folder
-        Folder of the task.
+        Folder of the task or challenge.
     model
         Name of the sample model, without its prefix.
     name
@@ -144,7 +169,8 @@ def rename(text: str, old: str, new: str) -> str:
 
 def retitle(text: str, task: str, name: str, source: str) -> str:
     """Begin a script's docstring with the entry's own title and what it was copied from."""
-    title = f"Task {task[-1]}, {name}: say here in one line what it does."
+    kind = title_of(int(task[-1])).partition(":")[0] if task in TASKS else title_of(task)
+    title = f"{kind}, {name}: say here in one line what it does."
     first, rest = text.split("\n", 1)
     old = first.removeprefix('"""').removesuffix('"""')
     closing = '\n"""' if first.endswith('"""') and len(first) > 3 else ""
@@ -181,6 +207,25 @@ def commands(task: str, name: str) -> list[tuple[str, str]]:
         (f"python {task}/local_evaluation.py", "scores that"),
         (script, "trains on all answers, writes the zip to upload"),
     ]
+
+
+def commands_of_challenge(entry: Path) -> list[tuple[str, str]]:
+    """Return the commands that an entry's header names, with what each is for."""
+    purposes = {
+        "local_data_split.py": "splits the data, once",
+        entry.name: "predicts",
+        "local_evaluation.py": "scores that",
+    }
+    found = source_code.commands_in_header(entry)
+    split = cli.show(entry.with_name("local_data_split.py"))
+    if (layout.ROOT / split).exists() and [split] not in found:
+        found.insert(0, [split])
+    listed = [
+        (shlex.join(["python", *words]), purposes.get(Path(words[0]).name, "")) for words in found
+    ]
+    submission = cli.show(challenge.data_dir(str(entry)) / layout.TEST_OUTPUT_DIR.name)
+    check = f"python -m common.check_submission {submission}/{challenge.SUBMISSION}"
+    return [*listed, (check, "checks the file")]
 
 
 if __name__ == "__main__":

@@ -35,12 +35,16 @@ class Origin:
         Fingerprint of the script and of all that it imports from the kit.
     memory
         Largest memory of the process until then, in bytes; None where the system does not tell.
+    split
+        How the examples were divided into folds, each predicted after learning from the others:
+        ``10 folds --by_question``; nothing where they were not.
     """
 
     command: tuple[str, ...]
     seconds: float
     code: str = ""
     memory: int | None = None
+    split: str = ""
 
     @property
     def model(self) -> str:
@@ -57,10 +61,11 @@ class Origin:
         return None
 
 
-def origin_of(csv: Path) -> bytes:
+def origin_of(csv: Path, split: str = "") -> bytes:
     """Return the origin of a submission that this process has just written, as a file's content."""
     size, checksum = _size_and_checksum(csv)
-    return _as_file({**asdict(this_process()), "bytes": size, "crc32": checksum})
+    origin = {**asdict(this_process()), "split": split}
+    return _as_file({**origin, "bytes": size, "crc32": checksum})
 
 
 def origin_of_weights() -> bytes:
@@ -109,13 +114,16 @@ def parse_origin(content: bytes) -> Origin | None:
         origin = io.parse_json(content.decode())
         command = tuple(str(word) for word in origin["command"])
         code, memory = origin.get("code", ""), origin.get("memory")
+        split = origin.get("split", "")
         is_valid = (
             bool(command)
             and isinstance(code, str)
             and re.fullmatch(r"[0-9a-f]*", code) is not None
             and (memory is None or type(memory) is int)
+            and isinstance(split, str)
         )
-        return Origin(command, float(origin["seconds"]), code, memory) if is_valid else None
+        seconds = float(origin["seconds"])
+        return Origin(command, seconds, code, memory, split) if is_valid else None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 

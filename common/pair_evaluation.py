@@ -12,9 +12,16 @@ from common.answers import IntArray, pair_keys
 from common.probabilities import read_probabilities
 from common.schema import Column
 from common.scores import outcomes, results, score_files, score_page
-from common.scores.explain import explain, find_best_possible, judge_beliefs, name_entry
+from common.scores.explain import (
+    Beliefs,
+    Explained,
+    explain,
+    find_best_possible,
+    judge_beliefs,
+    name_entry,
+)
 from common.scores.outcomes import Outcomes
-from common.scores.pair_facts import Place, are_among, read_facts
+from common.scores.pair_facts import PairFacts, Place, are_among, read_facts
 from common.scores.results import Evaluation
 
 
@@ -122,33 +129,20 @@ def evaluate(doc: str | None, task: int) -> None:
         metadata=input_dir.parent / layout.METADATA_DIR.name,
     )
     facts = read_facts(place, score.reference, task)
-    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
-    evaluation = Evaluation(
-        title=results.TASK_TITLES[task],
-        metric="Accuracy: the share of pairs predicted correctly",
-        score=score.accuracy,
-        submission=submission_path,
-        reference=reference_path,
-        phase=options.phase or results.LOCAL,
-        parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
-        outcomes=score.outcomes,
-    )
-    best = find_best_possible(input_dir.parent, task) if evaluation.simulated else None
-    explained = explain(
+    evaluation, explained = describe(
+        score,
         task,
-        score.reference.value,
-        score.predicted,
         facts,
-        labels=labels,
-        counts=score.counts,
+        submission_path=submission_path,
+        reference_path=reference_path,
+        phase=options.phase or results.LOCAL,
         beliefs=beliefs,
-        best=best,
     )
-    page_facts = [*name_entry(submission_path), ("Pairs scored", f"{len(score.predicted):,}")]
-    if score.outside:
-        page_facts.append(("Rows not scored", score.outside))
-    page_facts += explained.facts
-    page_facts.append(("Time", f"{time.perf_counter() - started:.1f} s"))
+    page_facts = [
+        *name_entry(submission_path),
+        *evaluation.facts,
+        ("Time", f"{time.perf_counter() - started:.1f} s"),
+    ]
     paths = score_files.write_scores(
         options.output_dir,
         name,
@@ -165,6 +159,61 @@ def evaluate(doc: str | None, task: int) -> None:
     if score.outside:
         print(score.outside)
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def describe(
+    score: PairScore,
+    task: int,
+    facts: PairFacts,
+    *,
+    submission_path: Path,
+    reference_path: Path,
+    phase: str,
+    beliefs: Beliefs | None = None,
+) -> tuple[Evaluation, Explained]:
+    """Put a score into words and pictures.
+
+    Parameters
+    ----------
+    score
+        From `score_pairs`.
+    task
+        1 or 2.
+    facts
+        What is known about the pairs.
+    submission_path, reference_path
+        What was scored, and against what; the reference lies in a folder of a tree like `data/`.
+    phase
+        ``local``, ``public`` or ``private``.
+    beliefs
+        What the submission's probabilities tell; None without such.
+    """
+    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
+    evaluation = Evaluation(
+        title=results.TASK_TITLES[task],
+        metric="Accuracy: the share of pairs predicted correctly",
+        score=score.accuracy,
+        submission=submission_path,
+        reference=reference_path,
+        phase=phase,
+        parts=dict(zip(labels, np.diag(metrics.normalise_rows(score.counts)), strict=True)),
+        outcomes=score.outcomes,
+    )
+    best = find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
+    explained = explain(
+        task,
+        score.reference.value,
+        score.predicted,
+        facts,
+        labels=labels,
+        counts=score.counts,
+        beliefs=beliefs,
+        best=best,
+    )
+    shown = [("Pairs scored", f"{len(score.predicted):,}")]
+    if score.outside:
+        shown.append(("Rows not scored", score.outside))
+    return replace(evaluation, facts=[*shown, *explained.facts]), explained
 
 
 def score_pairs(
@@ -205,7 +254,7 @@ def score_pairs(
     if phase is not None:
         (other_phase,) = (name for name in layout.PHASES if name != phase)
         other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
-        outside = _count_other_phase(predictions, extra, reference, other_path, column)
+        outside = _count_other_phase(predictions, extra, reference, other_path)
     elif extra.any():
         outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
     else:
@@ -226,7 +275,6 @@ def _count_other_phase(
     extra: npt.NDArray[np.bool_],
     reference: submission.Pairs,
     other_path: Path,
-    column: Column,
 ) -> str:
     """Describe how many rows are of the other phase, and how many of those are missing.
 
@@ -239,7 +287,7 @@ def _count_other_phase(
     found = f"{n_found:,} rows of the other phase ignored"
     if not n_found and not other_path.is_file():
         return found
-    other = submission.read_pair_values(io.file_source(other_path), column)
+    other = submission.read_pairs(io.file_source(other_path))
     wanted = pair_keys(other.student, other.question)
     unknown = extra.copy()
     unknown[extra] = ~are_among(

@@ -6,6 +6,8 @@ are the same; the revision of the repository is not enough, since an entry may n
 
 import ast
 import importlib.util
+import re
+import shlex
 import sys
 from collections.abc import Iterable
 from hashlib import sha256
@@ -85,6 +87,14 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
         content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
+
+
+def commands_in_header(script: Path) -> list[list[str]]:
+    """Return the commands under "Run:" in a script's docstring, each without `python`."""
+    header = ast.get_docstring(ast.parse(script.read_bytes())) or ""
+    found = re.search(r"^Run:((?:\s+python .*)+)", header, re.MULTILINE)
+    lines = found[1].splitlines() if found else []
+    return [shlex.split(line)[1:] for line in lines if line.strip()]
 
 
 def load_module(path: Path, name: str) -> ModuleType:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import question_features as features
-from expert_judgements import compare_with_experts, rank_pairs, read_judgements
 from question_features import FEATURES
 from tqdm import tqdm
 
 from common import cli, io, layout, metrics, schema, submission
+from common.expert_judgements import compare_with_experts, rank_pairs, read_judgements
 from common.schema import Column
 
 TASK = 3

@@ -26,7 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 # So that tests can import the modules that lie beside scripts, as these do.
-sys.path += [str(ROOT / "data"), str(ROOT / "task_3"), str(ROOT / "task_4")]
+sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -351,7 +351,7 @@ def related_inputs() -> list[Input]:
     add("science_exam", "local_evaluation", scored, "test_output/submission.csv",
         columns=(ID, Column("prediction", TEXT)), distinct=True)  # fmt: skip
 
-    question, model = "train_data/Q03.xml", "sample_model_majority"
+    question, model = "train_data/D0-3.xml", "sample_model_majority"
     add("student_response", "local_data_split", at, question, "xml", optional=True)
     add("student_response", model, f"{at} {folds}", question, "xml", optional=True)
     add("student_response", model, f"{at} {folds}", "test_input/folds.csv",
@@ -373,6 +373,15 @@ def related_inputs() -> list[Input]:
     add("debiasing", "local_evaluation", scored, "test_input/debias_track_answer.csv",
         columns=answered, header=False, distinct=True)  # fmt: skip
     add("debiasing", "local_evaluation", scored, "test_output/submission.csv",
+        columns=ITEMS, header=False, distinct=True)  # fmt: skip
+
+    checked = "--input_dir {w}/NAME/train_data {w}/NAME/test_output/submission.csv"
+    for name, column in (
+        ("cloze", "ret"), ("science_exam", "prediction"), ("student_response", "label"),
+    ):  # fmt: skip
+        add(name, "check_submission", checked, "test_output/submission.csv",
+            columns=(ID, Column(column, TEXT)), distinct=True)  # fmt: skip
+    add("debiasing", "check_submission", checked, "test_output/submission.csv",
         columns=ITEMS, header=False, distinct=True)  # fmt: skip
     return inputs
 
@@ -438,8 +447,9 @@ def prepare(folder: Path) -> None:
             flags += " --local" if name == "cloze" else ""
         run(f"{scripts}/sample_model_{model}.py", flags)
     # As the user's own files: beside a stamp, other contents are refused as those of other data.
-    for stamp in (*folder.rglob("split_*.json"), *folder.rglob("template_*.json")):
-        stamp.unlink()
+    for kind in ("split_*.json", "template_*.json", "folds.json"):
+        for stamp in folder.rglob(kind):
+            stamp.unlink()
 
 
 # ---- Damage -----------------------------------------------------------------------------------
@@ -766,6 +776,10 @@ def damage_json_lines(input: Input, content: bytes) -> Iterator[tuple[str, bytes
             yield "answer: text", with_value(key, "a")
             yield "answer: numbers", with_value(key, [1])
             yield "answer: half a character", with_value(key, ["\udfff"])
+    for key in ("domain", "NeedReasoning"):
+        for name, value in {"object": {}, "list": ["a"], "a fraction": 0.5}.items():
+            yield f"{key}: {name}", with_value(key, value)
+        yield f"{key}: half a character", with_value(key, "\ud800")
     yield "number of 5,000 digits", with_line(f'{{"qid": {long}, "query": "[MASK]"}}')
     yield "elsewhere a number of 5,000 digits", with_line(lines[place][:-1] + f', "x": {long}}}')
     yield "nested deeply", with_line(DEEP)

@@ -14,7 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Scripts and the modules beside them: mypy reads each folder by itself, since two folders may have
 # files of the same name.
-SCRIPT_FOLDERS = ("data", "task_*", "task_*/*", "related_challenges/*")
+SCRIPT_FOLDERS = (
+    "data", "task_*", "task_*/*", "related_challenges/*", "hosting", "hosting/programs",
+)  # fmt: skip
 
 
 def main() -> int:

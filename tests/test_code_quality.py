@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = ("task_1", "task_2", "task_3", "task_4")
+CHALLENGES = ("cloze", "debiasing", "science_exam", "student_response")
 
 
 def scripts(pattern: str) -> list[Path]:
@@ -31,6 +32,20 @@ def test_common_imports_no_task_and_no_task_another() -> None:
         assert not tasks, f"{path} imports {tasks}"
 
 
+def test_common_imports_and_reads_no_related_challenge() -> None:
+    """Their folders may be deleted: only examples in docstrings and help name them."""
+    modules = {path.stem for path in scripts("related_challenges/*/*.py")}
+    modules -= {path.stem for path in scripts("common/**/*.py")}
+    for path in scripts("common/**/*.py"):
+        assert not imported(path) & {*modules, "related_challenges"}, path
+        names = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not names & {*CHALLENGES}, path
+
+
 def test_every_library_that_is_imported_is_declared() -> None:
     """An installed package finds what it imports: pyproject.toml reads requirements.txt."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -45,13 +60,17 @@ def test_every_library_that_is_imported_is_declared() -> None:
     # Only names and versions: setuptools takes no options of pip.
     assert all(re.fullmatch(r"[a-z-]+==[\d.]+", line) for line in lines), lines
     declared = {line.split("==")[0] for line in lines}
-    code = [path for place in ("common", "data", *TASKS) for path in scripts(f"{place}/**/*.py")]
+    code = [
+        path
+        for place in ("common", "data", "hosting", *TASKS)
+        for path in scripts(f"{place}/**/*.py")
+    ]
     beside = {path.stem for path in code}
     libraries = {name.split(".")[0] for path in code for name in imported(path)}
-    libraries -= {*sys.stdlib_module_names, "common", *beside}
-    assert {
-        {"sklearn": "scikit-learn", "PIL": "pillow"}.get(name, name) for name in libraries
-    } <= declared
+    libraries -= {*sys.stdlib_module_names, "common", "programs", *beside}
+    packages = {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml"}
+    packages["dateutil"] = "python-dateutil"
+    assert {packages.get(name, name) for name in libraries} <= declared
 
 
 def test_every_folder_of_common_is_a_package() -> None:

@@ -18,6 +18,7 @@ def scripts() -> list[str]:
         "*.py",
         "common/**/*.py",
         "data/*.py",
+        "hosting/*.py",
         "task_[1-4]/**/*.py",
         "related_challenges/*/*.py",
     )
@@ -34,7 +35,8 @@ def test_help(
     monkeypatch.setattr(sys, "argv", [str(path), "--help"])
     monkeypatch.setenv("COLUMNS", str(SCREEN[1]))
     # Scripts with modules beside them; two packages of task 4 both have a `model`.
-    has_modules = script.startswith(("data/", "task_3/", "task_4/", "related_challenges/"))
+    folders = ("data/", "hosting/", "task_3/", "task_4/", "related_challenges/")
+    has_modules = script.startswith(folders)
     if has_modules:
         monkeypatch.syspath_prepend(path.parent)
     with pytest.raises(SystemExit) as ended:

@@ -160,6 +160,51 @@ def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:
     assert sorted(scores(tiny_kit)) == majority
 
 
+def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run: Run) -> None:
+    """In a fresh clone, of which two challenges were deleted and the others keep one sample."""
+    kit = copy_kit(tmp_path / "kit")
+    related = kit / "related_challenges"
+    shutil.rmtree(related / "debiasing")
+    shutil.rmtree(related / "student_response")
+    kept = {"cloze": "frequent", "science_exam": "constant"}
+    for path in related.glob("*/sample_model_*.py"):
+        if path.stem != f"sample_model_{kept[path.parent.name]}":
+            path.unlink()
+    (related / "cloze/sample_model_broken.py").write_text('"""Fails."""\nraise SystemExit(3)\n')
+
+    first = run(["quickstart.py", "--related"], kit=kit)
+    assert first.returncode == 1
+    assert "simulating data in related_challenges/cloze/data/train_data/" in first.stdout
+    said = re.findall(
+        r"\] (\w+)  (.*): (done already|failed|[\d.]+ s)$", first.stdout, re.MULTILINE
+    )
+    assert [(challenge, name) for challenge, name, _ in said] == [
+        ("cloze", "local split"),
+        ("cloze", "broken"),
+        ("cloze", "frequent"),
+        ("science_exam", "constant"),
+    ]
+    assert first.stderr.startswith("failed: cloze, broken: `python related_challenges/cloze/")
+    assert scores(kit).keys() == {("cloze", "frequent"), ("science_exam", "constant")}
+    shown = table(first.stdout)
+    assert "Cloze: token F1, 5 folds, simulated answers\n" in shown
+    assert "Science exam: MAP@3, simulated answers\n" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert (related / "cloze/data/test_output/frequent/scores_cloze.html").exists()
+    idea = first.stdout.splitlines()[-1].split(" -m ")[1]
+
+    (related / "cloze/sample_model_broken.py").unlink()
+    (related / "science_exam/data/train_data/test.csv").touch()
+    second = run(["quickstart.py", "--related"], kit=kit)
+    assert second.returncode == 0, second.stderr
+    assert "simulating" not in second.stdout
+    said = re.findall(r"\] (\w+)  .*: (done already|[\d.]+ s)$", second.stdout, re.MULTILINE)
+    assert [text == "done already" for _, text in said] == [True, True, False]
+    assert table(second.stdout) == shown
+    assert run(["-m", *idea.split()], kit=kit, cwd=kit).returncode == 0
+    assert (related / "cloze/my_idea.py").exists()
+
+
 def test_weights_of_all_students_stay(tiny_kit: Path, run: Run) -> None:
     """The quickstart trains on the local split, in a folder of its own."""
     keep_only(tiny_kit, "numpy")

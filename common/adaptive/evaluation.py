@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,28 +62,13 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if run.output:
         io.write_text(output_path, run.output)
 
-    notes = [
-        f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
-        for method, names in run.changed.items()
-    ]
     training = parse_origin(read_entry_file(setting.submission, TRAINING) or b"")
-    facts = _facts(setting, reference, run, seconds, training)
-    evaluation = Evaluation(
-        title=TASK_TITLES[4],
-        metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
-        score=float(run.accuracies.mean()),
-        submission=setting.submission,
-        reference=setting.reference,
-        phase=options.phase,
-        rules=describe_rules(setting.rules),
-        parts=dict(zip(run.games, run.accuracies.tolist(), strict=True)),
-        seconds=seconds,
-        facts=[*facts, *(("Note", note) for note in notes)],
-        training=training,
-        code=fingerprint_code(setting.submission, training.code if training else ""),
-        outcomes=outcomes.of_predictions(*games_as_columns(reference, run.games)),
+    facts = list_facts(setting, reference, run, seconds, training)
+    evaluation, body = describe(
+        setting, reference, run.games, curves, facts, phase=options.phase, seconds=seconds
     )
-    body = describe_games(reference, run.games, curves, setting.metadata_dir)
+    code = fingerprint_code(setting.submission, training.code if training else "")
+    evaluation = replace(evaluation, training=training, code=code)
     scores = None
     if setting.probabilities:
         scores = write_probabilities(setting.probabilities, reference, run.games)
@@ -96,7 +82,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
     if scores:
         print(", ".join(f"{name} {text}" for name, text in score_page.probability_figures(scores)))
-    for note in notes:
+    for note in list_notes(run):
         print(f"note: {note}")
     if isinstance(curves, Curves):
         print(f"with questions chosen at random {curves.random[:, -1].mean():.4f}")
@@ -192,13 +178,24 @@ def write_probabilities(
     return metrics.score_probabilities(truth, np.stack([1 - p_right, p_right], axis=1))
 
 
-def _facts(
+def list_facts(
     setting: Setting,
     reference: Reference,
     run: EntryRun,
     seconds: float,
     training: Origin | None,
 ) -> list[tuple[str, str]]:
+    """Return what the page says of a run beside its score, as (name, value) pairs.
+
+    Parameters
+    ----------
+    setting, reference
+        What was played.
+    run, seconds
+        What came of it, and how long it took.
+    training
+        How the weights were made, if that is known.
+    """
     n_targets = sum(int(targets.sum()) for targets in reference.targets.values())
     limits = setting.limits
     memory = f"{limits.memory / 2**30:g} GiB of memory"
@@ -217,7 +214,70 @@ def _facts(
     ]
     if len(run.games) > 1:
         facts.append(("Deviation over masks", f"{_deviation(run.accuracies):.4f}"))
-    return facts
+    return [*facts, *(("Note", note) for note in list_notes(run))]
+
+
+def list_notes(run: EntryRun) -> list[str]:
+    """Return what an entry's author should know of a run that is no fault."""
+    return [
+        f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
+        for method, names in run.changed.items()
+    ]
+
+
+def describe(
+    setting: Setting,
+    reference: Reference,
+    games: Mapping[str, Game],
+    curves: Curves | str,
+    facts: Sequence[tuple[str, str]],
+    *,
+    phase: str,
+    seconds: float,
+    with_answers: bool = True,
+) -> tuple[Evaluation, str]:
+    """Score games that have been played, and draw them.
+
+    Parameters
+    ----------
+    setting, reference
+        What was played.
+    games
+        One for each mask, by its name.
+    curves
+        Accuracies after each question, or the reason why there are none.
+    facts
+        From `list_facts`.
+    phase
+        ``local``, ``public`` or ``private``.
+    seconds
+        How long it took.
+    with_answers
+        Whether the page shows answers of students to what they were asked.
+
+    Returns
+    -------
+    Evaluation
+        Without the training and the code of the entry.
+    str
+        The rest of the page, HTML.
+    """
+    accuracies = {mask: game.accuracy for mask, game in games.items()}
+    evaluation = Evaluation(
+        title=TASK_TITLES[4],
+        metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
+        score=float(np.array(list(accuracies.values())).mean()),
+        submission=setting.submission,
+        reference=setting.reference,
+        phase=phase,
+        rules=describe_rules(setting.rules),
+        parts=accuracies,
+        seconds=seconds,
+        facts=facts,
+        outcomes=outcomes.of_predictions(*games_as_columns(reference, games)),
+    )
+    body = describe_games(reference, games, curves, setting.metadata_dir, with_answers=with_answers)
+    return evaluation, body
 
 
 def _masks(run: EntryRun) -> str:

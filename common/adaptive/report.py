@@ -24,7 +24,12 @@ class Curves:
 
 
 def describe_games(
-    reference: Reference, games: Mapping[str, Game], curves: Curves | str, metadata_dir: Path
+    reference: Reference,
+    games: Mapping[str, Game],
+    curves: Curves | str,
+    metadata_dir: Path,
+    *,
+    with_answers: bool = True,
 ) -> str:
     """Return the accuracies, some sequences of questions, and the confusion matrix.
 
@@ -38,6 +43,8 @@ def describe_games(
         Accuracies after each question, or the reason why there are none.
     metadata_dir
         Folder that may hold the metadata of questions and subjects.
+    with_answers
+        Whether to show the answers to what some students were asked.
 
     Returns
     -------
@@ -52,7 +59,7 @@ def describe_games(
         [
             *([_masks(games)] if len(games) > 1 else []),
             heading,
-            _sequences(reference, games, metadata_dir),
+            _sequences(reference, games, metadata_dir, with_answers),
             score_files.confusion_table(np.asarray(counts), ("wrong", "right")),
         ]
     )
@@ -96,7 +103,9 @@ def _curve(curves: Curves | str) -> str:
     return f"<figure>{chart}</figure>\n{table}"
 
 
-def _sequences(reference: Reference, games: Mapping[str, Game], metadata_dir: Path) -> str:
+def _sequences(
+    reference: Reference, games: Mapping[str, Game], metadata_dir: Path, with_answers: bool
+) -> str:
     mask, game = next(iter(games.items()))
     metadata_paths = (
         metadata_dir / layout.QUESTION_METADATA_TASK_3_4,
@@ -112,10 +121,11 @@ def _sequences(reference: Reference, games: Mapping[str, Game], metadata_dir: Pa
         rows = []
         for number, question in enumerate(game.chosen[row], start=1):
             outcome = "right" if reference.is_correct[row, question] else "wrong"
-            rows.append([str(number), str(question), subjects[question], outcome])
+            row_shown = [str(number), str(question), subjects[question], outcome]
+            rows.append(row_shown if with_answers else row_shown[:-1])
         parts.append(
             pages.table(
-                ["Round", "QuestionId", "Subject", "Answer"],
+                ["Round", "QuestionId", "Subject", *(["Answer"] if with_answers else [])],
                 rows,
                 css_class="rounds",
                 caption=f"UserId {reference.student[row]}",

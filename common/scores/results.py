@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from common import io, layout, origins, provenance, run_log
@@ -40,7 +41,7 @@ class Evaluation:
     metric
         What the score measures, in one line.
     score
-        Higher is better; from 0 to 1 if it is recorded.
+        Higher is better; from 0 to 1 for the tasks 1 to 4.
     submission
         The file or folder scored.
     reference
@@ -60,6 +61,8 @@ class Evaluation:
         Fingerprint of the code of an entry of task 4.
     outcomes
         What was predicted right; None for a related challenge.
+    metric_name
+        Short name of the metric for the scoreboard, for a related challenge: ``token F1``.
     """
 
     title: str
@@ -76,6 +79,7 @@ class Evaluation:
     training: Origin | None = None
     code: str = ""
     outcomes: Outcomes | None = None
+    metric_name: str = ""
 
     @cached_property
     def simulated(self) -> bool:
@@ -96,23 +100,25 @@ class Result:
     time
         When it was scored, in UTC: ``2020-10-31T23:59:00+00:00``.
     task
-        Number of the task.
+        Number of the task, or the name of a related challenge: that of its folder.
     phase
-        ``local``, ``cross-validation``, ``public`` or ``private``.
+        ``local``, ``cross-validation``, ``public`` or ``private``; nothing for a related challenge.
     rules
         How rules were read that are open to interpretation (task 4), and into which folds the
         answers were split (cross-validation), or nothing. Scores can be compared only where it is
-        the same.
+        the same. For a related challenge what else two scores must share, such as the set of
+        labels.
     model
         Name of the script or package that made the submission, or of the file.
     score
-        From 0 to 1.
+        From 0 to 1; that of a related challenge is at least 0.
     parts
         What the score is made of: the share predicted correctly of each true value (tasks 1 and 2),
-        each expert's agreement (task 3), the accuracy with each mask (task 4), or on each fold.
+        each expert's agreement (task 3), the accuracy with each mask (task 4), or on each fold. For
+        a related challenge its other measures.
     seconds
-        How long it took to fit and predict (tasks 1 to 3) or to ask and predict (task 4); None if
-        it is not known.
+        How long it took to fit and predict, or to ask and predict (task 4); None if it is not
+        known.
     seed
         The seed that the submission was made with, or None for the script's default.
     made_by
@@ -137,10 +143,12 @@ class Result:
     outcomes
         Name of the file that says which answers were predicted right (`common.scores.outcomes`),
         or nothing.
+    metric_name
+        As in `Evaluation`.
     """
 
     time: str
-    task: int
+    task: int | str
     phase: str
     rules: str
     model: str
@@ -157,18 +165,25 @@ class Result:
     code: str = ""
     memory: int | None = None
     outcomes: str = ""
+    metric_name: str = ""
 
 
-def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
+def title_of(task: int | str) -> str:
+    """Return the name of a task or of a related challenge, for people."""
+    if isinstance(task, str):
+        return task.replace("_", " ").capitalize()
+    return TASK_TITLES.get(task, f"Task {task}")
+
+
+def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> None:
     """Append the score of a submission to the record, and keep its outcomes beside it.
 
     Parameters
     ----------
     output_dir
-        Folder of the score files. The record lies in data/test_output for all folders in there,
-        else in this folder.
+        Folder of the score files; `results_path` says where the record lies.
     task
-        Number of the task.
+        Number of the task, or the name of a related challenge.
     evaluation
         The score and what it was made from.
     """
@@ -179,11 +194,12 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
     seconds = evaluation.seconds
     path = results_path(output_dir)
     kept = evaluation.outcomes
+    split = origin.split if origin else ""
     result = Result(
         time=run_log.now(),
         task=task,
         phase=evaluation.phase,
-        rules=evaluation.rules,
+        rules=", ".join(filter(None, (evaluation.rules, split))),
         model=model,
         score=evaluation.score,
         parts=evaluation.parts,
@@ -198,18 +214,35 @@ def append_result(output_dir: Path, task: int, evaluation: Evaluation) -> None:
         code=evaluation.code or (origin.code if origin else ""),
         memory=origin.memory if origin else None,
         outcomes=outcomes.write(path.with_name(layout.OUTCOMES_NAME), kept) if kept else "",
+        metric_name=evaluation.metric_name,
     )
+    path.parent.mkdir(parents=True, exist_ok=True)
     run_log.append_line(path, asdict(result))
 
 
 def fingerprint_of(reference: Path) -> str:
-    """Return the fingerprint of true answers, as in `Result.data`."""
-    return str(provenance.fingerprint(reference)["sha256"])[:12]
+    """Return the fingerprint of true answers, a file or a folder of files, as in `Result.data`."""
+    if not reference.is_dir():
+        return str(provenance.fingerprint(reference)["sha256"])[:12]
+    digest = sha256()
+    for path in sorted(reference.rglob("*")):
+        if path.is_file():
+            name = path.relative_to(reference).as_posix()
+            digest.update(f"{name} {provenance.fingerprint(path)['sha256']}\n".encode())
+    return digest.hexdigest()[:12]
 
 
 def results_path(output_dir: Path) -> Path:
-    """Return the place of the record for score files in a folder, as in `append_result`."""
-    is_inside = output_dir.resolve().is_relative_to(layout.TEST_OUTPUT_DIR)
+    """Return the place of the record for score files in a folder.
+
+    It lies in data/test_output for all folders in there, and for those in a related challenge's own
+    data/test_output; else in the folder itself.
+    """
+    folder = output_dir.resolve()
+    is_inside = folder.is_relative_to(layout.TEST_OUTPUT_DIR)
+    if folder.is_relative_to(layout.RELATED_DIR):
+        place = (layout.DATA_DIR.name, layout.TEST_OUTPUT_DIR.name)
+        is_inside = folder.relative_to(layout.RELATED_DIR).parts[1:3] == place
     return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
 
 
@@ -230,7 +263,7 @@ def read_results(path: Path) -> tuple[list[Result], int]:
         try:
             record = io.parse_json(line)
             # Lines of earlier versions do not have these.
-            record = {"code": "", "memory": None, "outcomes": "", **record}
+            record = {"code": "", "memory": None, "outcomes": "", "metric_name": "", **record}
             result = Result(**{name: record[name] for name in names})
             _require_types(result)
         except (ValueError, KeyError, TypeError):
@@ -242,20 +275,30 @@ def read_results(path: Path) -> tuple[list[Result], int]:
 
 def _require_types(result: Result) -> None:
     """Raise `ValueError` if a line of the record, which anybody may edit, holds other values."""
-    if not isinstance(result.parts, dict):
+    if not isinstance(result.parts, dict) or type(result.score) not in (int, float):
         raise ValueError("not a line of the record")
     texts = [result.rules, result.model, result.made_by, result.command, result.submission]
+    texts += [result.metric_name]
     texts += [result.revision] if result.revision is not None else []
     numbers = [number for number in result.parts.values() if number is not None]
     numbers += [result.seconds] if result.seconds is not None else []
-    whole = [result.task, *(n for n in (result.seed, result.memory) if n is not None)]
+    whole = [number for number in (result.seed, result.memory) if number is not None]
+    if isinstance(result.task, str):
+        fits_task = (
+            re.fullmatch(r"[a-z][a-z0-9_]*", result.task) is not None
+            and result.phase == ""
+            and result.score >= 0
+        )
+    else:
+        whole.append(result.task)
+        phases = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
+        fits_task = 0 <= result.score <= 1 and result.phase in phases
     valid = (
         all(isinstance(text, str) for text in texts)
         and all(type(number) is int and number >= 0 for number in whole)
-        and all(type(number) in (int, float) for number in (*numbers, result.score))
-        and all(abs(number) < _MAX_NUMBER for number in (*numbers, *whole))
-        and 0 <= result.score <= 1
-        and result.phase in (LOCAL, CROSS_VALIDATION, *layout.PHASES)
+        and all(type(number) in (int, float) for number in numbers)
+        and all(abs(number) < _MAX_NUMBER for number in (*numbers, *whole, result.score))
+        and fits_task
         and isinstance(result.simulated, bool)
         and re.fullmatch(r"[0-9a-f]*", result.data) is not None
         and isinstance(result.code, str)

@@ -1,6 +1,6 @@
 """Score files: `scores_task_N.txt` for programs, `scores_task_N.html` for people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ def write_scores(
     evaluation: Evaluation,
     *,
     error: float | None = None,
+    figures: Mapping[str, float] | None = None,
     body: str = "",
     style: str = "",
 ) -> list[Path]:
@@ -64,6 +65,8 @@ def write_scores(
         The score and what it was made from.
     error
         Standard error of the score, shown beside it; None if it is not known.
+    figures
+        What the text holds after the score, a line each: ``{"ndcg_half": 0.04}``.
     body
         Further HTML, such as `confusion_table`.
     style
@@ -93,7 +96,8 @@ def write_scores(
     content = pages.page(evaluation.title, "\n".join(sections), tab=tab, style=style)
     paths = [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
     with io.atomic_write(*paths) as (text_file, page_file):
-        text_file.write(f"score:{evaluation.score!r}\n".encode())
+        for figure, value in {"score": evaluation.score, **(figures or {})}.items():
+            text_file.write(f"{figure}:{value!r}\n".encode())
         page_file.write(content.encode())
     return paths
 

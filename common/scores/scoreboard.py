@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import layout
-from common.scores.results import CROSS_VALIDATION, LOCAL, TASK_TITLES, Result
+from common.scores.results import CROSS_VALIDATION, LOCAL, Result, title_of
 
+# Those of the tasks; a related challenge names its own.
 METRICS = {
     1: "accuracy",
     2: "accuracy",
@@ -21,7 +22,7 @@ METRICS = {
 }
 
 # Flags, with values, that do not change what a model computes; nor do folders and files.
-PLUMBING = ("--seed", "--log", "--probabilities", "--device", "--checkpoint", "--train_data")
+PLUMBING = ("--seed", "--log", "--probabilities", "--device", "--checkpoint")
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Table:
 
     Attributes
     ----------
-    task, phase, rules, simulated, data
+    task, phase, rules, simulated, metric_name, data
         As in `Result`.
     rows
         The models, the best first.
@@ -116,10 +117,11 @@ class Table:
         Whether no other answers of this kind were scored later.
     """
 
-    task: int
+    task: int | str
     phase: str
     rules: str
     simulated: bool
+    metric_name: str
     data: str
     rows: tuple[Row, ...]
     former: tuple[Row, ...]
@@ -128,14 +130,19 @@ class Table:
 
     @property
     def title(self) -> str:
-        """Name of the task."""
-        return TASK_TITLES.get(self.task, f"Task {self.task}")
+        """Name of the task or of the related challenge."""
+        return title_of(self.task)
+
+    @property
+    def metric(self) -> str:
+        """Short name of the metric."""
+        own = METRICS.get(self.task, "") if isinstance(self.task, int) else self.metric_name
+        return own or "score"
 
     @property
     def kind(self) -> str:
         """What the scores measure, and on which answers."""
-        metric = METRICS.get(self.task, "score")
-        return ", ".join(filter(None, (metric, name_of_phase(self.phase), self.rules)))
+        return ", ".join(filter(None, (self.metric, name_of_phase(self.phase), self.rules)))
 
     @property
     def answers(self) -> str:
@@ -147,16 +154,19 @@ class Table:
 
 
 def make_tables(results: Sequence[Result]) -> list[Table]:
-    """Sort scores into tables of comparable ones: real before simulated, then by task and phase."""
-    groups: dict[tuple[int, str, str, bool, str], list[Result]] = {}
-    latest_data: dict[tuple[int, str, str, bool], str] = {}
+    """Sort scores into tables of comparable ones: real before simulated, then by task and phase.
+
+    The related challenges follow after the tasks.
+    """
+    groups: dict[tuple[int | str, str, str, bool, str, str], list[Result]] = {}
+    latest_data: dict[tuple[int | str, str, str, bool, str], str] = {}
     for result in sorted(results, key=lambda result: result.time):
-        kind = (result.task, result.phase, result.rules, result.simulated)
+        kind = (result.task, result.phase, result.rules, result.simulated, result.metric_name)
         groups.setdefault((*kind, result.data), []).append(result)
         latest_data[kind] = result.data
     tables = []
     for key, group in groups.items():
-        task, phase, rules, simulated, data = key
+        task, phase, rules, simulated, _, data = key
         published = [
             Row(score.name, score.score, is_published=True)
             for score in PUBLISHED
@@ -165,12 +175,19 @@ def make_tables(results: Sequence[Result]) -> list[Table]:
         found = sorted([*model_rows(group), *published], key=lambda row: -row.score)
         rows = tuple(row for row in found if not row.is_former)
         former = tuple(row for row in found if row.is_former)
-        is_current = latest_data[key[:4]] == data
+        is_current = latest_data[key[:5]] == data
         tables.append(Table(*key, rows, former, random_range(group[-1]), is_current))
     places = {phase: place for place, phase in enumerate((LOCAL, CROSS_VALIDATION, *layout.PHASES))}
     return sorted(
         tables,
-        key=lambda t: (t.simulated, t.task, places.get(t.phase, 9), t.rules, not t.is_current),
+        key=lambda t: (
+            t.simulated,
+            isinstance(t.task, str),
+            str(t.task),
+            places.get(t.phase, 9),
+            (t.metric_name, t.rules),
+            not t.is_current,
+        ),
     )
 
 
@@ -213,7 +230,7 @@ def name_of(result: Result) -> str:
     while words:
         word = words.pop(0)
         flag, has_value, _ = word.partition("=")
-        if flag in PLUMBING or flag.endswith(("_dir", "_file")):
+        if flag in PLUMBING or flag.endswith(("_dir", "_file", "_data")):
             if words and not has_value:
                 words.pop(0)
         elif word != "--local":
@@ -223,8 +240,8 @@ def name_of(result: Result) -> str:
 
 
 def name_of_phase(phase: str) -> str:
-    """Return what the answers of a phase are called."""
-    names = {LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
+    """Return what the answers of a phase are called; nothing where there are no phases."""
+    names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
     return names.get(phase, f"{phase} test")
 
 

@@ -7,7 +7,6 @@ from common import charts, pages
 from common.scores.results import CROSS_VALIDATION, TASK_TITLES
 from common.scores.scoreboard import (
     HEADER,
-    METRICS,
     PUBLISHED,
     Row,
     Table,
@@ -64,11 +63,11 @@ def as_page(tables: Sequence[Table]) -> str:
 
 def table_section(table: Table, others: Sequence[Table]) -> str:
     """Return a table with its chart, and earlier scores folded up, as HTML."""
-    key = (table.task, table.phase, table.rules)
+    key = (table.task, table.phase, table.rules, table.metric_name)
     earlier = [
         html_table((*other.rows, *other.former))
         for other in others
-        if (other.task, other.phase, other.rules) == key and not other.is_current
+        if (other.task, other.phase, other.rules, other.metric_name) == key and not other.is_current
     ]
     folded = ""
     for summary, html in (
@@ -106,10 +105,9 @@ def draw(table: Table) -> str:
             dot = charts.Dot(row.name, row.score, interval, band=table.random_range, accent=accent)
         dots.append(dot)
     label = f"{table.title}: {table.kind}, {table.answers}"
-    axis = METRICS.get(table.task, "score")
     return "".join(
         f'<div class="{css_class}">'
-        f"{charts.dot_chart(dots, label=label, digits=4, axis=axis, width=width)}</div>"
+        f"{charts.dot_chart(dots, label=label, digits=4, axis=table.metric, width=width)}</div>"
         for css_class, width in (("phone-wide", charts.WIDTH), ("page-wide", charts.PAGE_WIDTH))
     )
 

@@ -4,8 +4,10 @@ Run:     python related_challenges/cloze/generate_sample.py [--seed N]
 Writes:  related_challenges/cloze/data/train_data/KCT_train_public.txt
          and KCT_test_public.txt, without answers
 
-Invented people have a country, a profession, a birthday and a university; sentences ask for one of
-these in several wordings. Most people come from a few countries and universities.
+Invented people have a country, a profession, a birthday and a university, which lies in a country
+of its own; sentences ask for one of these in several wordings. Most people come from a few
+countries and universities. In which country a person studied counts as reasoning: other sentences
+say where the university lies.
 """
 
 import json
@@ -25,7 +27,10 @@ WORDINGS = {
     "birthday": ("{name} is a {profession} born on {gap}.", "the birth date of {name} is {gap}."),
     "university": ("{name} graduated from {gap}.", "{gap} is where {name} studied."),
     "profession": ("{name} of {country} is a {gap}.", "{name} works as a {gap}."),
+    "place": ("the {university} lies in {gap}.", "{gap} is home to the {university}."),
+    "abroad": ("{name} graduated from the {university} and so lived in {gap}.",),
 }
+DOMAINS = {"university": "education", "place": "places", "abroad": "education"}
 
 
 def write_sample(folder: Path, seed: int) -> None:
@@ -37,6 +42,7 @@ def write_sample(folder: Path, seed: int) -> None:
 
     countries = [invent(2) + "ia" for _ in range(25)]
     universities = [f"university of {invent(3)}" for _ in range(40)]
+    places = dict(zip(universities, rng.choice(countries, 40), strict=True))
     popularity = 1 / np.arange(1, 41)
     lines = []
     for number in range(N_TRAIN + N_TEST):
@@ -47,9 +53,15 @@ def write_sample(folder: Path, seed: int) -> None:
             "profession": rng.choice(PROFESSIONS),
             "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
         }
+        facts["place"] = facts["abroad"] = places[facts["university"]]
         asked = str(rng.choice(list(WORDINGS)))
-        text = str(rng.choice(WORDINGS[asked])).format(gap=queries.MASK, **facts)
-        record = {"qid": f"{number:06x}", "query": text, "answer": [str(facts[asked])]}
+        record = {
+            "qid": f"{number:06x}",
+            "query": str(rng.choice(WORDINGS[asked])).format(gap=queries.MASK, **facts),
+            "answer": [str(facts[asked])],
+            "domain": DOMAINS.get(asked, "people"),
+            "NeedReasoning": asked == "abroad",
+        }
         if number >= N_TRAIN:
             del record["answer"]
         lines.append(json.dumps(record) + "\n")

@@ -8,7 +8,7 @@ Writes:  data/test_input/folds.csv, with the columns id and fold
 import numpy as np
 import queries
 
-from common import challenge, cli, folds
+from common import challenge, cli, folds, layout
 
 
 def main() -> None:
@@ -18,10 +18,11 @@ def main() -> None:
     p.add_argument("--folds", type=int, metavar="N", default=5, help="default 5")
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
-    train = queries.read_queries(options.input_dir / options.train_data, answers=True)
+    train_path = options.input_dir / options.train_data
+    train = queries.read_queries(train_path, answers=True)
     fold = folds.assign_folds(np.arange(len(train)), options.folds, options.seed)
-    path = options.output_dir / queries.FOLDS
-    folds.write_folds(path, [query.id for query in train], fold)
+    path = options.output_dir / layout.FOLDS
+    folds.write_folds(path, [query.id for query in train], fold, [train_path])
     print(f"written: {cli.show(path)} ({len(train):,} queries, {options.folds} folds)")
 
 

@@ -6,19 +6,22 @@ import json
 import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from common import challenge, cli, folds, io, layout
-from common.errors import MAX_SHOWN, InputError, printable, quote
+from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.schema import TEXT, Column
 
 MASK = "[MASK]"
 N_GUESSES = 5
-TRAIN, TEST, FOLDS = "KCT_train_public.txt", "KCT_test_public.txt", "folds.csv"
+TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
+
+FloatArray = npt.NDArray[np.floating[Any]]
 
 _ID = Column("id", TEXT)
 _RET = Column("ret", TEXT)
@@ -38,11 +41,18 @@ class Query:
         The sentence with `MASK` in it.
     answers
         What may fill the gap, each correct by itself; empty if unknown.
+    domain
+        What the sentence is about; nothing if unknown.
+    needs_reasoning
+        Whether several facts must be combined, as ``yes`` or ``no``, or the file's own text;
+        nothing if unknown.
     """
 
     id: str
     text: str
     answers: tuple[str, ...] = ()
+    domain: str = ""
+    needs_reasoning: str = ""
 
 
 def read_queries(path: Path, *, answers: bool) -> list[Query]:
@@ -51,8 +61,8 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
     Parameters
     ----------
     path
-        Each object has qid, query and, if wanted, answer, a list; domain and NeedReasoning may be
-        there too.
+        Each object has qid, query and, if wanted, answer, a list; domain and NeedReasoning, a text,
+        a whole number or a boolean each, may be there too.
     answers
         Whether the answers must be there; otherwise they are not read.
 
@@ -97,14 +107,32 @@ def _read_query(where: str, line: str, answers: bool) -> Query:
         _require_characters(where, key, record[key])
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
+    kinds = {"domain": "", "NeedReasoning": ""}
+    for key in kinds:
+        kinds[key] = _read_kind(where, key, record.get(key))
     if not answers:
-        return Query(record["qid"], record["query"])
+        return Query(record["qid"], record["query"], (), *kinds.values())
     found = record.get("answer")
     if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
         raise InputError(f"{where}: 'answer' is {_show(found)}, expected a list of texts")
     for answer in found:
         _require_characters(where, "answer", answer)
-    return Query(record["qid"], record["query"], tuple(found))
+    return Query(record["qid"], record["query"], tuple(found), *kinds.values())
+
+
+def _read_kind(where: str, key: str, value: Any) -> str:
+    """Return what a line says of the kind of its query, as text; nothing if it does not say."""
+    if value is None:
+        return ""
+    if key == "NeedReasoning" and value in (0, 1):
+        return "yes" if value else "no"
+    if not isinstance(value, str | int):
+        raise InputError(
+            f"{where}: '{key}' is {_show(value)}, expected text, a number or a boolean"
+        )
+    text = str(value).strip()
+    _require_characters(where, key, text)
+    return text
 
 
 def _show(value: Any) -> str:
@@ -130,37 +158,59 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
         action="store_true",
         help="predict the training queries instead, every fold after learning from the others",
     )
+    p.add_argument(
+        "--candidates",
+        type=n_candidates,
+        metavar="N",
+        default=N_GUESSES,
+        help=f"guesses at each query, 1 to {N_GUESSES} (default {N_GUESSES})",
+    )
     challenge.add_folder(p, "--submission_template_dir", local_dir)
-    challenge.add_file(p, "--submission_template_file", FOLDS)
+    challenge.add_file(p, "--submission_template_file", layout.FOLDS)
     return p.parse_args()
+
+
+def n_candidates(text: str) -> int:
+    """Read a number of guesses at a query from the command line."""
+    number = cli.count(text)
+    if number > N_GUESSES:
+        raise argparse.ArgumentTypeError(f"{text} is above {N_GUESSES}, the most that are allowed")
+    return number
+
+
+def folds_path(options: argparse.Namespace) -> Path | None:
+    """Return the file of the folds that the flags name; None where the test file is predicted."""
+    if not options.local:
+        return None
+    return Path(options.submission_template_dir / options.submission_template_file)
 
 
 def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list[Query]]]:
     """Yield the queries to learn from and those to predict: one pair, or one per fold."""
     train = read_queries(options.input_dir / options.train_data, answers=True)
-    if not options.local:
+    template = folds_path(options)
+    if template is None:
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
         return
-    template = options.submission_template_dir / options.submission_template_file
     fold = folds.read_folds(template, [query.id for query in train])
     for learnt, predicted in folds.splits(fold):
         # Without their answers, so that a model cannot look at them.
-        hidden = [Query(train[row].id, train[row].text) for row in np.flatnonzero(predicted)]
+        hidden = [replace(train[row], answers=()) for row in np.flatnonzero(predicted)]
         yield [train[row] for row in np.flatnonzero(learnt)], hidden
 
 
-def best_guesses(weights: Mapping[str, float]) -> list[str]:
-    """Return the five answers of largest weight, best first; ties go to the earlier one."""
-    return sorted(weights, key=lambda answer: -weights[answer])[:N_GUESSES]
+def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:
+    """Return the `n` answers of largest weight, best first; ties go to the earlier one."""
+    return sorted(weights, key=lambda answer: -weights[answer])[:n]
 
 
-def write_guesses(path: Path, guesses: Mapping[str, Sequence[str]]) -> None:
-    """Write a submission, UTF-8 without a byte order mark.
+def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[str]]) -> None:
+    """Write a submission, UTF-8 without a byte order mark, where the flags say.
 
     Parameters
     ----------
-    path
-        Where the CSV goes.
+    options
+        As from `parse_flags`.
     guesses
         For each id at most five answers.
 
@@ -169,17 +219,19 @@ def write_guesses(path: Path, guesses: Mapping[str, Sequence[str]]) -> None:
     InputError
         If there are more.
     """
+    path = options.output_dir / options.output_file
     for query_id, answers in guesses.items():
         if len(answers) > N_GUESSES:
             raise InputError(
                 f"{path}: {quote(query_id)} would have {len(answers)} answers, at most 5"
             )
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
-    io.write_csv(path, {"id": np.array(list(guesses), object), "ret": np.array(ret, object)})
+    columns = {"id": np.array(list(guesses), object), "ret": np.array(ret, object)}
+    challenge.write_submission(path, columns, folds_file=folds_path(options))
     print(f"written: {cli.show(path)} ({len(ret):,} rows)")
 
 
-def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
+def read_guesses(path: Path, ids: Sequence[str], report: Report = stop) -> list[list[str]]:
     """Read and check a submission.
 
     Parameters
@@ -188,6 +240,8 @@ def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
         CSV with id and ret, a JSON list of at most five texts.
     ids
         The queries, in the order wanted.
+    report
+        What to do with a fault.
 
     Returns
     -------
@@ -204,27 +258,33 @@ def read_guesses(path: Path, ids: Sequence[str]) -> list[list[str]]:
     with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
-    data = io.to_arrays(io.read_table(source, (_ID, _RET)), (_ID, _RET))
-    rows = folds.match_ids(path, data["id"], ids, "the queries")
-    guesses = [_read_ret(source, row, text) for row, text in enumerate(data["ret"])]
+    data = io.read_columns(path, (_ID, _RET), report)
+    rows = folds.match_ids(path, data["id"], ids, "the queries", report)
+    guesses, faults = [], []
+    for row, text in enumerate(data["ret"]):
+        guess, fault = _read_ret(text)
+        guesses.append(guess)
+        # An empty cell has been reported already.
+        if fault and text:
+            faults.append(f"row {source.row_number(row)} {fault}")
+    if faults:
+        more = f" and {len(faults) - io.SHOWN} more rows" if len(faults) > io.SHOWN else ""
+        report(
+            f"{path}: column 'ret': {'; '.join(faults[: io.SHOWN])}{more}, expected a JSON list of "
+            f"at most {N_GUESSES} texts"
+        )
     return [guesses[row] for row in rows]
 
 
-def _read_ret(source: io.Source, row: int, text: str) -> list[str]:
-    expected = f"expected a JSON list of at most {N_GUESSES} texts"
+def _read_ret(text: str | None) -> tuple[list[str], str]:
+    """Return the guesses that a cell holds, and what is wrong with it."""
     try:
-        ret: Any = io.parse_json(text)
+        ret: Any = io.parse_json(text or "")
     except ValueError:
         ret = None
     if not isinstance(ret, list) or not all(isinstance(answer, str) for answer in ret):
-        found = f"is {quote(text)}"
-    elif len(ret) > N_GUESSES:
-        found = f"holds {len(ret)} answers"
-    else:
-        return ret
-    raise InputError(
-        f"{source.name}: column 'ret': row {source.row_number(row)} {found}, {expected}"
-    )
+        return [], f"is {quote(text)}"
+    return ret, f"holds {len(ret)} answers" if len(ret) > N_GUESSES else ""
 
 
 def normalise(text: str) -> list[str]:

@@ -23,11 +23,11 @@ def main() -> None:
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
         frequency = Counter(answer for query in train for answer in query.answers)
-        most_frequent = queries.best_guesses(frequency)
+        most_frequent = queries.best_guesses(frequency, options.candidates)
         for query in test:
             guesses[query.id] = most_frequent
         # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options.output_dir / options.output_file, guesses)
+    queries.write_guesses(options, guesses)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ def main() -> None:
             weights = {
                 answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right
             }
-            guesses[query.id] = queries.best_guesses(weights)
+            guesses[query.id] = queries.best_guesses(weights, options.candidates)
         # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options.output_dir / options.output_file, guesses)
+    queries.write_guesses(options, guesses)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ def main() -> None:
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
         for query, weights in zip(test, weigh_by_similarity(train, test), strict=True):
-            guesses[query.id] = queries.best_guesses(weights)
+            guesses[query.id] = queries.best_guesses(weights, options.candidates)
         # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options.output_dir / options.output_file, guesses)
+    queries.write_guesses(options, guesses)
 
 
 def weigh_by_similarity(

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common import io
+from common import challenge, io
 from common.answers import find_repeats
-from common.errors import InputError
+from common.errors import InputError, Report, stop
 from common.schema import Column
 
 N_RECOMMENDED = 50
@@ -204,11 +204,13 @@ def write_recommendations(path: Path, user: IntArray, items: IntArray) -> None:
         If a user appears twice or does not have fifty different items.
     """
     _check_recommendations(path, user, items, lambda row: row + 1)
-    _write(path, _RECOMMENDATION_COLUMNS, (user, *items.T))
+    names = (column.name for column in _RECOMMENDATION_COLUMNS)
+    columns = dict(zip(names, (user, *items.T), strict=True))
+    challenge.write_submission(path, columns, header=False)
 
 
-def read_recommendations(path: Path) -> tuple[IntArray, IntArray]:
-    """Read and check a submission.
+def read_recommendations(path: Path, report: Report = stop) -> tuple[IntArray, IntArray]:
+    """Read and check a submission; `report` says what to do with a fault.
 
     Returns
     -------
@@ -221,14 +223,17 @@ def read_recommendations(path: Path) -> tuple[IntArray, IntArray]:
         If a user appears twice or does not have exactly fifty different items.
     """
     source = _source(path, _RECOMMENDATION_COLUMNS)
-    data = _read(source, _RECOMMENDATION_COLUMNS)
+    table = io.read_table(source, _RECOMMENDATION_COLUMNS, report=report)
+    data = io.to_arrays(table, _RECOMMENDATION_COLUMNS)
     user, *items = (data[column.name] for column in _RECOMMENDATION_COLUMNS)
     stacked = np.stack(items, axis=1)
-    _check_recommendations(path, user, stacked, source.row_number)
+    _check_recommendations(path, user, stacked, source.row_number, report)
     return user, stacked
 
 
-def select_users(path: Path, user: IntArray, items: IntArray, wanted: IntArray) -> IntArray:
+def select_users(
+    path: Path, user: IntArray, items: IntArray, wanted: IntArray, report: Report = stop
+) -> IntArray:
     """Return the items recommended to the users wanted; further users are ignored.
 
     Parameters
@@ -239,6 +244,8 @@ def select_users(path: Path, user: IntArray, items: IntArray, wanted: IntArray) 
         As from `read_recommendations`.
     wanted
         Users to be scored, shape (wanted,).
+    report
+        What to do with a fault.
 
     Returns
     -------
@@ -255,7 +262,7 @@ def select_users(path: Path, user: IntArray, items: IntArray, wanted: IntArray) 
     missing = wanted[user[rows] != wanted]
     if len(missing):
         shown = ", ".join(map(str, missing[: io.SHOWN]))
-        raise InputError(
+        report(
             f"{path}: {len(missing)} of {len(wanted)} test users are missing, first user_id "
             f"{shown}, expected a row for each"
         )
@@ -328,26 +335,34 @@ def _write(path: Path, columns: tuple[Column, ...], values: tuple[npt.NDArray[An
     io.write_csv(path, dict(zip(names, values, strict=True)), header=False)
 
 
-def _require_distinct_users(path: Path, user: IntArray, row_number: Callable[[int], int]) -> None:
+def _require_distinct_users(
+    path: Path, user: IntArray, row_number: Callable[[int], int], report: Report = stop
+) -> None:
     repeats = find_repeats(user.astype(np.int64))
+    # A cell that was reported as faulty is negative.
+    repeats = repeats[user[repeats] >= 0]
     if len(repeats):
         row = int(repeats[0])
-        raise InputError(
+        report(
             f"{path}: column 'user_id': row {row_number(row)} repeats user {user[row]} "
             f"({len(repeats)} such rows), expected each once"
         )
 
 
 def _check_recommendations(
-    path: Path, user: IntArray, items: IntArray, row_number: Callable[[int], int]
+    path: Path,
+    user: IntArray,
+    items: IntArray,
+    row_number: Callable[[int], int],
+    report: Report = stop,
 ) -> None:
-    _require_distinct_users(path, user, row_number)
+    _require_distinct_users(path, user, row_number, report)
     ordered = np.sort(items, axis=1)
-    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    repeated = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
     if items.shape != (len(user), N_RECOMMENDED) or repeated.any():
         row = int(repeated.argmax())
         found = len(np.unique(items[row]))
-        raise InputError(
+        report(
             f"{path}: row {row_number(row)}: user {user[row]} has {found} different items "
             f"({int(repeated.sum())} such rows), expected {N_RECOMMENDED}"
         )

@@ -2,7 +2,7 @@
 
 Run:     python related_challenges/debiasing/local_evaluation.py
 Reads:   data/test_input/debias_track_answer.csv and data/test_output/submission.csv
-Writes:  data/test_output/scores_debiasing.txt and .html
+Writes:  data/test_output/scores_debiasing.txt and .html, and a line of the record of all scores
 
 The score is NDCG@50 over all users, summed over the phases; scores_debiasing.txt holds the sums of
 all four metrics, named as on the challenge's leaderboard. Rows of users who are not scored are
@@ -15,7 +15,7 @@ import numpy as np
 
 from common import challenge, cli, io, layout, pages
 from common.errors import InputError
-from common.scores import score_files
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 FINAL_PHASES = (7, 8, 9)
@@ -74,16 +74,24 @@ def main() -> None:
             ("Users of rare items (half)", f"{sum(score.n_half for score in scores):,}"),
         ],
         rests_on=sorted((reference_path.parent.parent / layout.TRAIN_DIR.name).glob("*")),
+        rules="final stage" if options.final_stage else "",
+        parts={
+            f"{metric}, {name}": float(value)
+            for name, values_of in lines
+            for metric, value in zip(header[1:], values_of, strict=True)
+        },
+        metric_name="NDCG@50 full, sum over the phases",
     )
     body = pages.table(header, rows_shown, caption="Metrics by phase", stacks=True)
     paths = score_files.write_scores(options.output_dir, "debiasing", evaluation, body=body)
-    print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
-    for name, *cells in rows_shown:
-        print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))
     names = ("score", *NAMES_ON_LEADERBOARD)
     sums = (totals[0], *totals)
     text = "".join(f"{name}:{float(value)!r}\n" for name, value in zip(names, sums, strict=True))
     io.write_text(paths[0], text)
+    results.append_result(options.output_dir, "debiasing", evaluation)
+    print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
+    for name, *cells in rows_shown:
+        print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))
     print(f"score {totals[0]:.4f} (NDCG@50 full of {n_scored:,} users, {how})")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 

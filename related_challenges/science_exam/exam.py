@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common import io
-from common.errors import InputError, quote
-from common.folds import match_ids
+from common import challenge, folds, io
+from common.errors import InputError, Report, quote, stop
 from common.schema import TEXT, Column
 
 LABELS = ("A", "B", "C", "D", "E")
 N_GUESSES = 3
-TRAIN, TEST = "train.csv", "test.csv"
+TRAIN, TEST, SAMPLE = "train.csv", "test.csv", "sample_submission.csv"
+# Standard errors to either side of a 95 % interval.
+_Z = 1.96
 
 # What guessing at random scores: a chance of 1/5 each for 1, 1/2 and 1/3 of a point.
 RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
@@ -27,6 +28,7 @@ _ANSWER = Column("answer", TEXT)
 _PREDICTION = Column("prediction", TEXT)
 
 FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def read_questions(path: Path, *, answers: bool) -> ExamQuestions:
     columns = [_ID, _PROMPT, *_OPTIONS] + ([_ANSWER] if answers else [])
     data = io.read_columns(path, columns)
     ids = [str(value) for value in data["id"]]
-    match_ids(path, data["id"], list(dict.fromkeys(ids)), "the file itself")
+    folds.match_ids(path, data["id"], list(dict.fromkeys(ids)), "the file itself")
     answer = None
     if answers:
         unknown = np.flatnonzero(~np.isin(data["answer"].astype(str), LABELS))
@@ -87,6 +89,35 @@ def read_questions(path: Path, *, answers: bool) -> ExamQuestions:
         answer = np.array([LABELS.index(label) for label in data["answer"]], np.int8)
     options = list(zip(*(data[label] for label in LABELS), strict=True))
     return ExamQuestions(ids, list(data["prompt"]), options, answer)
+
+
+def assign_folds(
+    train: ExamQuestions, questions: ExamQuestions, n_folds: int, seed: int
+) -> tuple[IntArray, IntArray]:
+    """Assign questions to folds, so that none is predicted by a model that has seen its answer.
+
+    Parameters
+    ----------
+    train
+        What a model learns from: each fold's model from the others.
+    questions
+        What is to be predicted; one of these may be a training question.
+    n_folds
+        How many folds, if there are so many questions.
+    seed
+        Of the folds.
+
+    Returns
+    -------
+    two arrays of int32, shape (training questions,) and (questions,)
+        Fold of each; equal prompts are in one fold. -1 for one that is not among the training
+        questions: its model may learn from all.
+    """
+    numbers = {prompt: number for number, prompt in enumerate(dict.fromkeys(train.prompts))}
+    group = np.array([numbers[prompt] for prompt in train.prompts])
+    fold = folds.assign_folds(group, min(n_folds, len(numbers)), seed)
+    fold_of = dict(zip(train.prompts, fold.tolist(), strict=True))
+    return fold, np.array([fold_of.get(prompt, -1) for prompt in questions.prompts], np.int32)
 
 
 def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) -> None:
@@ -114,12 +145,12 @@ def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) 
         )
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(LABELS[option] for option in row) for row in best]
-    io.write_csv(
+    challenge.write_submission(
         path, {"id": np.array(questions.ids, object), "prediction": np.array(prediction, object)}
     )
 
 
-def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
+def read_predictions(path: Path, ids: Sequence[str], report: Report = stop) -> list[list[str]]:
     """Read and check a submission.
 
     Parameters
@@ -128,6 +159,8 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
         CSV with id and prediction, labels separated by spaces.
     ids
         The questions, in the order wanted.
+    report
+        What to do with a fault.
 
     Returns
     -------
@@ -139,16 +172,22 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[list[str]]:
     InputError
         If a question is missing, unknown or repeated, or a label is not A to E.
     """
-    data = io.read_columns(path, (_ID, _PREDICTION))
-    rows = match_ids(path, data["id"], ids, "the questions")
-    for row, text in enumerate(data["prediction"]):
-        if not text.split() or not set(text.split()) <= set(LABELS):
-            raise InputError(
-                f"{path}: column 'prediction': row {io.file_source(path).row_number(row)} is "
-                f"{quote(text)}, expected up to {N_GUESSES} of {', '.join(LABELS)}, separated by "
-                "spaces"
-            )
-    return [data["prediction"][row].split() for row in rows]
+    data = io.read_columns(path, (_ID, _PREDICTION), report)
+    rows = folds.match_ids(path, data["id"], ids, "the questions", report)
+    # An empty cell has been reported already.
+    texts = [text or "" for text in data["prediction"]]
+    wrong = [row for row, text in enumerate(texts) if not set(text.split()) <= set(LABELS)]
+    if wrong:
+        source = io.file_source(path)
+        found = [
+            f"row {source.row_number(row)} is {quote(texts[row])}" for row in wrong[: io.SHOWN]
+        ]
+        more = f" and {len(wrong) - io.SHOWN} more rows" if len(wrong) > io.SHOWN else ""
+        report(
+            f"{path}: column 'prediction': {'; '.join(found)}{more}, expected up to {N_GUESSES} of "
+            f"{', '.join(LABELS)}, separated by spaces"
+        )
+    return [texts[row].split() for row in rows]
 
 
 def average_precision(answer: str, predicted: Sequence[str]) -> float:
@@ -166,6 +205,21 @@ def average_precision(answer: str, predicted: Sequence[str]) -> float:
     """
     guesses = list(predicted[:N_GUESSES])
     return 1 / (guesses.index(answer) + 1) if answer in guesses else 0.0
+
+
+def interval_95(points: FloatArray) -> tuple[float, float]:
+    """Return a 95 % interval of the mean: 1.96 standard errors to either side, inside 0 to 1.
+
+    Parameters
+    ----------
+    points
+        Score of each question, from 0 to 1, shape (questions,).
+    """
+    mean = float(points.mean())
+    if len(points) < 2:  # Nothing to tell how much questions differ.
+        return 0.0, 1.0
+    margin = _Z * float(points.std(ddof=1)) / len(points) ** 0.5
+    return max(mean - margin, 0.0), min(mean + margin, 1.0)
 
 
 def mean_average_precision(answers: Sequence[str], predicted: Sequence[Sequence[str]]) -> float:

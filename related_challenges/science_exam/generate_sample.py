@@ -1,8 +1,8 @@
 """Science exam: simulate a small exam, so that everything runs without the real files.
 
 Run:     python related_challenges/science_exam/generate_sample.py [--seed N]
-Writes:  related_challenges/science_exam/data/train_data/train.csv and test.csv (the same questions
-         without their answers, as the challenge publishes them)
+Writes:  related_challenges/science_exam/data/train_data/train.csv, test.csv (the same questions
+         without their answers, as the challenge publishes them) and sample_submission.csv
 
 The texts are made of invented words. As in the real exam, the right option is written with more
 care: it is longer on average than the wrong ones, which repeat more of the question's words.
@@ -22,7 +22,7 @@ SYLLABLES = ("ka", "lo", "mi", "ter", "on", "ra", "ves", "pu", "dis", "tal", "ne
 
 
 def write_sample(folder: Path, seed: int) -> None:
-    """Write train.csv and test.csv into a folder."""
+    """Write train.csv, test.csv and sample_submission.csv into a folder."""
     rng = np.random.default_rng(seed)
     topics = [
         ["".join(rng.choice(SYLLABLES, rng.integers(2, 5))) for _ in range(WORDS_PER_TOPIC)]
@@ -49,6 +49,8 @@ def write_sample(folder: Path, seed: int) -> None:
     io.write_csv(folder / exam.TRAIN, columns)
     del columns["answer"]
     io.write_csv(folder / exam.TEST, columns)
+    prediction = np.full(N_QUESTIONS, " ".join(exam.LABELS[: exam.N_GUESSES]), object)
+    io.write_csv(folder / exam.SAMPLE, {"id": columns["id"], "prediction": prediction})
 
 
 if __name__ == "__main__":

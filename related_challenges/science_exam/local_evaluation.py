@@ -2,7 +2,7 @@
 
 Run:     python related_challenges/science_exam/local_evaluation.py
 Reads:   data/train_data/train.csv (the right answers) and data/test_output/submission.csv
-Writes:  data/test_output/scores_science_exam.txt and .html
+Writes:  data/test_output/scores_science_exam.txt and .html, and a line of the record of all scores
 
 The submission has the columns id and prediction, up to three labels separated by spaces.
 """
@@ -13,7 +13,7 @@ import exam
 import numpy as np
 
 from common import challenge, cli
-from common.scores import score_files
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 
@@ -39,11 +39,15 @@ def main() -> None:
     assert questions.answer is not None
     answers = [exam.LABELS[option] for option in questions.answer]
     score = exam.mean_average_precision(answers, predicted)
-    points = [exam.average_precision(*pair) for pair in zip(answers, predicted, strict=True)]
+    points = np.array(
+        [exam.average_precision(*pair) for pair in zip(answers, predicted, strict=True)]
+    )
+    low, high = exam.interval_95(points)
     shares = [
         (f"Right answer in place {place}", f"{np.isclose(points, 1 / place).mean():.1%}")
         for place in range(1, exam.N_GUESSES + 1)
     ]
+    interval = {"interval_low": low, "interval_high": high}
     evaluation = Evaluation(
         title="Science exam",
         metric="MAP@3: 1, 1/2 or 1/3 point for the right option in first, second or third place",
@@ -52,14 +56,20 @@ def main() -> None:
         reference=reference_path,
         facts=[
             ("Questions", f"{len(questions):,}"),
+            ("95 % interval", f"{low:.4f} to {high:.4f}"),
             *shares,
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],
+        parts=interval,
+        metric_name="MAP@3",
     )
-    paths = score_files.write_scores(options.output_dir, "science_exam", evaluation)
+    paths = score_files.write_scores(
+        options.output_dir, "science_exam", evaluation, figures=interval
+    )
+    results.append_result(options.output_dir, "science_exam", evaluation)
     print(
-        f"score {score:.4f} (MAP@3 on {len(questions):,} questions; "
-        f"random guesses {exam.RANDOM_SCORE:.4f})"
+        f"score {score:.4f}, 95 % interval {low:.4f} to {high:.4f} (MAP@3 on {len(questions):,} "
+        f"questions; random guesses {exam.RANDOM_SCORE:.4f})"
     )
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 

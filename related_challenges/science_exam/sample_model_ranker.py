@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from common import challenge, cli, folds
+from common import challenge, cli
 
 N_FOLDS = 10
 
@@ -36,13 +36,7 @@ def main() -> None:
     train = exam.read_questions(options.input_dir / options.train_data, answers=True)
     questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
 
-    prompts = {prompt: number for number, prompt in enumerate(dict.fromkeys(train.prompts))}
-    group = np.array([prompts[prompt] for prompt in train.prompts])
-    n_folds = min(N_FOLDS, len(prompts))
-    fold = folds.assign_folds(group, n_folds, options.seed)
-    fold_of_prompt = dict(zip(train.prompts, fold, strict=True))
-    # A question that is not among the training ones belongs to no fold, -1.
-    test_fold = np.array([fold_of_prompt.get(prompt, -1) for prompt in questions.prompts])
+    fold, test_fold = exam.assign_folds(train, questions, N_FOLDS, options.seed)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).

@@ -1,56 +1,122 @@
 """Student responses: simulate a small corpus, so that everything runs without the real one.
 
 Run:     python related_challenges/student_response/generate_sample.py [--seed N]
-Writes:  related_challenges/student_response/data/train_data/*.xml, one file for each question
+Writes:  related_challenges/student_response/data/train_data/*.xml, one file for each question,
+         and data/test_data/test-unseen-*/*.xml: test sets like those of SemEval-2013 task 7
 
-A question asks for some ideas, each a phrase of invented words; a reference answer holds them all.
-A correct answer has all of them, a partial one some, a contradictory one puts "not" before one, an
-irrelevant one has ideas of other questions, and one outside the domain is a stock phrase.
-Words are dropped and misspelt at random.
+A test set has new answers to the training questions, or new questions of the same domains, or
+questions of other domains, whose words are others. A question asks for some ideas, each a phrase of
+invented words; a reference answer holds them all. A correct answer has all of them, a partial one
+some, a contradictory one puts "not" before one, an irrelevant one has ideas of other questions, and
+one outside the domain is a stock phrase. Words are dropped and misspelt at random.
 """
 
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import responses
 
-from common import challenge, cli
+from common import challenge, cli, io, layout, simulated_tree
 
-N_QUESTIONS = 20
-ANSWERS_PER_QUESTION = 40
+TRAIN_DOMAINS, NEW_DOMAINS = ("D0", "D1", "D2", "D3", "D4"), ("D5", "D6")
+# Questions in a domain; in a training domain, the last one is the unseen one.
+N_QUESTIONS = 5
+TRAIN_ANSWERS = 40
+# To each question of the test sets, in the order of `responses.SCENARIOS`.
+TEST_ANSWERS = (8, 30, 15)
 SHARES = (0.42, 0.23, 0.27, 0.03, 0.05)
 SYLLABLES = ("ba", "cir", "du", "el", "fo", "gap", "hin", "jo", "ku", "lam", "men", "not", "os")
 OUTSIDE = ("i do not know", "no idea", "help me please", "what", "i am tired", "skip this")
 
 
+def main() -> None:
+    """Simulate into the folder that the flags name."""
+    p = cli.parser(__doc__)
+    challenge.add_folder(p, "--output_dir", challenge.data_dir(__file__))
+    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
+    options = p.parse_args()
+
+    def write(folder: Path) -> dict[str, Any]:
+        write_sample(folder, options.seed)
+        return {"seed": options.seed}
+
+    folders = [layout.TRAIN_DIR.name, layout.TEST_DIR.name]
+    simulated_tree.place_simulated(options.output_dir, folders, write)
+    shown = " and ".join(cli.show(options.output_dir / name) for name in folders)
+    print(f"simulated files in {shown}")
+
+
 def write_sample(folder: Path, seed: int) -> None:
-    """Write one XML file for each question into a folder."""
+    """Write training files and test sets into a folder like `data/`; a seed gives its bytes."""
     rng = np.random.default_rng(seed)
-    folder.mkdir(parents=True)
-    vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(120)]
-    ideas = [
-        [" ".join(rng.choice(vocabulary, 3)) for _ in range(rng.integers(2, 4))]
-        for _ in range(N_QUESTIONS)
-    ]
-    for number, own in enumerate(ideas):
-        root = ET.Element("question", id=f"Q{number}", module="simulated")
-        subject = rng.choice(own).split()[0]
-        ET.SubElement(root, "questionText").text = f"Explain why the {subject} is {subject}."
-        references = ET.SubElement(root, "referenceAnswers")
-        for version, text in enumerate((" and ".join(own), " because ".join(own[::-1]))):
-            ET.SubElement(references, "referenceAnswer", id=f"Q{number}-r{version}").text = text
-        answers = ET.SubElement(root, "studentAnswers")
-        for student in range(ANSWERS_PER_QUESTION):
-            label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
-            other = ideas[int(rng.integers(N_QUESTIONS))]
-            element = ET.SubElement(
-                answers, "studentAnswer", id=f"Q{number}.{student}", accuracy=label
-            )
-            element.text = write_answer(rng, label, own, other)
-        ET.indent(root)
-        text = ET.tostring(root, encoding="unicode")
-        (folder / f"Q{number:02d}.xml").write_bytes(f'<?xml version="1.0"?>\n{text}\n'.encode())
+    train = folder / layout.TRAIN_DIR.name
+    tests = [folder / layout.TEST_DIR.name / name for name in responses.SCENARIOS]
+    for domain in (*TRAIN_DOMAINS, *NEW_DOMAINS):
+        vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(60)]
+        ideas = [
+            [" ".join(rng.choice(vocabulary, 3)) for _ in range(rng.integers(2, 4))]
+            for _ in range(N_QUESTIONS)
+        ]
+        for number in range(N_QUESTIONS):
+            if domain in NEW_DOMAINS:
+                places = [(tests[2], TEST_ANSWERS[2])]
+            elif number == N_QUESTIONS - 1:
+                places = [(tests[1], TEST_ANSWERS[1])]
+            else:
+                places = [(train, TRAIN_ANSWERS), (tests[0], TEST_ANSWERS[0])]
+            subject = rng.choice(ideas[number]).split()[0]
+            first = 0
+            for place, n_answers in places:
+                root = describe_question(f"{domain}_{number}", domain, subject, ideas[number])
+                add_answers(rng, root, ideas, number, range(first, first + n_answers))
+                first += n_answers
+                ET.indent(root)
+                text = ET.tostring(root, encoding="unicode")
+                io.write_text(place / f"{domain}-{number}.xml", f'<?xml version="1.0"?>\n{text}\n')
+
+
+def describe_question(question_id: str, module: str, subject: str, ideas: list[str]) -> ET.Element:
+    """Return a question with two reference answers and no student's answer."""
+    root = ET.Element("question", id=question_id, module=module)
+    ET.SubElement(root, "questionText").text = f"Explain why the {subject} is {subject}."
+    references = ET.SubElement(root, "referenceAnswers")
+    for version, text in enumerate((" and ".join(ideas), " because ".join(ideas[::-1]))):
+        ET.SubElement(references, "referenceAnswer", id=f"{question_id}-r{version}").text = text
+    return root
+
+
+def add_answers(
+    rng: np.random.Generator,
+    root: ET.Element,
+    ideas: Sequence[list[str]],
+    number: int,
+    students: range,
+) -> None:
+    """Add answers to a question.
+
+    Parameters
+    ----------
+    rng
+        Draws labels and words.
+    root
+        The question.
+    ideas
+        Those of every question of the domain.
+    number
+        Which of them is this one.
+    students
+        Numbers of those who answer.
+    """
+    elements = ET.SubElement(root, "studentAnswers")
+    for student in students:
+        label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
+        other = ideas[(number + int(rng.integers(1, len(ideas)))) % len(ideas)]
+        attributes = {"id": f"{root.get('id')}.{student}", "accuracy": label}
+        element = ET.SubElement(elements, "studentAnswer", attributes)
+        element.text = write_answer(rng, label, ideas[number], other)
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:
@@ -64,9 +130,9 @@ def write_answer(rng: np.random.Generator, label: str, own: list[str], other: li
         "irrelevant": other,
     }[label]
     words = " and ".join(rng.permutation(parts)).split()
-    kept = [word for word in words if word == "not" or rng.random() > 0.15] or words
+    kept = [word for word in words if word == "not" or rng.random() > 0.3] or words
     return " ".join(word[:-1] if rng.random() < 0.1 else word for word in kept)
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample))
+    cli.run(main)

@@ -1,34 +1,56 @@
 """Student responses: divide the answers into folds for cross-validation.
 
-Run:     python related_challenges/student_response/local_data_split.py [--by_question]
+Run:     python related_challenges/student_response/local_data_split.py
+         python related_challenges/student_response/local_data_split.py --by_question
+         python related_challenges/student_response/local_data_split.py --by_domain
 Reads:   data/train_data/*.xml
 Writes:  data/test_input/folds.csv, with the columns id and fold
 
 With --by_question all answers to a question are in one fold, so that a model is scored only on
-questions that it has not been trained on, as with a new exercise.
+questions that it has not been trained on, as with a new exercise. With --by_domain all questions of
+a module are (SciEntsBank has 12), so that it is scored only on topics that are new to it.
 """
 
 import numpy as np
 import responses
 
-from common import challenge, cli, folds
+from common import challenge, cli, folds, layout
+from common.errors import InputError
 
 
 def main() -> None:
     """Split the files that the flags name."""
     p = challenge.split_parser(__doc__, __file__)
     p.add_argument("--folds", type=int, metavar="N", default=10, help="default 10")
-    p.add_argument(
+    together = p.add_mutually_exclusive_group()
+    together.add_argument(
         "--by_question", action="store_true", help="keep each question's answers in one fold"
+    )
+    together.add_argument(
+        "--by_domain", action="store_true", help="keep the answers of each module in one fold"
     )
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
     answers = responses.read_responses(options.input_dir)
-    group = answers.question if options.by_question else np.arange(len(answers))
+    group: responses.IntArray = np.arange(len(answers))
+    if options.by_question:
+        group = answers.question
+    elif options.by_domain:
+        group = number_modules(answers)[answers.question]
     fold = folds.assign_folds(group, options.folds, options.seed)
-    path = options.output_dir / responses.FOLDS
-    folds.write_folds(path, answers.ids, fold)
+    path = options.output_dir / layout.FOLDS
+    folds.write_folds(path, answers.ids, fold, sorted(options.input_dir.glob("*.xml")))
     print(f"written: {cli.show(path)} ({len(answers):,} answers, {options.folds} folds)")
+
+
+def number_modules(answers: responses.Responses) -> responses.IntArray:
+    """Return the number of every question's module, in alphabetical order, shape (questions,)."""
+    for question in answers.questions:
+        if not question.module:
+            raise InputError(
+                f"{question.path}: <question> has no attribute 'module', which --by_domain needs"
+            )
+    return np.unique([question.module for question in answers.questions], return_inverse=True)[1]
 
 
 if __name__ == "__main__":

@@ -1,17 +1,23 @@
 """Student responses: score predicted labels with the measures of Dzikovska et al. (2012).
 
 Run:     python related_challenges/student_response/local_evaluation.py
+         python related_challenges/student_response/local_evaluation.py --input_dir DIR
 Reads:   data/train_data/*.xml (the true labels) and data/test_output/submission.csv
-Writes:  data/test_output/scores_student_response.txt and .html
+Writes:  data/test_output/scores_student_response.txt and .html, and a line of the record of all
+         scores
 
-The score is the macro-averaged F1. --ways 3 or 2 merges true and predicted labels first.
+The score is the macro-averaged F1. --ways 3 or 2 merges true and predicted labels first. If DIR
+holds test sets (test-unseen-answers, -questions, -domains), they are scored one by one as in
+SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their macro F1.
 """
 
+import grading_measures
 import responses
+import semeval_2013
 
 from common import challenge, cli, pages
 from common.errors import InputError
-from common.scores import score_files
+from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 
@@ -33,12 +39,12 @@ def main() -> None:
         )
     predicted = responses.read_predictions(submission_path, answers)
     labels = responses.LABEL_SETS[ways]
-    counts = responses.count(
+    counts = grading_measures.count(
         [responses.coarsen(answers.labels[number], ways) for number in answers.label],
         [responses.coarsen(name, ways) for name in predicted],
         labels,
     )
-    measured = responses.evaluate(counts)
+    measured = grading_measures.evaluate(counts)
 
     measures = [
         *zip(labels, measured.by_label, strict=True),
@@ -53,10 +59,17 @@ def main() -> None:
         if name in labels or row.any()
     ]
     header = ["", "precision", "recall", "F1"]
-    score = float(measured.macro[2])
+    score, metric = float(measured.macro[2]), "Macro-averaged F1 over the labels"
+    corpus = semeval_2013.corpus_of(options.input_dir)
+    tested = semeval_2013.score_scenarios(answers, predicted, corpus)
+    if tested:
+        of_sets = {one.scenario: one.macro_f1 for one in tested if one.ways == ways}
+        score = sum(of_sets.values()) / len(of_sets)
+        metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
+    test_header, test_rows = semeval_2013.table(tested, corpus)
     evaluation = Evaluation(
         title="Student response analysis",
-        metric="Macro-averaged F1 over the labels",
+        metric=metric,
         score=score,
         submission=submission_path,
         reference=options.input_dir,
@@ -64,8 +77,19 @@ def main() -> None:
             ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
             ("Accuracy", f"{measured.accuracy:.4f}"),
         ],
+        rules=f"{ways} labels",
+        parts={
+            "accuracy": measured.accuracy,
+            **{f"{name}, F1": float(values[2]) for name, values in measures},
+            **{f"{one.scenario}, {one.ways} labels": one.macro_f1 for one in tested},
+        },
+        metric_name="macro F1",
     )
-    body = (
+    body = ""
+    if tested:
+        note = "SemEval-2013 task 7; sources of published figures: semeval_2013.py"
+        body = pages.table(test_header, test_rows, caption=note) + "<h2>All test sets together</h2>"
+    body += (
         pages.table(header, measure_rows, caption="Micro: weighted by class size", stacks=True)
         + "<h2>Confusion matrix</h2>"
         + pages.table(
@@ -75,10 +99,14 @@ def main() -> None:
         )
     )
     paths = score_files.write_scores(options.output_dir, "student_response", evaluation, body=body)
+    results.append_result(options.output_dir, "student_response", evaluation)
+    for name, *cells in [test_header, *test_rows] if tested else ():
+        print(f"{name:32s} " + " ".join(f"{cell:>11s}" for cell in cells))
     print(f"{'':30s} {'precision':>9s} {'recall':>9s} {'F1':>9s}")
     for name, *cells in measure_rows:
         print(f"{name:30s} " + " ".join(f"{cell:>9s}" for cell in cells))
-    print(f"score {score:.4f} (macro F1 of {len(answers):,} answers)")
+    what = f"mean macro F1 of {len(of_sets)} test sets" if tested else "macro F1"
+    print(f"score {score:.4f} ({what}{'' if tested else f' of {len(answers):,} answers'})")
     print(f"accuracy {measured.accuracy:.4f}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 import numpy.typing as npt
 
-from common import io
-from common.errors import MAX_SHOWN, InputError, printable, quote
+from common import challenge, io
+from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.folds import match_ids
 from common.schema import TEXT, Column
 
@@ -20,13 +21,17 @@ LABEL_SETS = {
     3: ("correct", "contradictory", "incorrect"),
     2: ("correct", "incorrect"),
 }
-CORRECT = "correct"
+# Every label once.
+ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
 # A system may fail to interpret an answer; that is not a label, and leads to no feedback.
 UNINTERPRETABLE = "uninterpretable"
-FOLDS = "folds.csv"
-
 _ID = Column("id", TEXT)
 _LABEL = Column("label", TEXT)
+# Number of a label that is not known.
+UNKNOWN = -1
+# Test sets lie in folders of these names, those of BEETLE possibly in another folder in there.
+SCENARIOS = ("test-unseen-answers", "test-unseen-questions", "test-unseen-domains")
+CORE = "Core"
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -34,11 +39,26 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its reference answers."""
+    """A question with its reference answers.
+
+    Attributes
+    ----------
+    id, text, references
+        As in the file.
+    module
+        Domain that the question belongs to, such as ``EM``; nothing where the file has none.
+    scenario
+        Which of `SCENARIOS` the file lies in, or nothing.
+    path
+        The file.
+    """
 
     id: str
     text: str
     references: tuple[str, ...]
+    module: str
+    scenario: str
+    path: Path
 
 
 @dataclass(frozen=True)
@@ -56,9 +76,11 @@ class Responses:
     question
         Number of the question of every answer, shape (answers,).
     label
-        Number of the label of every answer in `labels`, shape (answers,).
+        Number of the label of every answer in `labels`, or `UNKNOWN`, shape (answers,).
     labels
-        The labels that the files use, one of `LABEL_SETS`.
+        The labels that the files use, one of `LABEL_SETS`; none if they were not read.
+    lines
+        Line of every answer in its question's file, for messages, shape (answers,).
     """
 
     questions: list[Question]
@@ -67,14 +89,28 @@ class Responses:
     question: IntArray
     label: IntArray
     labels: tuple[str, ...]
+    lines: IntArray
 
     def __len__(self) -> int:
         """Count the answers."""
         return len(self.ids)
 
+    def place(self, answer: int) -> str:
+        """Say where an answer stands, for messages."""
+        path = self.questions[self.question[answer]].path
+        return f"{path}: line {self.lines[answer]}: studentAnswer {quote(self.ids[answer])}"
 
-def read_responses(folder: Path) -> Responses:
+
+def read_responses(folder: Path, *, reads_labels: bool | None = True) -> Responses:
     """Read all questions of a folder, one XML file each.
+
+    Parameters
+    ----------
+    folder
+        Holds the files, or at least one of `SCENARIOS`, whose files are then read.
+    reads_labels
+        Whether to read the answers' labels; if not, the files need have none, and those that they
+        have do not matter. None: if any answer has one.
 
     Raises
     ------
@@ -82,71 +118,117 @@ def read_responses(folder: Path) -> Responses:
         If there is no such file, one is not as expected, an answer's id appears twice, or the
         labels do not belong to one set.
     """
-    paths = sorted(folder.glob("*.xml"))
-    if not paths:
-        io.require_file(folder / "*.xml")
-    questions, ids, texts, numbers, names = [], [], [], [], []
-    file_of: dict[str, Path] = {}
-    for number, path in enumerate(paths):
-        root = _parse(path)
-        text = _text(path, root.find("questionText"), "questionText")
-        found = root.findall("referenceAnswers/referenceAnswer")
-        references = tuple(_text(path, element, "referenceAnswer") for element in found)
-        if not references:
-            raise InputError(f"{path}: holds no referenceAnswer, expected at least one")
-        questions.append(Question(_attribute(path, root, "id"), text, references))
-        for element in root.findall("studentAnswers/studentAnswer"):
-            answer_id = _attribute(path, element, "id")
-            if answer_id in file_of:
+    questions: list[Question] = []
+    ids, texts, numbers, names, lines = [], [], [], [], []
+    place_of: dict[str, str] = {}
+    for scenario, path in _find_files(folder):
+        question, elements, line_of = _read_question(path, scenario)
+        for element in elements:
+            answer_id = _attribute(path, element, "id", line_of)
+            place = f"{path}: line {line_of[element]}"
+            if answer_id in place_of:
                 raise InputError(
-                    f"{path}: studentAnswer {quote(answer_id)} is in {file_of[answer_id]} already"
+                    f"{place}: studentAnswer {quote(answer_id)} is in {place_of[answer_id]} "
+                    "already, expected every id once"
                 )
-            file_of[answer_id] = path
+            place_of[answer_id] = place
             ids.append(answer_id)
             # A student may leave an answer empty; that is an answer too.
             texts.append((element.text or "").strip())
-            numbers.append(number)
-            names.append(_attribute(path, element, "accuracy"))
+            numbers.append(len(questions))
+            lines.append(line_of[element])
+            names.append(element.get("accuracy", ""))
+        questions.append(question)
     if not ids:
-        raise InputError(f"{folder}: holds {len(paths)} questions but no studentAnswer")
-    labels = _find_label_set(names, [file_of[answer_id] for answer_id in ids], ids)
-    label = np.array([labels.index(name) for name in names])
-    return Responses(questions, ids, texts, np.array(numbers), label, labels)
+        raise InputError(f"{folder}: holds {len(questions)} questions but no studentAnswer")
+    if reads_labels is None:
+        reads_labels = any(names)
+    labels = _find_label_set(names, place_of, ids) if reads_labels else ()
+    label = np.array([labels.index(name) if labels else UNKNOWN for name in names])
+    return Responses(questions, ids, texts, np.array(numbers), label, labels, np.array(lines))
 
 
-def _parse(path: Path) -> ET.Element:
+def _find_files(folder: Path) -> list[tuple[str, Path]]:
+    """Find the files of a folder, or those of its test sets, each with its scenario."""
+    own = folder.parent.name if folder.name == CORE else folder.name
+    own = own if own in SCENARIOS else ""
+    places = [(own, folder), (own, folder / CORE)] if own else [("", folder)]
+    if not any(folder.glob("*.xml")):
+        places += [(name, folder / name / part) for name in SCENARIOS for part in ("", CORE)]
+    files = [(name, path) for name, place in places for path in sorted(place.glob("*.xml"))]
+    if not files:
+        io.require_file(folder / "*.xml")
+    return files
+
+
+def _read_question(
+    path: Path, scenario: str
+) -> tuple[Question, list[ET.Element], dict[ET.Element, int]]:
+    """Read a file: the question, its studentAnswer elements, and the line of every element."""
+    root, line_of = _parse(path)
+    text = _text(path, root.find("questionText"), "questionText", line_of)
+    found = root.findall("referenceAnswers/referenceAnswer")
+    references = tuple(_text(path, element, "referenceAnswer", line_of) for element in found)
+    if not references:
+        raise InputError(f"{path}: holds no referenceAnswer, expected at least one")
+    question_id = _attribute(path, root, "id", line_of)
+    question = Question(question_id, text, references, root.get("module", ""), scenario, path)
+    return question, root.findall("studentAnswers/studentAnswer"), line_of
+
+
+def _parse(path: Path) -> tuple[ET.Element, dict[ET.Element, int]]:
+    """Parse a file as `ET.parse` does, and note the line of every element."""
     io.require_file(path)
+    builder = ET.TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    line_of: dict[ET.Element, int] = {}
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        line_of[builder.start(tag, attributes)] = parser.CurrentLineNumber
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
     try:
-        root = ET.parse(path).getroot()
-    except ET.ParseError as error:
+        parser.Parse(path.read_bytes(), True)
+        root = builder.close()
+    except expat.ExpatError as error:
         raise InputError(f"{path}: is not XML: {error}; is the file cut off?") from None
     except (LookupError, ValueError) as error:
         # An encoding that Python or its XML reader does not know.
         raise InputError(f"{path}: cannot be read as XML: {error}") from None
     if root.tag != "question":
         raise InputError(f"{path}: holds <{printable(root.tag, MAX_SHOWN)}>, expected <question>")
-    return root
+    return root, line_of
 
 
-def _text(path: Path, element: ET.Element | None, tag: str) -> str:
+def _text(path: Path, element: ET.Element | None, tag: str, line_of: dict[ET.Element, int]) -> str:
     text = "" if element is None else (element.text or "").strip()
     if not text:
-        raise InputError(f"{path}: <{tag}> is missing or empty, expected text")
+        where = "" if element is None else f"line {line_of[element]}: "
+        raise InputError(f"{path}: {where}<{tag}> is missing or empty, expected text")
     return text
 
 
-def _attribute(path: Path, element: ET.Element, name: str) -> str:
+def _attribute(path: Path, element: ET.Element, name: str, line_of: dict[ET.Element, int]) -> str:
     value = element.get(name)
     if not value:
-        raise InputError(f"{path}: <{element.tag}> has no attribute '{name}'")
+        line = line_of[element]
+        raise InputError(f"{path}: line {line}: <{element.tag}> has no attribute '{name}'")
     return value
 
 
 def _find_label_set(
-    names: Sequence[str], files: Sequence[Path], ids: Sequence[str]
+    names: Sequence[str], place_of: dict[str, str], ids: Sequence[str]
 ) -> tuple[str, ...]:
     """Find the smallest set that holds all labels; 5-way files may lack the rare ones."""
     used = set(names)
+    if "" in used:
+        raise InputError(
+            f"{place_of[ids[names.index('')]]}: <studentAnswer> has no attribute 'accuracy'; files "
+            "without labels can be predicted, not learnt from or scored"
+        )
     for ways in sorted(LABEL_SETS):
         if used <= set(LABEL_SETS[ways]) and ("incorrect" in used or ways == max(LABEL_SETS)):
             return LABEL_SETS[ways]
@@ -154,7 +236,7 @@ def _find_label_set(
     known = set(LABEL_SETS[5 if used & set(LABEL_SETS[5][1:2] + LABEL_SETS[5][3:]) else 3])
     wrong = next(number for number, name in enumerate(names) if name not in known)
     raise InputError(
-        f"{files[wrong]}: attribute 'accuracy' of studentAnswer {quote(ids[wrong])} is "
+        f"{place_of[ids[wrong]]}: attribute 'accuracy' of studentAnswer {quote(ids[wrong])} is "
         f"{quote(names[wrong])}, expected one of {', '.join(sorted(known))}"
     )
 
@@ -172,8 +254,10 @@ def coarsen(name: str, ways: int) -> str:
     return name if name in (*LABEL_SETS[ways], UNINTERPRETABLE) else "incorrect"
 
 
-def write_predictions(path: Path, responses: Responses, label: IntArray) -> None:
-    """Write a submission: the label predicted for every answer.
+def write_predictions(
+    path: Path, responses: Responses, label: IntArray, rows: IntArray, folds_file: Path | None
+) -> None:
+    """Write a submission: the labels predicted for answers.
 
     Parameters
     ----------
@@ -183,13 +267,18 @@ def write_predictions(path: Path, responses: Responses, label: IntArray) -> None
         What was predicted.
     label
         Number of the label of every answer in ``responses.labels``, shape (answers,).
+    rows
+        Which answers were predicted, in the order wanted, shape (predicted,).
+    folds_file
+        The folds, each predicted after learning from the others; None if there were none.
     """
-    names = np.array(responses.labels, object)[label]
-    io.write_csv(path, {"id": np.array(responses.ids, object), "label": names})
+    names = np.array(responses.labels, object)[label[rows]]
+    columns = {"id": np.array(responses.ids, object)[rows], "label": names}
+    challenge.write_submission(path, columns, folds_file=folds_file)
 
 
-def read_predictions(path: Path, responses: Responses) -> list[str]:
-    """Read and check a submission.
+def read_predictions(path: Path, responses: Responses, report: Report = stop) -> list[str]:
+    """Read and check a submission; `report` says what to do with a fault.
 
     Returns
     -------
@@ -199,93 +288,18 @@ def read_predictions(path: Path, responses: Responses) -> list[str]:
     Raises
     ------
     InputError
-        If an answer is missing, unknown or twice there, or a label is not in the set.
+        If an answer is missing, unknown or twice there, or a label is not in the set; without a
+        set, in any.
     """
-    data = io.read_columns(path, (_ID, _LABEL))
-    rows = match_ids(path, data["id"], responses.ids, "the answers")
-    allowed = (*responses.labels, UNINTERPRETABLE)
-    for row, name in enumerate(data["label"]):
-        if name not in allowed:
-            raise InputError(
-                f"{path}: column 'label': row {io.file_source(path).row_number(row)} is "
-                f"{quote(name)}, expected one of {', '.join(allowed)}"
-            )
+    data = io.read_columns(path, (_ID, _LABEL), report)
+    rows = match_ids(path, data["id"], responses.ids, "the answers", report)
+    allowed = (*(responses.labels or ALL_LABELS), UNINTERPRETABLE)
+    # An empty cell has been reported already.
+    wrong = [row for row, name in enumerate(data["label"]) if name and name not in allowed]
+    if wrong:
+        more = f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
+        report(
+            f"{path}: column 'label': row {io.file_source(path).row_number(wrong[0])} is "
+            f"{quote(data['label'][wrong[0]])}{more}, expected one of {', '.join(allowed)}"
+        )
     return [str(data["label"][row]) for row in rows]
-
-
-def count(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> IntArray:
-    """Count every combination of predicted and gold label, as the paper's figures do.
-
-    Returns
-    -------
-    array of int64, shape (labels + 1, labels)
-        Predictions in rows, gold labels in columns; the last row is ``uninterpretable``.
-    """
-    rows = [*labels, UNINTERPRETABLE]
-    cells = np.zeros((len(rows), len(labels)), np.int64)
-    predicted_number = [rows.index(name) for name in predicted]
-    np.add.at(cells, (predicted_number, [labels.index(name) for name in gold]), 1)
-    return cells
-
-
-@dataclass(frozen=True)
-class Measures:
-    """Precision, recall and F1 in columns, in the order of the tables of Dzikovska et al. (2012).
-
-    Attributes
-    ----------
-    by_label
-        Shape (labels, 3).
-    macro
-        Mean over the labels, shape (3,).
-    micro
-        Mean weighted by how many gold answers have each label, shape (3,); the paper's micro
-        average. Its recall is the accuracy.
-    corrective
-        The decision whether the answer needs correction, which is anything but ``correct``,
-        shape (3,).
-    """
-
-    by_label: FloatArray
-    macro: FloatArray
-    micro: FloatArray
-    corrective: FloatArray
-
-    @property
-    def accuracy(self) -> float:
-        """Share of answers with the right label."""
-        return float(self.micro[1])
-
-
-def evaluate(counts: IntArray) -> Measures:
-    """Compute the paper's measures from a matrix of counts; 0/0 counts as 0.
-
-    Parameters
-    ----------
-    counts
-        Predictions in rows, gold labels in columns, ``correct`` first. A row beyond the labels
-        holds the answers without an interpretation: they count in the gold totals, but are no
-        prediction of any label and lead to no correction.
-
-    References
-    ----------
-    Dzikovska, Nielsen, Brew (2012), Towards effective tutorial feedback for explanation questions:
-    a dataset and baselines, NAACL-HLT, section 4 and tables 2 and 3.
-    """
-    labelled = counts[: counts.shape[1]]
-    gold, predicted, agreed = counts.sum(axis=0), labelled.sum(axis=1), np.diag(labelled)
-    by_label = precision_recall_f1(agreed, predicted, gold)
-    corrected = labelled[1:, 1:].sum()
-    return Measures(
-        by_label=by_label,
-        macro=by_label.mean(axis=0),
-        micro=gold @ by_label / gold.sum(),
-        corrective=precision_recall_f1(corrected, predicted[1:].sum(), gold[1:].sum()),
-    )
-
-
-def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:
-    """Return precision, recall and F1 along a last axis of 3, from counts; 0/0 counts as 0."""
-    agreed = np.asarray(agreed, float)
-    ratios = (agreed, predicted), (agreed, gold), (2 * agreed, np.add(predicted, gold))
-    return np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=-1)

@@ -3,6 +3,7 @@
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_lexical_similarity.py
          python related_challenges/student_response/local_evaluation.py
+         (--test_dir DIR predicts the test sets in DIR instead of folds)
 Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.548, macro F1 0.445 on the BEETLE training answers, 5-way, 10 folds
 
@@ -12,12 +13,12 @@ cross-validation within its training answers alone.
 """
 
 import numpy as np
-import responses
 import similarity
+import train_and_test
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from common import challenge, cli, folds, layout
+from common import challenge, cli
 
 # Cost of a leaf to choose from, as a share of all training answers' Gini impurity.
 PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
@@ -26,19 +27,15 @@ PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 def main() -> None:
     """Load, model, predict, write."""
     p = challenge.model_parser(__doc__, __file__)
-    test_input = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
-    challenge.add_folder(p, "--submission_template_dir", test_input)
-    challenge.add_file(p, "--submission_template_file", responses.FOLDS)
+    train_and_test.add_flags(p, __file__)
     options = p.parse_args()
-    answers = responses.read_responses(options.input_dir)
-    template = options.submission_template_dir / options.submission_template_file
-    fold = folds.read_folds(template, answers.ids)
+    answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, a label's number for each, learnt from other folds.
+    # In: `answers`. Out: `prediction`, a label's number for each, learnt from others only.
     features = similarity.describe(answers)
     prediction = np.empty(len(answers), int)
-    for train, test in folds.splits(fold):
+    for train, test in splits:
         tree = GridSearchCV(
             DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
             {"ccp_alpha": PRUNING},
@@ -49,9 +46,7 @@ def main() -> None:
         prediction[test] = tree.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    responses.write_predictions(path, answers, prediction)
-    print(f"written: {cli.show(path)} ({len(answers):,} rows)")
+    train_and_test.write(options, answers, prediction)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Run:     python related_challenges/student_response/local_data_split.py
          python related_challenges/student_response/sample_model_word_svm.py
          python related_challenges/student_response/local_evaluation.py
+         (--test_dir DIR predicts the test sets in DIR instead of folds)
 Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.718, macro F1 0.647 on the BEETLE training answers, 5-way, 10 folds
 
@@ -15,37 +16,33 @@ word says about an answer depends on the question: with unseen questions (`--by_
 from typing import Any
 
 import numpy as np
-import responses
 import similarity
+import train_and_test
 from scipy.sparse import csr_array, hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from tqdm import tqdm
 
-from common import challenge, cli, folds, layout
+from common import challenge, cli, folds
 
 
 def main() -> None:
     """Load, model, predict, write."""
     p = challenge.model_parser(__doc__, __file__)
-    test_input = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
-    challenge.add_folder(p, "--submission_template_dir", test_input)
-    challenge.add_file(p, "--submission_template_file", responses.FOLDS)
+    train_and_test.add_flags(p, __file__)
     options = p.parse_args()
-    answers = responses.read_responses(options.input_dir)
-    template = options.submission_template_dir / options.submission_template_file
-    fold = folds.read_folds(template, answers.ids)
+    answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, a label's number for each, learnt from other folds.
+    # In: `answers`. Out: `prediction`, a label's number for each, learnt from others only.
     similarities = similarity.describe(answers)
     in_question = [
         " ".join(f"{number}_{word}" for word in similarity.words(text))
         for number, text in zip(answers.question, answers.texts, strict=True)
     ]
     prediction = np.empty(len(answers), int)
-    for train, test in tqdm(list(folds.splits(fold)), "folds", disable=None):
+    for train, test in tqdm(splits, "folds", disable=None):
         features = csr_array(
             hstack(
                 [
@@ -63,9 +60,7 @@ def main() -> None:
         prediction[test] = model.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    responses.write_predictions(path, answers, prediction)
-    print(f"written: {cli.show(path)} ({len(answers):,} rows)")
+    train_and_test.write(options, answers, prediction)
 
 
 def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: Any) -> csr_array:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common import io, layout, provenance
+from common import challenge, io, layout, origins, provenance
 from common.errors import InputError
 from common.schema import Column
 
@@ -78,3 +78,21 @@ def test_missing_files_name_the_command(folder: str, hint: str) -> None:
     found = layout.where_to_get(layout.RELATED_DIR / "cloze/data" / folder / "file.csv")
     assert found.startswith(hint)
     assert bool(found) == bool(hint)
+
+
+def test_a_submission_tells_how_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["related_challenges/cloze/my_idea.py", "--seed", "2"])
+    path = tmp_path / "submission.csv"
+    challenge.write_submission(path, {"id": ["a"], "label": ["b"]})
+    origin = origins.read_origin(path)
+    assert origin is not None
+    assert (origin.model, origin.seed, origin.split) == ("my_idea", 2, "")
+    folds_file = tmp_path / "folds.csv"
+    folds_file.write_text("id,fold\na,0\nb,1\n")
+    challenge.write_submission(path, {"id": ["a"]}, header=False, folds_file=folds_file)
+    assert path.read_text() == "a\n"
+    origin = origins.read_origin(path)
+    assert origin is not None and origin.split.startswith("2 folds ")
+    assert not list(tmp_path.glob(".*"))

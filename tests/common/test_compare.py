@@ -4,11 +4,16 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import Run
+from recorded import RESULT
 
+from common import layout
+from common.compare import find
+from common.errors import InputError
 from common.scores import outcomes
 
 COMPARE = ["-m", "common.compare"]
@@ -155,3 +160,16 @@ def test_outcomes_that_are_not_there(
     assert "is damaged" in fails([*COMPARE, "2", "2", "--results", path])
     path.unlink()
     assert "file not found" in fails([*COMPARE, "--results", path])
+
+
+def test_scores_of_related_challenges_are_passed_over_or_refused(tmp_path: Path) -> None:
+    related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
+    path = tmp_path / "results.jsonl"
+    (found,) = find("majority", [RESULT, related], path, None)
+    assert found.task == 1
+    for word in ("2", "word_svm"):
+        with pytest.raises(InputError, match="is scored in Student response, expected scores of"):
+            find(word, [RESULT, replace(related, model="word_svm", made_by="")], path, None)
+    for entry in ("sample_model_mix.py", "README.md"):
+        with pytest.raises(InputError, match="is of a related challenge"):
+            find(str(layout.RELATED_DIR / "cloze" / entry), [], path, None)

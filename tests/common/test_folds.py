@@ -59,3 +59,43 @@ def test_folds_survive_writing_and_reading_in_another_order(tmp_path: Path) -> N
 def test_refuses_other_ids(write: Write, content: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         folds.read_folds(write("folds.csv", content), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--output_dir {at} --folds 3 --input_dir=x --train_data a.txt", "3 folds"),
+        ("--by_question --seed 1 --output_dir {at}", "3 folds --by_question --seed 1"),
+    ],
+)
+def test_folds_are_described_as_they_were_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flags: str, expected: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["split.py", *flags.format(at=tmp_path).split()])
+    path, source = tmp_path / "folds.csv", tmp_path / "train.txt"
+    source.write_text("x")
+    folds.write_folds(path, ["a", "b", "c"], np.array([2, 0, 1]), [source])
+    assert folds.describe_folds(path) == expected
+    folds.read_folds(path, ["a", "b", "c"])
+    source.write_text("y")
+    with pytest.raises(InputError, match="was made from other data"):
+        folds.read_folds(path, ["a", "b", "c"])
+    path.with_suffix(".json").unlink()
+    # The user's own: told apart by what they hold.
+    assert folds.describe_folds(path).startswith("3 folds ")
+    path.write_text("id,fold\na,0\nb,1\nc,1\n")
+    with pytest.raises(InputError, match="ids are missing"):
+        folds.read_folds(path, ["a", "b", "c", "d"])
+
+
+def test_ids_are_checked_for_every_fault_at_once(write: Write) -> None:
+    path = write("a.csv", 'id\na\nb\na\nx\na\n""\n')
+    found = np.array(["a", "b", "a", "x", "a", ""], object)
+    faults: list[str] = []
+    rows = folds.match_ids(path, found, ["b", "c", "a"], "the test", faults.append)
+    assert rows.tolist() == [1, -1, 0]
+    assert [fault.removeprefix(f"{path}: ") for fault in faults] == [
+        "column 'id': row 4 repeats 'a' of row 2 (2 such rows), expected each once",
+        "column 'id': row 5 is 'x', which is not in the test",
+        "1 of 3 ids are missing, first 'c', expected every id of the test",
+    ]

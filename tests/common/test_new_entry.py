@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from common import layout, new_entry
 from common.errors import InputError
+from common.scores import results
 
 SCRIPT = '''"""Task 1 baseline: something simple.
 
@@ -126,3 +128,44 @@ def test_every_sample_model_of_the_kit_can_be_copied(tmp_path: Path) -> None:
             ast.parse(text)
             assert text.count(source.stem) == 1
             assert f"python {task}/my_{model}.py" in text
+
+
+@pytest.mark.parametrize("challenge", new_entry.find_challenges())
+def test_every_sample_model_of_the_related_challenges_can_be_copied(
+    challenge: str, tmp_path: Path
+) -> None:
+    """Each has a block to replace, and a header whose commands run the copy and score it."""
+    sources = sorted((layout.ROOT / challenge).glob("sample_model_*.py"))
+    folder = tmp_path / Path(challenge).name
+    folder.mkdir()
+    for source in sources:
+        shutil.copy(source, folder)
+        model = source.stem.removeprefix("sample_model_")
+        copy = new_entry.copy_script(folder, model, f"my_{model}")
+        text = copy.read_text()
+        begin = text.index("---- The model: replace this block by your own. -")
+        assert begin < text.index("---- End of the model. -")
+        assert text.startswith(f'"""{results.title_of(folder.name)}, my_{model}: say here')
+        listed = [command for command, _ in new_entry.commands_of_challenge(copy)]
+        assert any(f"python {challenge}/my_{model}.py" in command for command in listed)
+        assert f"python {challenge}/local_evaluation.py" in listed
+    shortest = min(sources, key=lambda path: path.stat().st_size)
+    assert new_entry.shortest_model(challenge) == shortest.stem.removeprefix("sample_model_")
+
+
+def test_a_related_challenge_is_named_by_its_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "related_challenges" / "cloze"
+    shutil.copytree(
+        layout.RELATED_DIR / "cloze", folder, ignore=shutil.ignore_patterns("data", "__pycache__")
+    )
+    monkeypatch.setattr(layout, "ROOT", tmp_path)
+    monkeypatch.setattr(layout, "RELATED_DIR", folder.parent)
+    monkeypatch.setattr("sys.argv", ["new_entry", "related_challenges/cloze/", "my_idea"])
+    new_entry.main()
+    out = capsys.readouterr().out
+    assert (folder / "my_idea.py").exists()
+    assert "  python related_challenges/cloze/my_idea.py --local " in out
+    submission = "related_challenges/cloze/data/test_output/submission.csv"
+    assert f"  python -m common.check_submission {submission} " in out

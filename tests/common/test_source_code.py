@@ -27,7 +27,7 @@ def test_files_of_a_sample_model() -> None:
 
 def test_modules_beside_a_script_and_inside_functions() -> None:
     found = names(ROOT / "task_3/compare_features.py")
-    assert {"task_3/question_features.py", "task_3/expert_judgements.py"} <= found
+    assert {"task_3/question_features.py", "common/expert_judgements.py"} <= found
     assert "common/adaptive/playing.py" in names(ROOT / "common/check_submission.py")
     # task_4/numpy/ has the name of the library, which is not a file of the kit.
     assert "task_4/numpy/model.py" not in names(ROOT / "task_4/package.py")
@@ -86,3 +86,15 @@ def test_a_file_that_is_not_python(tmp_path: Path) -> None:
     path.write_text("import (\n")
     assert source_code.files_of(path) == [path.resolve()]
     assert len(source_code.fingerprint(path)) == 12
+
+
+def test_commands_in_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(
+        '"""A.\n\nRun:     python b/a.py --local\n         python c.py\nWrites: python"""'
+    )
+    assert source_code.commands_in_header(path) == [["b/a.py", "--local"], ["c.py"]]
+    path.write_text('"""Runs nothing: python."""')
+    assert source_code.commands_in_header(path) == []
+    path.write_text("")
+    assert source_code.commands_in_header(path) == []

@@ -1,11 +1,13 @@
 """Cloze: the metric by known answers and a second implementation, bad input, the scripts."""
 
+import argparse
 import json
 import re
 import subprocess
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -115,6 +117,14 @@ def test_refuses_a_wrong_submission(write: Write, content: str, message: str) ->
         ('{"qid": "1", "query": "[MASK]", "x": ' + "[" * 100_000, "line 1 is not JSON .nests too"),
         ('{"qid": "1", "query": "[MASK]", "x": ' + "9" * 5000 + "}", "line 1 is not JSON"),
         ('{"qid": "\\u001b[2J", "query": "x"}', r"'query' holds no \[MASK\]: 'x'"),
+        (
+            '{"qid": "1", "query": "[MASK]", "answer": ["y"], "domain": ["a"]}',
+            r"line 1: 'domain' is \['a'\], expected text, a number or a boolean",
+        ),
+        (
+            '{"qid": "1", "query": "[MASK]", "answer": ["y"], "NeedReasoning": 0.5}',
+            "line 1: 'NeedReasoning' is 0.5, expected",
+        ),
         ("\n", "is empty"),
         (b"\xff\xfe", "not UTF-8"),
     ],
@@ -135,15 +145,72 @@ def test_a_text_may_hold_what_ends_a_line_elsewhere(write: Write) -> None:
 def test_guesses_survive_writing_and_reading(tmp_path: Path) -> None:
     path = tmp_path / "submission.csv"
     guesses = {"007": ['a "b", c', "ü"], "7": []}
-    queries.write_guesses(path, guesses)
+    options = argparse.Namespace(output_dir=tmp_path, output_file=path.name, local=False)
+    queries.write_guesses(options, guesses)
     assert path.read_bytes().startswith(b"id,ret\n")
     assert queries.read_guesses(path, ["7", "007"]) == [[], ['a "b", c', "ü"]]
     with pytest.raises(InputError, match="6 answers, at most 5"):
-        queries.write_guesses(path, {"1": list("abcdef")})
+        queries.write_guesses(options, {"1": list("abcdef")})
 
 
 def test_best_guesses_are_ordered_and_at_most_five() -> None:
     assert queries.best_guesses({"a": 1, "b": 3, "c": 1, "d": 2, "e": 0, "f": 0}) == list("bdace")
+
+
+def test_kinds_of_queries_are_read_where_they_are_there(write: Write) -> None:
+    kinds: list[dict[str, object]] = [
+        {"domain": "places", "NeedReasoning": True},
+        {"domain": 3, "NeedReasoning": 0},
+        {"domain": None, "NeedReasoning": "two facts"},
+        {},
+    ]
+    lines = [
+        json.dumps({"qid": str(number), "query": "[MASK]", "answer": ["x"], **more})
+        for number, more in enumerate(kinds)
+    ]
+    found = queries.read_queries(write(TRAIN, "\n".join(lines)), answers=True)
+    assert [(query.domain, query.needs_reasoning) for query in found] == [
+        ("places", "yes"), ("3", "no"), ("", "two facts"), ("", ""),
+    ]  # fmt: skip
+
+
+def test_scores_by_kind_are_means_of_their_queries(
+    write: Write, succeeds: Callable[..., str]
+) -> None:
+    """On the page, in print and in the record; without kinds the page has no such table."""
+    kinds: list[dict[str, object]] = [
+        {"domain": "a", "NeedReasoning": 1},
+        {"domain": "a"},
+        {},
+        {"domain": "b"},
+    ]
+    records = [
+        {"qid": str(number), "query": "[MASK]", "answer": ["x"], **more}
+        for number, more in enumerate(kinds)
+    ]
+    folder = write(TRAIN, "\n".join(map(json.dumps, records))).parent
+    write("submission.csv", 'id,ret\n0,"[""x""]"\n1,[]\n2,"[""y"",""x""]"\n3,[]\n')
+    flags = ["--input_dir", folder, "--submission_dir", folder, "--output_dir", folder]
+    out = succeeds([f"{FOLDER}/local_evaluation.py", *flags])
+    line = json.loads((folder / "results.jsonl").read_text())
+    assert line["score"] == 0.5
+    assert line["parts"] == {
+        "domain: a": 0.5, "domain: b": 0.0, "domain: unknown": 1.0,
+        "reasoning: yes": 1.0, "reasoning: unknown": pytest.approx(1 / 3),
+    }  # fmt: skip
+    assert re.search(r"^domain: a +2 +0\.5000 +50\.0%$", out, re.MULTILINE)
+    page = (folder / "scores_cloze.html").read_text()
+    assert "reasoning: unknown" in page and "0.3333" in page
+    out = succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--candidates", "1"])
+    assert "score 0.2500" in out
+    last = json.loads((folder / "results.jsonl").read_text().splitlines()[-1])
+    assert (last["score"], last["rules"]) == (0.25, "first guess")
+    for record in records:
+        record.pop("domain", None)
+        record.pop("NeedReasoning", None)
+    write(TRAIN, "\n".join(map(json.dumps, records)))
+    out = succeeds([f"{FOLDER}/local_evaluation.py", *flags])
+    assert "domain" not in out + (folder / "scores_cloze.html").read_text()
 
 
 def score_of(folder: Path) -> float:
@@ -176,6 +243,54 @@ def test_scripts(
     test = queries.read_queries(data / "train_data/KCT_test_public.txt", answers=False)
     guesses = queries.read_guesses(data / "test_output/test.csv", [query.id for query in test])
     assert all(len(guess) == 5 for guess in guesses)
+    assert {query.needs_reasoning for query in reference} == {"yes", "no"}
+    assert {query.domain for query in test} == {"people", "places", "education"}
+
+
+@pytest.mark.parametrize("model", ["frequent", "back_off", "nearest_queries", "mix"])
+def test_the_number_of_candidates_is_a_flag(
+    model: str, challenge_kit: Callable[[str], Path], succeeds: Callable[..., str], tmp_path: Path
+) -> None:
+    kit = challenge_kit("cloze")
+    test = queries.read_queries(kit / FOLDER / "data/train_data/KCT_test_public.txt", answers=False)
+    ids = [query.id for query in test]
+    found = {}
+    for n in (2, 5):
+        flags = ["--output_dir", tmp_path, "--candidates", n]
+        succeeds([f"{FOLDER}/sample_model_{model}.py", *flags], kit=kit)
+        found[n] = queries.read_guesses(tmp_path / "submission.csv", ids)
+    assert found[2] == [guesses[:2] for guesses in found[5]]
+
+
+def test_more_candidates_than_allowed_are_refused(
+    challenge_kit: Callable[[str], Path], run: Callable[..., "subprocess.CompletedProcess[str]"]
+) -> None:
+    model = f"{FOLDER}/sample_model_frequent.py"
+    done = run([model, "--candidates", "6"], kit=challenge_kit("cloze"))
+    assert done.returncode == 2
+    assert "--candidates: 6 is above 5, the most that are allowed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "missing"),
+    [
+        ("local_data_split", [], TRAIN),
+        ("local_evaluation", [], TRAIN),
+        ("sample_model_frequent", ["--local"], TRAIN),
+        ("sample_model_frequent", ["--train_data", "mine.txt"], "KCT_test_public.txt"),
+        ("local_evaluation", ["--ref_data", "other.txt"], "other.txt"),
+    ],
+)
+def test_a_missing_file_is_named_with_what_is_there(
+    script: str, flags: list[str], missing: str, write: Write, run: Callable[..., object]
+) -> None:
+    line = '{"qid": "1", "query": "x [MASK]", "answer": ["y"]}'
+    path = write("mine.txt", line)
+    done: Any = run(
+        [f"{FOLDER}/{script}.py", *flags, "--input_dir", path.parent, "--output_dir", path.parent]
+    )
+    expected = f"error: {path.parent / missing}: file not found; the folder holds mine.txt"
+    assert (done.returncode, done.stderr.strip()) == (2, expected)
 
 
 def test_models_do_not_see_the_answers_they_predict(

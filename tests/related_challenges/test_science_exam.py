@@ -17,7 +17,7 @@ exam = import_module("exam")
 
 Write = Callable[[str, str | bytes], Path]
 FOLDER = "related_challenges/science_exam"
-MODELS = ("constant", "longest_option", "word_overlap", "tfidf", "ranker")
+MODELS = ("constant", "longest_option", "word_overlap", "tfidf", "ensemble", "ranker")
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 ROWS = "0,Which?,a,b,c,d,e,A\n1,Why?,a,b,c,d,e,B\n"
 
@@ -125,8 +125,12 @@ def test_missing_file_names_the_command(fails: Callable[..., str], tmp_path: Pat
 
 
 def score_of(folder: Path) -> float:
-    text = (folder / "scores_science_exam.txt").read_text()
-    return float(text.removeprefix("score:"))
+    return figures_of(folder)["score"]
+
+
+def figures_of(folder: Path) -> dict[str, float]:
+    lines = (folder / "scores_science_exam.txt").read_text().splitlines()
+    return {name: float(value) for name, _, value in (line.partition(":") for line in lines)}
 
 
 def test_scripts(
@@ -145,12 +149,42 @@ def test_scripts(
         scores[model] = exam.mean_average_precision(answers, predicted)
     done = run([f"{FOLDER}/local_evaluation.py"], kit=kit)  # In a process of its own, as users do.
     assert f"score {scores['ranker']:.4f}" in done.stdout
+    low, high = (figures_of(output)[name] for name in ("interval_low", "interval_high"))
+    assert 0.05 < high - low < 0.15
+    assert low < score_of(output) < high
     assert score_of(output) == pytest.approx(scores["ranker"])
+    assert f"95 % interval {low:.4f} to {high:.4f}" in done.stdout
+    page = (output / "scores_science_exam.html").read_text()
+    assert f"{low:.4f} to {high:.4f}" in page
     assert "simulated" in (output / "scores_science_exam.html").read_text()
     assert scores["constant"] == pytest.approx(exam.RANDOM_SCORE, abs=0.06)
     assert scores["longest_option"] > 0.55
     assert scores["ranker"] > 0.55
+    assert scores["ensemble"] > 0.55
     assert scores["tfidf"] < exam.RANDOM_SCORE
+
+
+def test_the_published_sample_submission_is_taken(
+    challenge_kit: Callable[[str], Path], succeeds: Callable[..., str], tmp_path: Path
+) -> None:
+    kit = challenge_kit("science_exam")
+    train = kit / FOLDER / "data/train_data"
+    lines = (train / "sample_submission.csv").read_text().splitlines()
+    assert lines[:2] == ["id,prediction", "0,A B C"]
+    succeeds([f"{FOLDER}/sample_model_constant.py", "--output_dir", tmp_path], kit=kit)
+    assert (tmp_path / "submission.csv").read_text().splitlines() == lines
+    flags = ["--submission_dir", train, "--submit_data", "sample_submission.csv"]
+    succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--output_dir", tmp_path], kit=kit)
+    assert score_of(tmp_path) == pytest.approx(exam.RANDOM_SCORE, abs=0.06)
+
+
+def test_the_interval_is_that_of_a_mean() -> None:
+    points = np.array([1.0, 0.0, 0.5, 0.5])
+    # Standard deviation √(1/6), standard error half of that.
+    assert exam.interval_95(points) == pytest.approx((0.5 - 0.98 / 6**0.5, 0.5 + 0.98 / 6**0.5))
+    assert exam.interval_95(np.ones(3)) == (1.0, 1.0)
+    assert exam.interval_95(np.array([1.0, 1, 1, 0]))[1] == 1.0
+    assert exam.interval_95(np.ones(1)) == (0.0, 1.0)
 
 
 def test_more_than_three_labels_warn(
@@ -164,8 +198,9 @@ def test_more_than_three_labels_warn(
     assert score_of(folder) == 0.5
 
 
-def test_ranker_scores_at_chance_on_random_answers(
-    tmp_path: Path, challenge_kit: Callable[[str], Path], succeeds: Callable[..., str]
+@pytest.mark.parametrize("model", ["ranker", "ensemble"])
+def test_a_learned_model_scores_at_chance_on_random_answers(
+    model: str, tmp_path: Path, challenge_kit: Callable[[str], Path], succeeds: Callable[..., str]
 ) -> None:
     kit = challenge_kit("science_exam")
     lines = (kit / FOLDER / "data/train_data/train.csv").read_text().splitlines()
@@ -174,11 +209,26 @@ def test_ranker_scores_at_chance_on_random_answers(
     shuffled = [f'{line[:-3]}"{answer}"' for line, answer in zip(lines[1:], answers, strict=True)]
     (tmp_path / "train.csv").write_text("\n".join([lines[0], *shuffled]) + "\n")
     flags = ["--input_dir", tmp_path, "--test_data", "train.csv", "--output_dir", tmp_path]
-    succeeds([f"{FOLDER}/sample_model_ranker.py", *flags], kit=kit)
+    succeeds([f"{FOLDER}/sample_model_{model}.py", *flags], kit=kit)
     predicted = exam.read_predictions(tmp_path / "submission.csv", [str(n) for n in range(200)])
     # Four standard errors; a model that had seen the answers to what it predicts scores more.
     score = exam.mean_average_precision(list(answers), predicted)
     assert score == pytest.approx(exam.RANDOM_SCORE, abs=0.11)
+
+
+def test_each_member_of_the_ensemble_changes_what_it_predicts(
+    tmp_path: Path, challenge_kit: Callable[[str], Path], succeeds: Callable[..., str]
+) -> None:
+    kit = challenge_kit("science_exam")
+    for name in ("train.csv", "test.csv"):  # A part of them is quicker.
+        lines = (kit / FOLDER / "data/train_data" / name).read_text().splitlines()
+        (tmp_path / name).write_text("\n".join(lines[:25]))
+    found = set()
+    for members in (["length"], ["length", "overlap"], ["length", "cosine"], ["length", "words"]):
+        flags = ["--input_dir", tmp_path, "--output_dir", tmp_path, "--members", *members]
+        succeeds([f"{FOLDER}/sample_model_ensemble.py", *flags], kit=kit)
+        found.add((tmp_path / "submission.csv").read_text())
+    assert len(found) == 4
 
 
 @pytest.mark.parametrize(

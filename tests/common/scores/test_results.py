@@ -217,7 +217,7 @@ def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
     path.write_text(OLD_LINE + "\n")
     assert list(score(tmp_path, submission)) == [
         *json.loads(OLD_LINE),
-        *("code", "memory", "outcomes"),
+        *("code", "memory", "outcomes", "metric_name"),
     ]
     (old, _), unreadable = results.read_results(path)
     assert (old.code, old.memory, old.outcomes) == ("", None, "")
@@ -227,6 +227,68 @@ def test_a_line_has_the_fields_that_it_always_had(tmp_path: Path) -> None:
         {"IsTarget": 0.61},
         0,
     )
+
+
+def related_line(**changes: object) -> str:
+    line = {**json.loads(OLD_LINE), "task": "debiasing", "phase": "", "score": 1.1175}
+    return json.dumps({**line, "metric_name": "NDCG@50", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_read"),
+    [
+        ({}, True),
+        ({"task": "<b>"}, False),
+        ({"task": ""}, False),
+        ({"phase": "local"}, False),
+        ({"score": -0.1}, False),
+        ({"score": 1e13}, False),
+        ({"score": True}, False),
+        ({"metric_name": 3}, False),
+        ({"task": 4, "phase": "local"}, False),
+        ({"task": 4, "phase": "", "score": 1}, False),
+    ],
+)
+def test_a_line_of_a_related_challenge(
+    tmp_path: Path, changes: dict[str, object], is_read: bool
+) -> None:
+    """Its score may exceed 1, as a sum does, and it has no phase; neither holds for a task."""
+    path = tmp_path / "results.jsonl"
+    path.write_text(related_line(**changes) + "\n")
+    found, unreadable = results.read_results(path)
+    assert (len(found), unreadable) == ((1, 0) if is_read else (0, 1))
+
+
+def test_a_related_challenge_is_recorded_with_its_folds_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission, reference = tmp_path / "a.csv", tmp_path / "true"
+    submission.write_text("id,label\n1,correct\n")
+    monkeypatch.setattr("sys.argv", ["related_challenges/x/sample_model_y.py", "--seed", "3"])
+    submission.with_suffix(".json").write_bytes(origins.origin_of(submission, "5 folds"))
+    reference.mkdir()
+    evaluation = results.Evaluation(
+        title="X", metric="", metric_name="macro F1", score=2.5, submission=submission,
+        reference=reference, rules="3 labels",
+    )  # fmt: skip
+    known = set()
+    for content in ("1", "2"):
+        (reference / "one.xml").write_text(content)
+        results.append_result(tmp_path, "x", evaluation)
+        (*_, line), unreadable = results.read_results(tmp_path / "results.jsonl")
+        assert (line.task, line.model, line.seed, line.score) == ("x", "y", 3, 2.5)
+        assert (line.rules, line.metric_name) == ("3 labels, 5 folds", "macro F1")
+        assert unreadable == 0
+        known.add(line.data)
+    assert len(known) == 2
+
+
+def test_the_record_is_one_for_all_default_folders(tmp_path: Path) -> None:
+    own = layout.RELATED_DIR / "cloze" / "data" / "test_output"
+    for folder in (layout.TEST_OUTPUT_DIR, layout.TEST_OUTPUT_DIR / "a", own, own / "mix"):
+        assert results.results_path(folder) == layout.TEST_OUTPUT_DIR / "results.jsonl"
+    for folder in (tmp_path, own.parent, layout.RELATED_DIR / "cloze"):
+        assert results.results_path(folder) == folder / "results.jsonl"
 
 
 def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -> None:

@@ -97,6 +97,31 @@ def test_what_differs_is_never_in_one_table() -> None:
     assert [table.simulated for table in tables] == [False] + [True] * 5
 
 
+def test_each_related_challenge_has_tables_of_its_own() -> None:
+    changes: dict[str, Any] = {"task": "science_exam", "phase": "", "metric_name": "MAP@3"}
+    exam = replace(RESULT, **changes)
+    lines = [
+        exam,
+        replace(exam, simulated=False),
+        replace(exam, task="debiasing", metric_name="NDCG@50, sum", score=1.1175),
+        replace(exam, rules="5 folds"),
+        RESULT,
+    ]
+    tables = scoreboard.make_tables(lines)
+    assert [f"{table.title}: {table.kind}, {table.answers}" for table in tables] == [
+        "Science exam: MAP@3, real answers",
+        "Task 1: right or wrong: accuracy, local split, simulated answers",
+        "Debiasing: NDCG@50, sum, simulated answers",
+        "Science exam: MAP@3, simulated answers",
+        "Science exam: MAP@3, 5 folds, simulated answers",
+    ]
+    assert "majority  1.1175" in scoreboard.as_text(tables)
+    page = scoreboard_page.as_page(tables)
+    real, simulated = page.split("<h2>Simulated answers</h2>")
+    assert real.count("<section>") == 1 and simulated.count("<section>") == 4
+    assert "NDCG@50, sum" in simulated and "1.1175" in simulated
+
+
 def test_scores_on_earlier_answers_are_set_apart() -> None:
     later = replace(RESULT, data="b" * 12, score=0.5, time="2026-01-02T10:00:00+00:00")
     current, earlier = scoreboard.make_tables([later, RESULT])

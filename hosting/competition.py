@@ -1,0 +1,223 @@
+"""The competition itself: phases, tasks, leaderboard and pages, as Codabench reads them.
+
+Source of the format: codalab/codabench, src/apps/competitions/unpackers/v2.py, and the serializers
+of the leaderboard; `platform_rules.py` checks a bundle by the same rules.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import yaml
+
+from common import io, layout
+
+HERE = Path(__file__).resolve().parent
+TITLE = "Education challenge: diagnostic questions"
+# As long as the platform's database takes.
+MAX_TITLE = 255
+FINAL_DAYS = 7
+ORGANISER_DIR = "organiser"
+PUBLIC_DATA, STARTING_KIT, LOGO = "public_data.zip", "starting_kit.zip", "logo.png"
+# Python 3.12 with NumPy, pandas, scikit-learn and matplotlib.
+IMAGE = "codalab/codalab-legacy:py312"
+# The platform's default queue allows no more.
+SECONDS = 600
+N_MASKS = 10
+# Submissions a day, and in all, of each phase: the private one decides, and is no place to try.
+_LIMITS = {"public": (5, 100), "private": (1, 3)}
+_DIGITS = 4
+
+TASK_NAMES = {
+    1: "right or wrong",
+    2: "the option chosen",
+    3: "question quality",
+    4: "ten questions for each student",
+}
+_PAGES = (
+    ("Overview", "overview"),
+    ("Data", "data"),
+    ("Evaluation", "evaluation"),
+    ("Rules", "rules"),
+)
+_TERMS = "terms"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the organiser wants.
+
+    Attributes
+    ----------
+    tasks
+        Numbers of the tasks, increasing.
+    title
+        Name of the competition.
+    start, end
+        First and last day.
+    final_days
+        How many of the last days are the private phase.
+    origin
+        Where the answers come from: ``simulated``, ``own`` or ``official``.
+    """
+
+    tasks: tuple[int, ...]
+    title: str
+    start: date
+    end: date
+    final_days: int
+    origin: str
+
+    @property
+    def first_private_day(self) -> date:
+        """The day on which the private phase begins."""
+        return self.end - timedelta(days=self.final_days - 1)
+
+    def describe_dates(self) -> str:
+        """Return both phases in words."""
+        return (
+            f"public phase from {self.start} to {self.first_private_day - timedelta(days=1)}, "
+            f"private phase to {self.end}"
+        )
+
+
+def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
+    """Write competition.yaml, the logo and the pages.
+
+    Parameters
+    ----------
+    bundle
+        Folder of the bundle, where the data lie already.
+    plan
+        What the organiser wants.
+    facts
+        What the pages say about the data, by the names of the places in them.
+    """
+    described = describe(plan)
+    text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True, width=100)
+    io.write_text(bundle / "competition.yaml", text)
+    (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
+    tasks = "\n".join(_read_page(f"task_{task}") for task in plan.tasks)
+    known = {
+        **facts,
+        "title": plan.title,
+        "dates": plan.describe_dates(),
+        "tasks": tasks,
+        "origin": _read_page(f"origin_{plan.origin}"),
+        "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),
+        "private_limits": "{} a day, {} in all".format(*_LIMITS["private"]),
+    }
+    for name in (*(name for _, name in _PAGES), _TERMS):
+        page = Template(_read_page(name)).substitute(known)
+        io.write_text(bundle / "pages" / f"{name}.md", page)
+
+
+def _read_page(name: str) -> str:
+    return (HERE / "pages" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def describe(plan: Plan) -> dict[str, Any]:
+    """Return what competition.yaml says; every value that has a default is set."""
+    tasks = [_task(plan, task, phase) for phase in layout.PHASES for task in plan.tasks]
+    for index, described in enumerate(tasks):
+        described["index"] = index
+    n = len(plan.tasks)
+    last_public_day = plan.first_private_day - timedelta(days=1)
+    days = {
+        "public": (plan.start, last_public_day),
+        "private": (plan.first_private_day, plan.end),
+    }
+    phases = [
+        {
+            "index": number,
+            "name": phase.capitalize(),
+            "description": _PHASES[phase],
+            # As text: a time without quotes is cut to midnight.
+            "start": f"{days[phase][0]} 00:00:00",
+            "end": f"{days[phase][1]} 23:59:59",
+            "tasks": list(range(number * n, (number + 1) * n)),
+            "max_submissions_per_day": _LIMITS[phase][0],
+            "max_submissions": _LIMITS[phase][1],
+            "execution_time_limit": SECONDS,
+            "auto_migrate_to_this_phase": False,
+            "hide_output": False,
+            "hide_prediction_output": False,
+            "hide_score_output": False,
+            "public_data": PUBLIC_DATA,
+            "starting_kit": STARTING_KIT,
+        }
+        for number, phase in enumerate(layout.PHASES)
+    ]
+    return {
+        "version": 2,
+        "title": plan.title,
+        "description": "Predict how students answer diagnostic questions",
+        "image": LOGO,
+        "terms": f"pages/{_TERMS}.md",
+        "docker_image": IMAGE,
+        "registration_auto_approve": True,
+        "enable_detailed_results": True,
+        "show_detailed_results_in_submission_panel": True,
+        "show_detailed_results_in_leaderboard": False,
+        "auto_run_submissions": True,
+        "can_participants_make_submissions_public": False,
+        "make_programs_available": False,
+        "make_input_data_available": False,
+        "competition_type": "competition",
+        "forum_enabled": True,
+        "pages": [{"title": title, "file": f"pages/{name}.md"} for title, name in _PAGES],
+        "tasks": tasks,
+        "phases": phases,
+        "leaderboards": [_leaderboard(plan)],
+    }
+
+
+_PHASES = {
+    "public": "Try your ideas: every score is shown at once, on the public part of the answers.",
+    "private": "The final result, on answers that no score has been computed on before.",
+}
+
+
+def _task(plan: Plan, task: int, phase: str) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "index": 0,
+        "name": f"Task {task}, {phase}",
+        "description": f"Task {task}: {TASK_NAMES[task]}, {phase} part",
+        "scoring_program": "scoring_program",
+        "reference_data": f"reference_data/task_{task}_{phase}",
+        "ingestion_only_during_scoring": False,
+    }
+    if task == 4:
+        described["ingestion_program"] = f"ingestion_program/{phase}"
+        described["input_data"] = "input_data/task_4"
+    return described
+
+
+def _leaderboard(plan: Plan) -> dict[str, Any]:
+    columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
+    if 4 in plan.tasks:
+        columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
+    return {
+        "index": 0,
+        "title": "Results",
+        "key": "results",
+        "primary_index": 0,
+        # Where a phase has several tasks, the platform would keep a participant's best submission
+        # of all tasks together, and drop those of the others.
+        "submission_rule": "Force_Best" if len(plan.tasks) == 1 else "Force_Latest_Multiple",
+        "hidden": False,
+        "columns": [
+            {
+                "index": index,
+                "key": key,
+                "title": title,
+                "sorting": sorting,
+                "precision": _DIGITS,
+                "hidden": False,
+            }
+            for index, (key, title, sorting) in enumerate(columns)
+        ],
+    }

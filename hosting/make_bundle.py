@@ -1,0 +1,256 @@
+"""Make a competition out of the kit: a bundle to upload to Codabench, or to run from a folder.
+
+    python hosting/make_bundle.py --output bundle.zip                  all tasks, simulated answers
+    python hosting/make_bundle.py --tasks 1 2 --size full --output bundle.zip
+    python hosting/make_bundle.py --answers my_class.csv --tasks 1 2 4 --output bundle.zip
+    python hosting/make_bundle.py --official data --output bundle.zip  the released answers of 2020
+
+Simulated answers come from a secret seed: nobody can look them up, no licence stands in the way,
+and the best possible score is known. `hosting/README.md` leads from here to a running competition;
+`python hosting/run_locally.py bundle.zip` tries it, or runs it without a server.
+"""
+
+import argparse
+import hashlib
+import json
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import competition
+import numpy as np
+import own_answers
+import participants
+import reference_data
+from competition import Plan
+from tqdm import tqdm
+
+from common import cli, io, layout, provenance, zips
+from common.errors import InputError
+from common.templates import build_templates
+
+# Whoever tries seeds must not find the one: the generator is public, and so are the questions.
+_MIN_SEED = 16
+_WEEKS = 12
+
+
+def main() -> None:
+    """Make the bundle that the flags describe."""
+    options = _parse()
+    plan = _plan(options)
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="bundle_") as temporary:
+        base = Path(temporary)
+        steps = tqdm(total=4, desc="Bundle", unit="step", leave=None, disable=None)
+        with steps:
+            data_dir, notes = _get_data(options, base, plan.tasks)
+            steps.update()
+            templates = base / layout.TEMPLATE_DIR.name
+            if {1, 2, 3} & set(plan.tasks):
+                build_templates(data_dir, templates)
+            bundle = base / "bundle"
+            reference_data.write(data_dir, templates, bundle, plan.tasks)
+            steps.update()
+            facts = participants.describe(data_dir, plan.tasks)
+            participants.write(data_dir, templates, bundle, plan, official=bool(options.official))
+            competition.write(bundle, plan, facts)
+            _write_for_organiser(data_dir, bundle)
+            steps.update()
+            files = sorted(path for path in bundle.rglob("*") if path.is_file())
+            with io.atomic_write(options.output) as (file,):
+                names = {path.relative_to(bundle).as_posix(): path for path in files}
+                zips.write_zip_to(file, names)
+            steps.update()
+    size = options.output.stat().st_size / 1e6
+    print(f"{cli.show(options.output)}: {size:,.1f} MB, {time.perf_counter() - started:.1f} s")
+    print(f"tasks {', '.join(map(str, plan.tasks))}; {plan.describe_dates()}")
+    for note in notes:
+        print(note)
+    print("it holds the answers: give it to nobody")
+    print(f"next: python hosting/run_locally.py {cli.show(options.output)} SUBMISSION.zip")
+
+
+def _parse() -> argparse.Namespace:
+    p = cli.parser(__doc__)
+    p.add_argument(
+        "--tasks",
+        type=int,
+        nargs="+",
+        choices=(1, 2, 3, 4),
+        help="default: all that the answers allow",
+    )
+    source = p.add_mutually_exclusive_group()
+    source.add_argument(
+        "--official",
+        type=Path,
+        metavar="DIR",
+        help="the official files, laid out like data/: their answers are public",
+    )
+    source.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer",
+    )
+    p.add_argument(
+        "--size",
+        choices=("tiny", "small", "full"),
+        help="size of the simulated data (default small)",
+    )
+    p.add_argument(
+        "--seed",
+        metavar="SECRET",
+        help=f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
+        "(default: drawn, and forgotten)",
+    )
+    p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
+    p.add_argument(
+        "--start", type=_day, metavar="DATE", help="first day, 2027-01-31 (default: today)"
+    )
+    p.add_argument(
+        "--end", type=_day, metavar="DATE", help=f"last day (default: {_WEEKS} weeks later)"
+    )
+    p.add_argument(
+        "--final_days",
+        type=cli.count,
+        metavar="N",
+        default=competition.FINAL_DAYS,
+        help=f"length of the private phase at the end (default {competition.FINAL_DAYS})",
+    )
+    p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")
+    return p.parse_args()
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a date such as 2027-01-31") from None
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    """Check the flags, and plan the competition.
+
+    Raises
+    ------
+    InputError
+        If they contradict one another.
+    """
+    if options.size and (options.official or options.answers):
+        raise InputError("--size: is for simulated answers, not with --official or --answers")
+    if options.seed is not None and len(options.seed) < _MIN_SEED:
+        raise InputError(
+            f"--seed: has {len(options.seed)} characters, expected at least {_MIN_SEED}: whoever "
+            "guesses it can compute the answers"
+        )
+    if options.seed is not None and options.official:
+        raise InputError("--seed: is for simulated answers and splits, not with --official")
+    if options.output.suffix.lower() != ".zip":
+        raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
+    if not options.title.strip() or len(options.title) > competition.MAX_TITLE:
+        raise InputError(
+            f"--title: has {len(options.title)} characters, expected 1 to {competition.MAX_TITLE}"
+        )
+    tasks = sorted(set(options.tasks or (_tasks_of(options))))
+    start = options.start or datetime.now(UTC).date()
+    end = options.end or start + timedelta(weeks=_WEEKS)
+    if end - timedelta(days=options.final_days) < start:
+        raise InputError(
+            f"--end: is {end}, expected {start + timedelta(days=options.final_days)} or later: the "
+            f"private phase takes the last {options.final_days} days, and the public one at least "
+            "one"
+        )
+    origin = "official" if options.official else "own" if options.answers else "simulated"
+    return Plan(tuple(tasks), options.title.strip(), start, end, options.final_days, origin)
+
+
+def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
+    """Return the tasks that the answers allow."""
+    if options.answers:
+        return (1, 2, 4)
+    if not options.official:
+        return (1, 2, 3, 4)
+    test_dir = options.official / layout.TEST_DIR.name
+    found = tuple(
+        task
+        for task in (1, 2, 3, 4)
+        if all((test_dir / reference_data.answers_name(task, p)).is_file() for p in layout.PHASES)
+    )
+    if not found:
+        raise InputError(
+            f"{test_dir}: holds the released answers of no task, expected "
+            f"{reference_data.answers_name(1, 'public')} and others; `python data/download.py` "
+            "fetches them"
+        )
+    return found
+
+
+def _get_data(
+    options: argparse.Namespace, base: Path, tasks: tuple[int, ...]
+) -> tuple[Path, list[str]]:
+    """Return a folder laid out like `data/`, with the answers of both phases, and what to know."""
+    if options.official:
+        for task in tasks:
+            for phase in layout.PHASES:
+                io.require_file(
+                    options.official
+                    / layout.TEST_DIR.name
+                    / reference_data.answers_name(task, phase)
+                )
+        return Path(options.official), []
+    # A text becomes as many random bits as it is worth; without one, they are drawn.
+    seed = (
+        secrets.randbits(256)
+        if options.seed is None
+        else int.from_bytes(hashlib.sha256(options.seed.encode()).digest(), "big")
+    )
+    data_dir = base / "data"
+    if options.answers:
+        rng = np.random.default_rng(seed)
+        return data_dir, own_answers.make_data_folder(options.answers, data_dir, tasks, rng)
+    _simulate(data_dir, options.size or "small", seed)
+    return data_dir, []
+
+
+# It reads the seed from its input: a command line is shown to everybody on the machine.
+_SIMULATE = """
+import sys
+from pathlib import Path
+import generate_sample
+folder, size = Path(sys.argv[1]), sys.argv[2]
+generate_sample.generate(folder, folder / "unused_templates", size, int(sys.stdin.read()))
+"""
+
+
+def _simulate(data_dir: Path, size: str, seed: int) -> None:
+    """Simulate a folder laid out like `data/`."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SIMULATE, str(data_dir.absolute()), size],
+        cwd=layout.ROOT / "data", input=str(seed), text=True, stdout=subprocess.PIPE,
+        stderr=None if sys.stderr.isatty() else subprocess.PIPE,
+    )  # fmt: skip
+    if done.returncode:
+        raise InputError(f"simulating failed: {(done.stderr or '').strip().splitlines()[-1:]}")
+
+
+def _write_for_organiser(data_dir: Path, bundle: Path) -> None:
+    """Write what only the organiser may know; the platform passes over this folder."""
+    folder = bundle / competition.ORGANISER_DIR
+    marker = provenance.read_marker(data_dir) if provenance.simulated_files(data_dir) else None
+    if marker:
+        known: Mapping[str, Any] = {"best_expected_accuracy": marker["best_expected_accuracy"]}
+        io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")
+    mapping = data_dir / own_answers.ORGANISER_DIR
+    if mapping.is_dir():
+        shutil.copytree(mapping, folder, dirs_exist_ok=True)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,90 @@
+"""Play the ten rounds of task 4 with an entry that was submitted, in isolation."""
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import played
+
+from common import layout
+from common.adaptive.entry_process import Limits, read_entry_file
+from common.adaptive.evaluation import list_facts
+from common.adaptive.playing import measure_curves, play_all, read_students, require_other_students
+from common.adaptive.report import Curves
+from common.adaptive.training import TRAINING
+from common.errors import InputError
+from common.io import is_there
+from common.origins import parse_origin
+
+# The platform would run these as the submission's own program.
+_PROGRAM_NAMES = ("metadata.yaml", "metadata")
+# What an entry prints is shown to nobody, and of what it raises so many characters: both could
+# carry answers that were revealed to it, which other masks hide.
+_SHOWN_FAULT = 300
+# All masks and the curve have this many seconds, and some are left for the end.
+_ALL_SECONDS = 540.0
+
+
+def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir: Path) -> int:
+    """Play an entry and write what it did, or why it was not played.
+
+    Parameters
+    ----------
+    program_dir
+        Folder of the program, which holds the key and the students.
+    input_dir
+        What an entry is given: training answers and metadata, in folders as in `data/`.
+    submission_dir
+        The entry.
+    output_dir
+        Where the record goes.
+
+    Returns
+    -------
+    int
+        The exit code: 0 if it was played to the end, 2 if not.
+    """
+    key = played.read_key(program_dir / layout.TEST_DIR.name)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        record = _play(program_dir, input_dir, submission_dir)
+    except InputError as fault:
+        text = str(fault).replace(str(submission_dir), "the entry")[:_SHOWN_FAULT]
+        print(f"error: {text}", file=sys.stderr)
+        played.write_fault(output_dir, text, key)
+        return 2
+    played.write(output_dir, record, key)
+    print(f"played {len(record.games)} masks in {record.seconds:.1f} s")
+    return 0
+
+
+def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> played.Played:
+    for name in _PROGRAM_NAMES:
+        if is_there(submission_dir / name):
+            raise InputError(
+                f"the zip holds {name}, which would be run as a program of its own; expected only "
+                "what `task_4/package.py` puts in"
+            )
+    (reference_path,) = (program_dir / layout.TEST_DIR.name).glob("*.csv")
+    train = input_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
+    setting = played.setting_of(
+        submission_dir,
+        reference_path,
+        train if is_there(train) else None,
+        input_dir / layout.METADATA_DIR.name,
+    )
+    started = time.perf_counter()
+    reference = read_students(setting)
+    require_other_students(submission_dir, reference)
+    run = play_all(setting, reference)
+    seconds = time.perf_counter() - started
+    training = parse_origin(read_entry_file(submission_dir, TRAINING) or b"")
+    # The curve is left out where the time does not suffice.
+    left = (_ALL_SECONDS - seconds) / (2 * len(run.games))
+    curves: Curves | str = "the entry is too slow for it"
+    if left > seconds / len(run.games):
+        limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
+        curves = measure_curves(replace(setting, limits=limits), reference, run)
+    facts = list_facts(setting, reference, run, seconds, training)
+    return played.Played(run.games, curves, facts, seconds)

@@ -1,0 +1,301 @@
+"""Play the platform's worker for one submission and one task: `score`.
+
+As `compute_worker/compute_worker.py` of https://github.com/codalab/codabench does, but with
+processes of this Python instead of containers: programs see ``/app`` folders of their own, but also
+this machine, its files and its network.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import unpacking
+import yaml
+from bundle import Column, Task
+from platform_rules import METADATA_NAMES, program_command
+
+from common import io
+from common.errors import InputError, printable, quote
+
+DETAILS_NAME = "detailed_results.html"
+NO_SCORES = "Could not find scores file, did the scoring program output it?"
+
+_MAX_SUBMISSION = 4 << 30
+# leaderboards/models.py, SubmissionScore: 20 digits, 10 of them decimal places.
+_TOO_LARGE = 10.0**10
+# How much of the end of what a program writes is read, and how much of it is shown.
+_TAIL = 1 << 16
+_MAX_REASON = 500
+_MAX_LINES = 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a submission.
+
+    Attributes
+    ----------
+    scores
+        The value of each column of the leaderboard that was scored; empty if it failed.
+    fault
+        Why it failed; empty if it was scored.
+    details
+        The page that the participant sees, HTML; empty if there is none.
+    output
+        The last lines that the programs wrote to stderr.
+    """
+
+    scores: dict[str, float]
+    fault: str = ""
+    details: str = ""
+    output: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How a program ended, and the last lines of its stderr."""
+
+    code: int
+    seconds: float
+    lines: tuple[str, ...]
+
+
+def score(
+    submission: Path, task: Task, columns: Sequence[Column], primary: Column, time_limit: int
+) -> Result:
+    """Run a task's programs on a submission.
+
+    Parameters
+    ----------
+    submission
+        The zip.
+    task
+        With its programs and data in an unpacked bundle; these are copied, not changed.
+    columns, primary
+        Of the leaderboard; what is scored besides is left out, as on the platform.
+    time_limit
+        Seconds for each of the two steps, ingestion and scoring.
+
+    Returns
+    -------
+    Result
+        A fault of the submission is returned, not raised.
+    """
+    with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
+        base = Path(folder).resolve()
+        try:
+            predicted, ingestion = _predict(submission, task, time_limit, base / "prediction")
+            return _score(predicted, ingestion, task, columns, primary, time_limit, base)
+        except InputError as error:
+            fault = str(error).removeprefix(f"{submission}: ")
+            # Neither where it lies on this machine, nor where it was unpacked.
+            for place in (submission.parent, base / "prediction" / "app" / "ingested_program"):
+                fault = fault.replace(f"{place}{os.sep}", "")
+            return Result({}, fault)
+
+
+def _predict(submission: Path, task: Task, time_limit: int, base: Path) -> tuple[Path, _Run | None]:
+    """Make the result of the prediction step: the submission's files, and what ingestion makes."""
+    app = base / "app"
+    submitted, output = app / "ingested_program", app / "output"
+    unpacking.unpack(submission, submitted, _MAX_SUBMISSION)
+    if any((submitted / name).exists() for name in METADATA_NAMES):
+        if program_command(submitted):
+            raise InputError(
+                f"{submission}: holds a metadata file with a command, which the platform runs in a "
+                "container of its own; expected files without one: this is not played here"
+            )
+        # The platform takes it for a program then, and copies nothing.
+        output.mkdir()
+    else:
+        shutil.copytree(submitted, output)
+    run = None
+    if task.ingestion_program is not None:
+        _place(task.ingestion_program, app / "program")
+        if task.input_data is not None:
+            _place(task.input_data, app / "input_data")
+        run = _run_program(app, time_limit)
+    status = output / "metadata"
+    if status.exists():
+        raise InputError(
+            "the output of the ingestion program holds a file metadata, expected no file of this "
+            "name, which the platform writes itself"
+        )
+    statuses: dict[str, Any] = {"exitCode": None, "elapsedTime": run and run.seconds}
+    statuses |= {"ingestionExitCode": run and run.code, "ingestionElapsedTime": run and run.seconds}
+    status.write_text(yaml.safe_dump(statuses), encoding="utf-8")
+    return output, run
+
+
+def _score(
+    predicted: Path,
+    ingestion: _Run | None,
+    task: Task,
+    columns: Sequence[Column],
+    primary: Column,
+    time_limit: int,
+    base: Path,
+) -> Result:
+    """Run the scoring program and read what it has written."""
+    app = base / "scoring" / "app"
+    (app / "input").mkdir(parents=True)
+    predicted.rename(app / "input" / "res")
+    for folder in ("output", "shared"):
+        (app / folder).mkdir()
+    if task.reference_data is not None:
+        _place(task.reference_data, app / "input" / "ref")
+    assert task.scoring_program is not None
+    _place(task.scoring_program, app / "program")
+    scoring = _run_program(app, time_limit)
+    lines = (*(ingestion.lines if ingestion else ()), *scoring.lines)
+    try:
+        scores = read_scores(app / "output", columns, primary)
+    except InputError as error:
+        # What went wrong first explains most. A program that fails on purpose says why.
+        fault = str(error)
+        if ingestion and ingestion.code and ingestion.lines:
+            fault = ingestion.lines[-1]
+        elif scoring.lines and (scoring.code or fault == NO_SCORES):
+            fault = scoring.lines[-1]
+        return Result({}, fault.removeprefix("error: "), output=lines)
+    if scoring.code:
+        # The platform takes the scores all the same.
+        lines += (f"the scoring program ended with exit code {scoring.code}",)
+    page = app / "output" / DETAILS_NAME
+    details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    return Result(scores, details=details, output=lines)
+
+
+def _place(source: Path, folder: Path) -> None:
+    """Give a run its own copy, so that nothing it does reaches the next one."""
+    if source.is_dir():
+        shutil.copytree(source, folder)
+    else:
+        unpacking.unpack(source, folder, _MAX_SUBMISSION)
+
+
+def _run_program(app: Path, time_limit: int) -> _Run:
+    """Run the program in ``app/program``; whatever it has started ends with it.
+
+    Raises
+    ------
+    InputError
+        If it takes longer than it may, or cannot be started.
+    """
+    command = program_command(app / "program")
+    words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
+    if words[0] in ("python", "python3"):
+        words[0] = sys.executable
+    # The container has none of this shell's settings of Python.
+    environment = {k: value for k, value in os.environ.items() if not k.startswith("PYTHON")}
+    temporary = app.parent / "tmp"
+    temporary.mkdir()
+    environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary)}
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=app / "program",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                # A group of its own, so that what the program starts ends with it.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise InputError(
+                f"the command {quote(command)} cannot be run ({error.strerror})"
+            ) from None
+        try:
+            code = process.wait(time_limit)
+        except subprocess.TimeoutExpired:
+            raise InputError(
+                f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
+            ) from None
+        finally:
+            _kill(process)
+        return _Run(code, round(time.monotonic() - began, 3), _last_lines(errors, app))
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a process, if it still runs, and those that it started."""
+    if hasattr(os, "killpg"):
+        # The group outlives its leader while members run; it is ours by start_new_session.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+
+
+def _last_lines(file: Any, app: Path) -> tuple[str, ...]:
+    """Return the last lines of a program's output, with the paths that it has on the platform."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+    text = file.read().decode("utf-8", "replace").replace(str(app), "/app")
+    # A progress bar writes over its line.
+    lines = [re.split("\r", line.rstrip("\r"))[-1].strip() for line in text.split("\n")]
+    return tuple(printable(line, _MAX_REASON) for line in lines if line)[-_MAX_LINES:]
+
+
+def read_scores(output: Path, columns: Sequence[Column], primary: Column) -> dict[str, float]:
+    """Read the scores that a scoring program has written: scores.json, or else scores.txt.
+
+    Parameters
+    ----------
+    output
+        Its output folder.
+    columns, primary
+        Of the leaderboard.
+
+    Returns
+    -------
+    dict
+        The value of each column that is there.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it cannot be read, has no value for the primary column, or one
+        that is no finite number or has more than ten digits before the point.
+    """
+    path = next(
+        (output / name for name in ("scores.json", "scores.txt") if (output / name).is_file()), None
+    )
+    if path is None:
+        raise InputError(NO_SCORES)
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = io.parse_json(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise InputError(f'{path.name}: cannot be read, expected {{"score": 0.7}}') from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path.name}: holds {quote(content)}, expected a value for each column")
+    scores = {}
+    for column in columns:
+        if column.key not in content:
+            continue
+        value = content[column.key]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        # NaN is no less than anything.
+        if not is_number or not abs(value) < _TOO_LARGE:
+            raise InputError(
+                f"{path.name}: {column.key} is {quote(value)}, expected a finite number below "
+                f"{_TOO_LARGE:g}"
+            )
+        scores[column.key] = float(value)
+    if primary.key not in scores:
+        raise InputError(f"{path.name}: has no {primary.key}, expected a number")
+    return scores

@@ -1,0 +1,47 @@
+"""Cloze: check a submission as the challenge would, and report everything that is wrong.
+
+Run:     python related_challenges/cloze/check_submission.py FILE
+         python -m common.check_submission related_challenges/cloze/data/test_output/submission.csv
+Reads:   the submission, data/train_data/KCT_test_public.txt and KCT_train_public.txt
+
+FILE must hold every query of the test file, or every one of the training file where it holds those
+instead, as a submission made with --local does. No answers are read.
+"""
+
+import numpy as np
+import queries
+
+from common import challenge, cli, folds, io
+from common.errors import Report
+
+
+def main() -> None:
+    """Check the submission that the flags name."""
+    p = challenge.check_parser(__doc__, __file__)
+    challenge.add_file(p, "--train_data", queries.TRAIN)
+    challenge.add_file(p, "--test_data", queries.TEST)
+    options = p.parse_args()
+
+    def check(report: Report) -> list[str]:
+        paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
+        found = {
+            path: [query.id for query in queries.read_queries(path, answers=False)]
+            # Where neither is there, the first is missed.
+            for path in [path for path in paths if io.is_there(path)] or paths[:1]
+        }
+        # What is wrong with the ids is reported below.
+        ids = set(io.read_columns(options.file, (folds.ID,), lambda _: None)["id"])
+        # Of a tie the test file, which comes first.
+        path = max(found, key=lambda path: len(ids.intersection(found[path])))
+        guesses = queries.read_guesses(options.file, found[path], report)
+        n_guesses = [len(guess) for guess in guesses]
+        return [
+            f"{len(guesses):,} rows: every query of {cli.show(path)} once",
+            f"guesses for each: {np.mean(n_guesses):.1f} on average, none for {n_guesses.count(0)}",
+        ]
+
+    challenge.run_check(options.file, __file__, check)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,146 @@
+"""What a sample model learns from and predicts: folds of one folder, or one folder and another."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import responses
+from responses import UNKNOWN, Responses
+
+from common import challenge, cli, folds, layout
+from common.errors import InputError, quote
+
+Splits = list[tuple[folds.BoolArray, folds.BoolArray]]
+ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
+
+
+def add_flags(p: argparse.ArgumentParser, script: str) -> None:
+    """Add the flags that say what to learn from and what to predict.
+
+    Parameters
+    ----------
+    p
+        From `challenge.model_parser`.
+    script
+        The model's ``__file__``.
+    """
+    test_input = challenge.data_dir(script) / layout.TEST_INPUT_DIR.name
+    challenge.add_folder(p, "--submission_template_dir", test_input)
+    challenge.add_file(p, "--submission_template_file", layout.FOLDS)
+    p.add_argument(
+        "--test_dir",
+        type=Path,
+        metavar="DIR",
+        help="predict these answers, or the test sets in there, instead of folds",
+    )
+    p.add_argument(
+        "--train_dir", type=Path, metavar="DIR", help="with --test_dir: learn from these answers"
+    )
+
+
+def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
+    """Read what the flags name.
+
+    Returns
+    -------
+    Responses
+        All answers. Those of ``--test_dir`` come after those of ``--train_dir``, and their labels
+        are not read.
+    list of (array of bool, array of bool)
+        For every fit: which answers to learn from, and which to predict.
+
+    Raises
+    ------
+    InputError
+        If a file is not as expected, or the answers to predict are no test of the others.
+    """
+    if options.test_dir is None:
+        if options.train_dir is not None:
+            raise InputError("--train_dir needs --test_dir; folds are made of --input_dir")
+        answers = responses.read_responses(options.input_dir)
+        template = options.submission_template_dir / options.submission_template_file
+        splits = list(folds.splits(folds.read_folds(template, answers.ids)))
+    else:
+        train = responses.read_responses(options.train_dir or options.input_dir)
+        test = responses.read_responses(options.test_dir, reads_labels=False)
+        answers = join(train, test)
+        is_train = np.arange(len(answers)) < len(train)
+        splits = [(is_train, ~is_train)]
+    for learnt, _ in splits:
+        used = np.unique(answers.label[learnt])
+        if len(used) < 2:
+            raise InputError(
+                f"{options.train_dir or options.input_dir}: all {learnt.sum():,} answers to learn "
+                f"from are {quote(answers.labels[used[0]])}, expected at least two labels"
+            )
+    return answers, splits
+
+
+def join(train: Responses, test: Responses) -> Responses:
+    """Put answers to predict after those to learn from; a question of both is one question.
+
+    Questions are the same if module and id are; reference answers are then those of ``train``.
+
+    Raises
+    ------
+    InputError
+        If the training files are a test set, an answer is in both, or a test set's question or
+        module is new though its scenario says that it is not, or the other way round.
+    """
+    in_tests = next((question for question in train.questions if question.scenario), None)
+    if in_tests:
+        raise InputError(f"{in_tests.path}: is of a test set, expected files to learn from")
+    number_of = {(q.module, q.id): n for n, q in reversed(list(enumerate(train.questions)))}
+    modules = {question.module for question in train.questions}
+    place_of = {answer_id: row for row, answer_id in enumerate(train.ids)}
+    for row, answer_id in enumerate(test.ids):
+        if answer_id in place_of:
+            raise InputError(
+                f"{test.place(row)} is to be learnt from as well: "
+                f"{train.place(place_of[answer_id]).rpartition(':')[0]}, expected other answers"
+            )
+    questions, numbers = list(train.questions), []
+    for question in test.questions:
+        key = (question.module, question.id)
+        name = f"{question.path}: question {quote(question.id)} of module {quote(question.module)}"
+        if question.scenario == ANSWERS and key not in number_of:
+            raise InputError(f"{name} is not in the training files, expected new answers only")
+        if question.scenario in (QUESTIONS, DOMAINS) and key in number_of:
+            same = train.questions[number_of[key]].path
+            raise InputError(f"{name} is in {same}, expected a new question")
+        if question.scenario == DOMAINS and question.module in modules:
+            raise InputError(f"{name}: the module is in the training files, expected a new one")
+        numbers.append(number_of.setdefault(key, len(questions)))
+        questions += [question] * (numbers[-1] == len(questions))
+    return Responses(
+        questions,
+        train.ids + test.ids,
+        train.texts + test.texts,
+        np.concatenate([train.question, np.array(numbers)[test.question]]),
+        np.concatenate([train.label, np.full(len(test), UNKNOWN)]),
+        train.labels,
+        np.concatenate([train.lines, test.lines]),
+    )
+
+
+def write(options: argparse.Namespace, answers: Responses, prediction: responses.IntArray) -> None:
+    """Write the submission: the labels of all answers, or of those of ``--test_dir`` alone.
+
+    Parameters
+    ----------
+    options
+        The flags.
+    answers
+        From `read`.
+    prediction
+        Number of the label predicted for every answer, shape (answers,).
+    """
+    path = options.output_dir / options.output_file
+    if options.test_dir is None:
+        template = options.submission_template_dir / options.submission_template_file
+        rows = np.arange(len(answers))
+    else:
+        template = None
+        rows = np.flatnonzero(answers.label == UNKNOWN)
+    responses.write_predictions(path, answers, prediction, rows, template)
+    print(f"written: {cli.show(path)} ({len(rows):,} rows)")

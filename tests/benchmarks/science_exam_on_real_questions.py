@@ -1,0 +1,71 @@
+"""The samples of the science exam on the 200 public questions, beside the longest option.
+
+Run:     KIT_REAL_DATA=… python tests/benchmarks/science_exam_on_real_questions.py
+Writes:  a table to the terminal
+
+MAP@3, averaged over the seeds of the folds where a sample learns, with 95 % intervals over the
+questions: of the score, and of its difference from the longest option on the same questions.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from real_answers import real_data_dir
+from running import run_script
+from tqdm import tqdm
+
+from common import cli, layout, source_code
+
+FOLDER = layout.RELATED_DIR / "science_exam"
+SEEDS = range(5)
+MODELS = {
+    "longest_option": ("longest_option", [], [0]),
+    "constant": ("constant", [], [0]),
+    "word_overlap": ("word_overlap", [], [0]),
+    "tfidf": ("tfidf", [], [0]),
+    "ranker": ("ranker", [], SEEDS),
+    "ensemble": ("ensemble", [], SEEDS),
+    "ensemble of the other samples": (
+        "ensemble",
+        ["--members", "length", "overlap", "cosine"],
+        SEEDS,
+    ),
+}
+
+
+def main() -> None:
+    """Run every model with every seed, compare the points question by question."""
+    cli.parser(__doc__).parse_args()
+    exam = source_code.load_module(FOLDER / "exam.py", "exam")
+    data = real_data_dir() / "related" / "llm_science_exam"
+    questions = exam.read_questions(data / exam.TRAIN, answers=True)
+    answers = [exam.LABELS[option] for option in questions.answer]
+    points = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):
+            by_seed = []
+            for seed in seeds:
+                script = FOLDER / f"sample_model_{model}.py"
+                seeded = ["--seed", seed] if len(seeds) > 1 else []
+                run_script([script, "--input_dir", data, "--output_dir", folder, *flags, *seeded])
+                guesses = exam.read_predictions(Path(folder) / "submission.csv", questions.ids)
+                pairs = zip(answers, guesses, strict=True)
+                by_seed.append([exam.average_precision(*pair) for pair in pairs])
+            points[name] = np.mean(by_seed, axis=0)
+    print("| model | MAP@3 | 95 % interval | difference from the longest option |")
+    print("|---|---|---|---|")
+    base = points["longest_option"]
+    for name, own in points.items():
+        low, high = exam.interval_95(own)
+        difference = own - base
+        margin = 1.96 * difference.std(ddof=1) / len(own) ** 0.5
+        mean = difference.mean()
+        print(
+            f"| {name} | {own.mean():.4f} | {low:.3f} to {high:.3f} | {mean:+.4f} "
+            f"({mean - margin:+.3f} to {mean + margin:+.3f}) |"
+        )
+
+
+if __name__ == "__main__":
+    cli.run(main)

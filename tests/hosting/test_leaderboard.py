@@ -1,0 +1,174 @@
+"""Leaderboards: the platform's order, ties, the best of a team, and the files."""
+
+import csv
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any
+
+import leaderboard
+import leaderboard_page
+import pytest
+import toy_bundle
+from bundle import Bundle
+from html_page import Page
+from hypothesis import given
+from hypothesis import strategies as st
+from leaderboard import Attempt, make_boards
+from platform_rules import read_bundle
+
+START = datetime(2026, 10, 1, 9, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    folder = toy_bundle.write_folder(tmp_path_factory.mktemp("bundle"))
+    return read_bundle(folder, folder)
+
+
+def attempt(
+    bundle: Bundle, team: str, minute: int = 0, task: int = 0, fault: str = "", **scores: float
+) -> Attempt:
+    submitted = START + timedelta(minutes=minute)
+    file = f"{team}/{minute}.zip"
+    details = "" if fault else f"details/{team}_{minute}.html"
+    return Attempt(team, file, submitted, bundle.tasks[task], scores, fault, details)
+
+
+def ranking(bundle: Bundle, attempts: list[Attempt]) -> list[tuple[int, str, int]]:
+    (board,) = make_boards(bundle, attempts)
+    return [(place.rank, place.attempt.team, place.n_scored) for place in board.places]
+
+
+def test_best_attempt_of_each_team_best_first(bundle: Bundle) -> None:
+    attempts = [
+        attempt(bundle, "ann", 1, score=0.6),
+        attempt(bundle, "bob", 2, score=0.7),
+        attempt(bundle, "ann", 3, score=0.8),
+        attempt(bundle, "ann", 4, score=0.5),
+        attempt(bundle, "bob", 5, fault="damaged"),
+        attempt(bundle, "eve", 6, fault="damaged"),
+    ]
+    assert ranking(bundle, attempts) == [(1, "ann", 3), (2, "bob", 1)]
+    (board,) = make_boards(bundle, attempts)
+    assert board.places[0].attempt is attempts[2]
+
+
+def test_ties_go_by_the_other_columns_then_to_the_earlier(bundle: Bundle) -> None:
+    attempts = [
+        attempt(bundle, "late", 9, score=0.7, standard_error=0.01),
+        attempt(bundle, "early", 2, score=0.7, standard_error=0.01),
+        attempt(bundle, "sure", 10, score=0.7, standard_error=0.005),
+        attempt(bundle, "none", 1, score=0.7),
+    ]
+    names = [name for _, name, _ in ranking(bundle, attempts)]
+    assert names == ["sure", "early", "late", "none"]
+    # The platform keeps ten decimal places.
+    close = [attempt(bundle, "b", 2, score=0.7 + 1e-12), attempt(bundle, "a", 1, score=0.7)]
+    assert [name for _, name, _ in ranking(bundle, close)] == ["a", "b"]
+
+
+def test_every_task_has_its_own_board(bundle: Bundle) -> None:
+    attempts = [
+        attempt(bundle, "ann", task=0, score=0.6),
+        attempt(bundle, "ann", task=4, score=0.5, mask_0=0.4, mask_1=0.6),
+    ]
+    boards = make_boards(bundle, attempts)
+    assert [board.task.name for board in boards] == ["Task 1, public", "Task 4, public"]
+    keys = [[column.key for column in leaderboard.used_columns(bundle, b)] for b in boards]
+    assert keys == [["score"], ["score", "mask_0", "mask_1"]]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(0, 5)),
+        min_size=1, max_size=12, unique_by=lambda part: part[2],
+    )
+)  # fmt: skip
+def test_no_team_is_behind_one_that_is_worse(bundle: Bundle, parts: list[Any]) -> None:
+    attempts = [attempt(bundle, team, minute, score=value / 4) for team, value, minute in parts]
+    (board,) = make_boards(bundle, attempts)
+    assert [place.rank for place in board.places] == list(range(1, len(board.places) + 1))
+    assert sorted(p.attempt.team for p in board.places) == sorted({team for team, _, _ in parts})
+    keys = [(-p.attempt.scores["score"], p.attempt.submitted) for p in board.places]
+    assert keys == sorted(keys)
+    for place in board.places:
+        own = [a for a in attempts if a.team == place.attempt.team]
+        assert place.n_scored == len(own)
+        assert place.attempt.scores["score"] == max(a.scores["score"] for a in own)
+
+
+def rows_of(file: BytesIO) -> list[dict[str, str]]:
+    return list(csv.DictReader(file.getvalue().decode().splitlines()))
+
+
+def test_the_csv_holds_every_place_to_the_last_digit(bundle: Bundle) -> None:
+    value = 0.1 + 0.2
+    attempts = [
+        attempt(bundle, "ann, the first", 3, score=value, standard_error=0.01),
+        attempt(bundle, "ann, the first", 4, score=0.1),
+        attempt(bundle, "bob", 1, task=4, score=0.5, mask_0=1 / 3),
+    ]
+    file = BytesIO()
+    leaderboard.write_csv_to(file, bundle, "Public", make_boards(bundle, attempts))
+    first, second = rows_of(file)
+    assert first == {
+        "task": "1", "phase": "Public", "rank": "1", "team": "ann, the first",
+        "score": repr(value), "standard_error": "0.01", "mask_0": "", "mask_1": "",
+        "submissions": "2", "time": "2026-10-01T09:03:00+00:00", "file": "ann, the first/3.zip",
+    }  # fmt: skip
+    assert (second["task"], second["team"], float(second["mask_0"])) == ("4", "bob", 1 / 3)
+
+
+def test_the_form_of_mle_bench(bundle: Bundle) -> None:
+    scores = {"eve": 0.3, "bob": 0.9, "ann": 0.6}
+    attempts = [attempt(bundle, team, score=value) for team, value in scores.items()]
+    (board,) = make_boards(bundle, attempts)
+    file = BytesIO()
+    leaderboard.write_mle_bench_to(file, bundle, board)
+    rows = rows_of(file)
+    assert [row["score"] for row in rows] == ["0.9", "0.6", "0.3"]
+    # Whoever reads it sees from the ends whether less is better: here it is not.
+    assert not float(rows[0]["score"]) < float(rows[-1]["score"])
+    assert [row["teamId"] for row in rows] == ["2", "1", "3"]
+    assert rows[0]["submissionDate"] == "2026-10-01T09:00:00Z"
+
+
+def test_no_scores_make_empty_files(bundle: Bundle) -> None:
+    file = BytesIO()
+    leaderboard.write_csv_to(file, bundle, "Public", [])
+    assert file.getvalue().decode().startswith("task,phase,rank,team,score,standard_error,mask_0")
+    page = leaderboard_page.as_page(bundle, "Public", [], [], "now")
+    assert "No submission was scored." in page
+
+
+def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
+    team = "<b>ann</b> & co"
+    attempts = [
+        attempt(bundle, team, 1, score=0.61234, standard_error=0.00987),
+        attempt(bundle, "bob", 2, score=0.7),
+        attempt(bundle, "bob", 3, task=4, score=0.5, mask_0=0.4, mask_1=0.6),
+        attempt(bundle, "eve", 4, fault="row 3 is '<i>'"),
+        attempt(bundle, "eve", 4, task=2, fault="row 3 is '<i>'"),
+        Attempt("fay", "fay.zip", START, None, {}, "is not a zip file"),
+    ]
+    text = leaderboard_page.as_page(
+        bundle, "Public", make_boards(bundle, attempts), attempts, "now"
+    )
+    page = Page(text)
+    assert page.open == []
+    assert all(count == 1 for count in page.ids.values())
+    links = [link for link in page.references if not link.startswith(("#", "data:"))]
+    assert links == ["details/bob_2.html", f"details/{team}_1.html", "details/bob_3.html"]
+    assert "Public phase: 5 submissions of 4 teams; now" in text
+    assert "0.6123 <small>± 0.0099</small>" in text
+    assert "&lt;b&gt;ann&lt;/b&gt; &amp; co" in text
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert "<script" not in text
+    assert "<summary>Mask 0 to Mask 1</summary>" in text
+    assert "<td>0.400</td><td>0.600</td>" in text
+    # Once, with both tasks.
+    assert text.count("row 3 is") == 1
+    assert "Task 1, public; Task 2, public" in text
+    # One chart, for a phone and for a page: a single team needs none.
+    assert page.n_charts == 2

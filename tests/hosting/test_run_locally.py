@@ -1,0 +1,431 @@
+"""The local runner: what programs see, how they end, and a class's leaderboard."""
+
+import csv
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import malformed
+import pytest
+import submission_run
+import toy_bundle
+from bundle import Bundle
+from platform_rules import read_bundle
+
+SCRIPT = Path(__file__).resolve().parents[2] / "hosting/run_locally.py"
+FIRST = "submission_task_1.csv"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the toy bundle as a folder: only read from it."""
+    return toy_bundle.write_folder(tmp_path_factory.mktemp("bundle"))
+
+
+@pytest.fixture(scope="module")
+def bundle(folder: Path) -> Bundle:
+    return read_bundle(folder, folder)
+
+
+def play(
+    bundle: Bundle, path: Path, source: str, *, task: int = 0, limit: int = 60, **more: str
+) -> submission_run.Result:
+    """Let the toy scoring program run a text as a submission."""
+    name = FIRST if task == 0 else "submission_model_task_4.py"
+    toy_bundle.write_zip(path, {name: source, **more})
+    return submission_run.score(path, bundle.tasks[task], bundle.columns, bundle.primary, limit)
+
+
+# ---- One submission ----------------------------------------------------------------------------
+
+
+def test_a_scoring_program_sees_the_folders_of_the_platform(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    source = """
+import os
+assert sys.argv[1].endswith("/app/input") and sys.argv[2].endswith("/app/output")
+program = given.parent / "program"
+assert pathlib.Path.cwd() == program and sys.path[0] == str(program)
+assert "PYTHONPATH" not in os.environ and os.environ["PYTHONUNBUFFERED"] == "1"
+assert (given / "ref/file.txt").read_text() == "submission_task_1.csv"
+assert (given.parent / "shared").is_dir()
+assert sorted(p.name for p in (given / "res").iterdir()) == ["a.txt", "metadata", file.name]
+assert "ingestionExitCode: null" in (given / "res/metadata").read_text()
+print("only to stdout")
+score(0.1 + 0.2, standard_error=1, extra=[1])
+"""
+    result = play(bundle, tmp_path / "a.zip", source, **{"a.txt": "x"})
+    assert result.fault == ""
+    assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
+    assert result.details == f"<p>{0.1 + 0.2}</p>"
+    assert result.output == ()
+
+
+def test_an_ingestion_program_runs_before(bundle: Bundle, tmp_path: Path) -> None:
+    source = """
+assert file.name == "played"
+assert (given / "res/submission_model_task_4.py").exists()
+assert "ingestionExitCode: 0" in (given / "res/metadata").read_text()
+assert not (given.parent / "input_data").exists()
+score(0.5, mask_0=0.25)
+"""
+    result = play(bundle, tmp_path / "a.zip", source, task=4)
+    assert result.fault == ""
+    assert result.scores == {"score": 0.5, "mask_0": 0.25}
+
+
+def test_where_ingestion_fails_its_message_is_the_reason(bundle: Bundle, tmp_path: Path) -> None:
+    result = play(bundle, tmp_path / "a.zip", "fail", task=4)
+    assert (result.scores, result.fault) == ({}, "the entry failed")
+    assert result.output == ("error: the entry failed", "error: no file of the task in the zip")
+
+
+FAILING = {
+    "pass": submission_run.NO_SCORES,
+    "sys.exit(3)": submission_run.NO_SCORES,
+    "sys.exit('error: row 3 is missing')": "row 3 is missing",
+    "raise ValueError('at ' + str(given))": "ValueError: at /app/input",
+    "print('warned', file=sys.stderr)": "warned",
+    "score(float('nan'))": "scores.json: score is 'nan', expected a finite number",
+    "score(float('-inf'))": "scores.json: score is '-inf', expected a finite number",
+    "score(10**10)": "scores.json: score is '10000000000', expected a finite number below 1e+10",
+    "(written / 'scores.json').write_text('{\"score\": 1' + 400 * '0' + '}')": "score is '1000",
+    "score('0.7')": "scores.json: score is '0.7', expected a finite number",
+    "score(True)": "scores.json: score is 'True', expected a finite number",
+    "score(None)": "scores.json: score is 'None', expected a finite number",
+    "score(0.7, standard_error='x')": "scores.json: standard_error is 'x', expected a finite",
+    "(written / 'scores.json').write_text('{}')": "scores.json: has no score, expected a number",
+    "(written / 'scores.json').write_text('[0.7]')": "scores.json: holds '[0.7]', expected a value",
+    "(written / 'scores.json').write_text('score')": "scores.json: cannot be read, expected",
+    "(written / 'scores.json').write_bytes(b'\\xff')": "scores.json: cannot be read, expected",
+    "(written / 'scores.txt').write_text('score:0.7')": "scores.txt: holds 'score:0.7', expected",
+}
+
+
+@pytest.mark.parametrize("source", FAILING)
+def test_without_valid_scores_a_submission_fails(
+    bundle: Bundle, tmp_path: Path, source: str
+) -> None:
+    result = play(bundle, tmp_path / "a.zip", source)
+    assert result.scores == {}
+    assert FAILING[source] in result.fault
+    assert str(tmp_path) not in result.fault
+
+
+def test_what_the_platform_takes_from_a_program_that_fails_counts(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    result = play(bundle, tmp_path / "a.zip", "score(0.5, unknown='x'); sys.exit(3)")
+    assert result.scores == {"score": 0.5}
+    assert result.output == ("the scoring program ended with exit code 3",)
+
+
+def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path) -> None:
+    text = "(written / 'scores.txt').write_text('score: 0.25')"
+    assert play(bundle, tmp_path / "a.zip", text).scores == {"score": 0.25}
+    both = f"{text}; score(0.5)"
+    assert play(bundle, tmp_path / "a.zip", both).scores == {"score": 0.5}
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends(process: int) -> bool:
+    """Return whether a process is gone within some seconds."""
+    end = time.monotonic() + 20
+    while is_running(process) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_running(process)
+
+
+STARTS = """
+import subprocess, time
+child = subprocess.Popen(["sleep", "60"])
+pathlib.Path({where!r}).write_text(str(child.pid))
+"""
+
+
+@linux
+def test_a_program_ends_in_time_with_what_it_started(bundle: Bundle, tmp_path: Path) -> None:
+    where = tmp_path / "child"
+    source = STARTS.format(where=str(where)) + "score(0.9)\ntime.sleep(60)"
+    result = play(bundle, tmp_path / "a.zip", source, limit=1)
+    assert result.scores == {}
+    assert result.fault == "Execution Time Limit exceeded. Limit was 1 seconds"
+    assert ends(int(where.read_text()))
+    # So does what a program leaves behind that ends by itself.
+    source = STARTS.format(where=str(where)) + "score(0.9)"
+    assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.9}
+    assert ends(int(where.read_text()))
+
+
+def test_what_a_run_changes_does_not_reach_the_next(bundle: Bundle, tmp_path: Path) -> None:
+    own = [bundle.folder / "ref/1_public/file.txt", bundle.folder / "scoring_program/score.py"]
+    before = [path.read_text() for path in own]
+    source = """
+for path in (given / "ref/file.txt", pathlib.Path(sys.argv[0])):
+    path.write_text("changed")
+score(1)
+"""
+    assert play(bundle, tmp_path / "a.zip", source).scores
+    assert [path.read_text() for path in own] == before
+
+
+def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    result = play(bundle, path, "score(1)", **{"metadata.yaml": "command: python3 a.py"})
+    assert result.fault.startswith("holds a metadata file with a command")
+    result = play(bundle, path, "score(1)", **{"metadata.yaml": "a: ["})
+    assert result.fault.startswith("metadata.yaml: line 1: is not YAML")
+    # Without a command the platform hands nothing on.
+    result = play(bundle, path, "score(1)", metadata="x: y")
+    assert result.fault == "no file of the task in the zip"
+
+
+def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(folder, tmp_path / "own"))
+    (own / "scoring_program/metadata.yaml").write_text("command: no_such_program /app/input")
+    bundle = read_bundle(own, own)
+    fault = play(bundle, tmp_path / "a.zip", "score(1)").fault
+    assert fault.startswith("the command 'no_such_program /app/input' cannot be run (No such")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(b"", "is not a zip file"), (b"UserId\n1\n", "is not a zip file")],
+)
+def test_a_submission_that_is_no_zip(
+    bundle: Bundle, tmp_path: Path, content: bytes, expected: str
+) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(content)
+    task = bundle.tasks[0]
+    result = submission_run.score(path, task, bundle.columns, bundle.primary, 60)
+    assert expected in result.fault
+    assert str(tmp_path) not in result.fault
+
+
+# ---- The command line --------------------------------------------------------------------------
+
+
+def runs(*flags: object) -> malformed.Done:
+    return malformed.run_script(SCRIPT, flags)
+
+
+def refuses(*flags: object) -> str:
+    done = runs(*flags)
+    assert done.code == 2, done.stdout + done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    return line
+
+
+def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path) -> None:
+    path = toy_bundle.write_zip(
+        tmp_path / "a.zip",
+        {FIRST: "score(0.61239, standard_error=0.01)", "submission_task_2.csv": "score(0.5)"},
+    )
+    done = runs(folder, path, "--output_dir", tmp_path / "out")
+    assert done.code == 0, done.stderr
+    assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in done.stdout
+    assert "Task 2, public: scored\n  Score: 0.5000\n" in done.stdout
+    assert "Task 4" not in done.stdout
+    pages = sorted(page.name for page in (tmp_path / "out").iterdir())
+    assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
+    done = runs(folder, path, "--phase", "PRIVATE", "--tasks", 2, "--output_dir", tmp_path / "out")
+    assert "Task 2, private: scored" in done.stdout
+    assert "Task 1" not in done.stdout
+
+
+def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path) -> None:
+    done = runs(folder)
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "the platform would take it: Toy challenge",
+        "Public: from 2026-10-01 09:00:00 to 2026-11-01 09:00:00, 600 s; "
+        "Task 1, public; Task 2, public; Task 4, public",
+        "Private: from 2026-11-01 09:01:00 without end, 600 s; "
+        "Task 1, private; Task 2, private; Task 4, private",
+        "Leaderboard: Score, Standard error, Mask 0, Mask 1",
+    ]
+    own = Path(shutil.copytree(folder, tmp_path / "own"))
+    (own / "logo.png").unlink()
+    assert "image: file 'logo.png' is not in the bundle" in refuses(own)
+
+
+def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = toy_bundle.write_zip(tmp_path / "a.zip", {"my_submission.csv": "x"})
+    out = ("--output_dir", tmp_path / "out")
+    line = refuses(folder, path, "--tasks", 1, *out)
+    assert line == f"error: {path}: Task 1, public: no file of the task in the zip"
+    done = runs(folder, path, *out)
+    assert done.code == 2
+    assert len(done.stderr.splitlines()) == 3
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["{b}", "{z}", "--submissions", "{d}"], "expected either a submission or"),
+        (
+            ["{b}", "{z}", "--phase", "final"],
+            "--phase final: the bundle has no such phase",
+        ),
+        (["{b}", "{z}", "--tasks", "3"], "--tasks 3: the phase has no such task, expected Task 1"),
+        (["{b}", "{d}/none.zip"], "none.zip: file not found"),
+        (["{b}/logo.png", "{z}"], "logo.png: is not a zip file"),
+        (["{b}", "--submissions", "{d}/none"], "none: not found, expected a folder"),
+        (["{b}", "--submissions", "{b}/pages"], "pages: holds no submission, expected TEAM.zip"),
+    ],
+)
+def test_wrong_flags_end_in_one_line(
+    folder: Path, tmp_path: Path, flags: list[str], expected: str
+) -> None:
+    toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
+    place = {"b": str(folder), "z": str(tmp_path / "a.zip"), "d": str(tmp_path)}
+    line = refuses(*(flag.format(**place) for flag in flags), "--output_dir", tmp_path / "out")
+    assert expected in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_only_the_server_can_do_is_refused(folder: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(folder, tmp_path / "own"))
+    path = toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
+    content = toy_bundle.content()
+    content["tasks"][0]["ingestion_only_during_scoring"] = True
+    toy_bundle.write_yaml(own, content)
+    assert "Task 1, public: runs its ingestion program during scoring" in refuses(own, path)
+    content = toy_bundle.content()
+    content["leaderboards"][0]["columns"][0] |= {"computation": "avg", "computation_indexes": ["2"]}
+    toy_bundle.write_yaml(own, content)
+    assert "the primary column, score, is computed from others" in refuses(own, path)
+
+
+# ---- A class -----------------------------------------------------------------------------------
+
+
+def rows(out: Path, name: str = "leaderboard.csv") -> list[dict[str, str]]:
+    return list(csv.DictReader((out / name).read_text().splitlines()))
+
+
+def counting(value: float, where: Path) -> str:
+    """Return a submission that leaves a mark each time that it is scored."""
+    return f"open({str(where)!r}, 'a').write('.'); score({value})"
+
+
+def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = toy_bundle.zip_folder(folder, tmp_path / "bundle.zip")
+    handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
+
+    def submit(name: str, value: float, minute: int, member: str = FIRST) -> None:
+        source = f"# {name}\n{counting(value, mark)}"
+        toy_bundle.write_zip(handed_in / name, {member: source}, 1e9 + 60 * minute)
+
+    submit("ann.zip", 0.6, 1)
+    submit("bob/first.zip", 0.5, 2)
+    submit("bob/second.ZIP", 0.7, 3)
+    submit("cid.zip", 0.6, 0)
+    submit("ann/model.zip", 0.4, 1, "submission_task_2.csv")
+    toy_bundle.write_zip(handed_in / "dan.zip", {FIRST: "sys.exit('error: row 3')"})
+    (handed_in / "eve.zip").write_bytes(b"PK")
+    (handed_in / "notes.txt").write_text("")
+    (handed_in / "._ann.zip").write_text("")
+    flags = (path, "--submissions", handed_in, "--output_dir", out)
+    done = runs(*flags)
+    assert done.code == 2, done.stdout + done.stderr
+    assert sorted(done.stderr.splitlines()) == [
+        "error: dan.zip: Task 1, public: row 3",
+        "error: eve.zip: is not a zip file, or is cut off",
+    ]
+    assert "note: notes.txt is no zip, and is left out" in done.stdout
+    assert "7 results: 5 scored, 2 failed; 0 of them reused" in done.stdout
+    assert "   1  bob  0.7000\n   2  cid  0.6000\n   3  ann  0.6000\n" in done.stdout
+    assert mark.read_text() == "....."
+    # Earlier comes first.
+    assert [(row["rank"], row["team"], row["submissions"]) for row in rows(out)] == [
+        ("1", "bob", "2"), ("2", "cid", "1"), ("3", "ann", "1"), ("1", "ann", "1"),
+    ]  # fmt: skip
+    assert rows(out)[0]["time"] == "2001-09-09T01:49:40+00:00"
+    assert rows(out)[0]["file"] == "bob/second.ZIP"
+    assert [row["score"] for row in rows(out, "leaderboard_task_1_mle_bench.csv")] == [
+        "0.7", "0.6", "0.6",
+    ]  # fmt: skip
+    assert len(rows(out, "leaderboard_task_2_mle_bench.csv")) == 1
+    page = (out / "leaderboard.html").read_text()
+    for details in (out / "details").iterdir():
+        assert details.read_text().startswith("<p>0.")
+    links = re.findall(r'href="(details/[^"]*)"', page)
+    # The best of three teams, and of one in another task.
+    assert len(links) == 4
+    assert all((out / link).exists() for link in links)
+    assert "row 3" in page
+
+    # The next day: one more; then another phase, and another bundle.
+    submit("fay.zip", 0.9, 9)
+    done = runs(*flags)
+    assert "8 results: 6 scored, 2 failed; 6 of them reused" in done.stdout
+    assert mark.read_text() == "......"
+    assert [row["team"] for row in rows(out)] == ["fay", "bob", "cid", "ann", "ann"]
+    assert rows(out)[1]["score"] == "0.7"
+    done = runs(*flags, "--phase", "private")
+    assert "0 of them reused" in done.stdout
+    assert rows(out)[0]["phase"] == "Private"
+    changed = Path(shutil.copytree(folder, tmp_path / "changed"))
+    (changed / "public.zip").write_text("another")
+    assert "0 of them reused" in runs(changed, *flags[1:]).stdout
+
+
+def test_all_scored_is_success_and_a_stopped_run_goes_on(folder: Path, tmp_path: Path) -> None:
+    handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
+    for minute, team in enumerate("ab"):
+        source = {FIRST: f"# {team}\n{counting(0.5, mark)}"}
+        toy_bundle.write_zip(handed_in / f"{team}.zip", source, 1e9 + minute)
+    flags = (folder, "--submissions", handed_in, "--output_dir", out)
+    assert runs(*flags).code == 0
+    records = out / "leaderboard_results.jsonl"
+    first, second = records.read_text().splitlines()
+    assert json.loads(first)["scores"] == {"score": 0.5}
+    # Cut off in the middle of a line, with lines that are none, and a page that is gone.
+    (out / json.loads(first)["details"]).unlink()
+    wrong = json.dumps(json.loads(second) | {"scores": {"score": "high"}})
+    records.write_text(f"{first}\n[]\n{wrong}\n{second[:30]}")
+    done = runs(*flags)
+    assert "2 results: 2 scored, 0 failed; 0 of them reused" in done.stdout
+    assert mark.read_text() == "...."
+    assert "2 of them reused" in runs(*flags).stdout
+
+
+@linux
+def test_control_c_ends_programs_and_writes_no_leaderboard(folder: Path, tmp_path: Path) -> None:
+    where, out = tmp_path / "child", tmp_path / "out"
+    source = STARTS.format(where=str(where)) + "time.sleep(60)"
+    toy_bundle.write_zip(tmp_path / "in/a.zip", {FIRST: source})
+    flags = [folder, "--submissions", tmp_path / "in", "--output_dir", out]
+    with subprocess.Popen(
+        [sys.executable, SCRIPT, *flags], stderr=subprocess.PIPE, text=True
+    ) as process:
+        end = time.monotonic() + 30
+        while not (where.exists() and where.read_text()) and time.monotonic() < end:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.strip() == "stopped"
+    assert ends(int(where.read_text()))
+    assert not out.exists()

@@ -1,0 +1,126 @@
+"""A tiny competition bundle for the tests: its scoring program does what the submission says."""
+
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+# Which file each task's scoring program reads.
+SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
+COMMAND = "python3 /app/program/score.py /app/input /app/output"
+# Runs the submission itself, with `given` and `written` for the folders: a test may try anything.
+SCORE = """\
+import json, pathlib, sys
+given, written = map(pathlib.Path, sys.argv[1:])
+def score(value, **more):
+    (written / "scores.json").write_text(json.dumps({"score": value, **more}))
+    (written / "detailed_results.html").write_text(f"<p>{value}</p>")
+file = given / "res" / (given / "ref/file.txt").read_text()
+if not file.exists():
+    sys.exit("error: no file of the task in the zip")
+exec(file.read_text())
+"""
+# Hands over what the entry says, if the data that it is given are there.
+INGEST = """\
+import pathlib, sys
+data, entry, written = map(pathlib.Path, sys.argv[1:])
+assert (data / "students.csv").read_text() == "UserId"
+source = (entry / "submission_model_task_4.py").read_text()
+if "fail" in source:
+    sys.exit("error: the entry failed")
+(written / "played").write_text(source)
+"""
+
+
+def content() -> dict[str, Any]:
+    """Return what competition.yaml of a bundle that is all right holds."""
+    tasks: list[dict[str, Any]] = []
+    for number in SCORED:
+        for phase in ("public", "private"):
+            task = {"index": len(tasks), "name": f"Task {number}, {phase}", "description": "."}
+            task |= {
+                "scoring_program": "scoring_program",
+                "reference_data": f"ref/{number}_{phase}",
+            }
+            if number == 4:
+                task |= {"ingestion_program": "ingestion_program.zip", "input_data": "input_data"}
+            tasks.append(task)
+    limits = {"max_submissions_per_day": 5, "max_submissions": 100, "execution_time_limit": 600}
+    files = {"public_data": "public.zip", "starting_kit": "public.zip"}
+    columns = [
+        {"index": 0, "key": "score", "title": "Score", "sorting": "desc", "precision": 4},
+        {"index": 1, "key": "standard_error", "title": "Standard error", "sorting": "asc",
+         "precision": 4},
+        {"index": 2, "key": "mask_0", "title": "Mask 0", "sorting": "desc", "precision": 3},
+        {"index": 3, "key": "mask_1", "title": "Mask 1", "sorting": "desc", "precision": 3},
+    ]  # fmt: skip
+    return {
+        "version": 2,
+        "title": "Toy challenge",
+        "description": ".",
+        "image": "logo.png",
+        "terms": "pages/terms.md",
+        "docker_image": "codalab/codalab-legacy:py312",
+        "enable_detailed_results": True,
+        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
+        "tasks": tasks,
+        "phases": [
+            {"index": 0, "name": "Public", "start": "2026-10-01 09:00", "end": "2026-11-01 09:00",
+             "tasks": [0, 2, 4], **limits, **files},
+            {"index": 1, "name": "Private", "start": "2026-11-01 09:01", "tasks": [1, 3, 5],
+             **limits, **files},
+        ],
+        "leaderboards": [{"title": "Results", "key": "main", "submission_rule": "Force_Best",
+                          "columns": columns}],
+    }  # fmt: skip
+
+
+def write_folder(folder: Path) -> Path:
+    """Write the bundle as a folder."""
+    texts = {
+        "logo.png": "",
+        "pages/overview.md": "# Overview",
+        "pages/terms.md": "Terms",
+        "scoring_program/metadata.yaml": f"command: {COMMAND}",
+        "scoring_program/score.py": SCORE,
+        "input_data/students.csv": "UserId",
+        "public.zip": "",
+    }
+    for number, name in SCORED.items():
+        texts |= {f"ref/{number}_{phase}/file.txt": name for phase in ("public", "private")}
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
+    command = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
+    ingestion = {"metadata.yaml": f"command: {command}", "ingest.py": INGEST}
+    write_zip(folder / "ingestion_program.zip", ingestion)
+    write_yaml(folder, content())
+    return folder
+
+
+def write_yaml(folder: Path, what: object) -> None:
+    """Write competition.yaml."""
+    (folder / "competition.yaml").write_text(yaml.safe_dump(what, sort_keys=False))
+
+
+def write_zip(path: Path, members: Mapping[str, str], time: float | None = None) -> Path:
+    """Write a zip, as of a time in seconds since 1970."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    if time is not None:
+        os.utime(path, (time, time))
+    return path
+
+
+def zip_folder(folder: Path, path: Path) -> Path:
+    """Zip what a folder holds."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*")):
+            archive.write(file, file.relative_to(folder))
+    return path
