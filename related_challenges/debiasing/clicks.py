@@ -130,7 +130,17 @@ def write_clicks(path: Path, clicks: Clicks) -> None:
 
 
 def read_query_users(path: Path) -> IntArray:
-    """Read the test users of a phase, each once.
+    """Read the test users of a phase, each once; as `read_queries`."""
+    return read_queries(path)[0]
+
+
+def read_queries(path: Path) -> tuple[IntArray, FloatArray]:
+    """Read the test users of a phase, each once, and the times of the clicks to be predicted.
+
+    Returns
+    -------
+    user : array of int32, shape (users,)
+    time : array of float64, shape (users,)
 
     Raises
     ------
@@ -138,9 +148,9 @@ def read_query_users(path: Path) -> IntArray:
         If a value is missing or wrong, or a user appears twice.
     """
     source = _source(path, _QUERY_COLUMNS)
-    user = _read(source, _QUERY_COLUMNS)["user_id"]
-    _require_distinct_users(path, user, source.row_number)
-    return user
+    data = _read(source, _QUERY_COLUMNS)
+    _require_distinct_users(path, data["user_id"], source.row_number)
+    return data["user_id"], data["time"]
 
 
 def write_query_times(path: Path, user: IntArray, time: FloatArray) -> None:

@@ -1,12 +1,13 @@
-"""Debiasing: simulate a few small phases, so that everything runs without the real files.
+"""Debiasing: simulate ten small phases, so that everything runs without the real files.
 
 Run:     python related_challenges/debiasing/generate_sample.py [--seed N]
 Writes:  related_challenges/debiasing/data/train_data/underexpose_train_click-T.csv,
-         underexpose_test_click-T.csv and underexpose_test_qtime-T.csv for the phases T = 0, 1, 2
+         underexpose_test_click-T.csv and underexpose_test_qtime-T.csv for the phases T = 0 to 9
 
-Items belong to themes and are popular by a power law. A user walks through one or two themes,
-mostly from an item to one of its few successors in the theme, sometimes to a popular item of any
-theme. As in the real files, neighbouring phases overlap in time, and rows are not in order of time.
+Items belong to themes and are popular by a power law. A user is active for a while, and walks from
+an item mostly to one of its few successors in the theme, sometimes to a popular item of any theme.
+As in the real files, a phase shares two thirds of its time with the next one, and rows are not in
+order of time.
 """
 
 from pathlib import Path
@@ -16,10 +17,11 @@ import numpy as np
 
 from common import challenge, cli
 
-N_PHASES = 3
-N_USERS, N_ITEMS, N_THEMES = 2200, 900, 30
+N_USERS, N_ITEMS, N_THEMES = 900, 500, 20
 # Each phase covers a window of this length in time and begins STEP after the previous one.
-WINDOW, STEP = 0.5, 0.25
+WINDOW, STEP = 3 / 12, 1 / 12
+# How long a user is active.
+SPAN = 0.3
 
 
 def write_sample(folder: Path, seed: int) -> None:
@@ -43,10 +45,10 @@ def write_sample(folder: Path, seed: int) -> None:
             current = int(rng.choice(successors[current]) if follows else candidate)
         user += [number] * len(seen)
         item += seen
-        time += np.sort(rng.random(len(seen))).tolist()
+        time += (rng.random() * (1 - SPAN) + SPAN * np.sort(rng.random(len(seen)))).tolist()
     everything = clicks.Clicks(np.array(user), np.array(item), np.array(time))
     everything = everything.take(rng.permutation(len(everything)))
-    for phase in range(N_PHASES):
+    for phase in clicks.PHASES:
         begin = phase * STEP
         inside = (everything.time >= begin) & (everything.time < begin + WINDOW)
         is_test_user = everything.user % clicks.USER_MODULUS == phase

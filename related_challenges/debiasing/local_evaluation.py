@@ -4,7 +4,8 @@ Run:     python related_challenges/debiasing/local_evaluation.py
 Reads:   data/test_input/debias_track_answer.csv and data/test_output/submission.csv
 Writes:  data/test_output/scores_debiasing.txt and .html, and a line of the record of all scores
 
-The score is NDCG@50 over all users, summed over the phases. Rows of users who are not scored are
+The score is NDCG@50 over all users, summed over the phases; scores_debiasing.txt holds the sums of
+all four metrics, named as on the challenge's leaderboard. Rows of users who are not scored are
 ignored. With --final_stage only the phases 7 to 9 are scored, and 7 is added to each sum, as the
 organisers did at the end of the challenge.
 """
@@ -12,13 +13,14 @@ organisers did at the end of the challenge.
 import clicks
 import numpy as np
 
-from common import challenge, cli, layout, pages
+from common import challenge, cli, io, layout, pages
 from common.errors import InputError
 from common.scores import results, score_files
 from common.scores.results import Evaluation
 
 FINAL_PHASES = (7, 8, 9)
 METRICS = ("ndcg_full", "ndcg_half", "hit_rate_full", "hit_rate_half")
+NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
 
 def main() -> None:
@@ -56,12 +58,14 @@ def main() -> None:
         ("mean", values.mean(axis=0)),
         ("sum" + (" + 7" if options.final_stage else ""), totals),
     ]
+    how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}"
+    how += f", plus {min(FINAL_PHASES)}" if options.final_stage else ""
     rows_shown = [[name, *(f"{value:.4f}" for value in line)] for name, line in lines]
     header = ["", "NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half"]
     n_scored = sum(score.n_full for score in scores)
     evaluation = Evaluation(
         title="Debiasing: the next item clicked",
-        metric="NDCG@50 over all test users, summed over the phases",
+        metric=f"NDCG@50 over all test users, {how}",
         score=float(totals[0]),
         submission=submission_path,
         reference=reference_path,
@@ -80,13 +84,15 @@ def main() -> None:
     )
     body = pages.table(header, rows_shown, caption="Metrics by phase", stacks=True)
     paths = score_files.write_scores(options.output_dir, "debiasing", evaluation, body=body)
+    names = ("score", *NAMES_ON_LEADERBOARD)
+    sums = (totals[0], *totals)
+    text = "".join(f"{name}:{float(value)!r}\n" for name, value in zip(names, sums, strict=True))
+    io.write_text(paths[0], text)
     results.append_result(options.output_dir, "debiasing", evaluation)
     print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
     for name, *cells in rows_shown:
         print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))
-    print(
-        f"score {totals[0]:.4f} (NDCG@50 of {n_scored:,} users, summed over {len(phases)} phases)"
-    )
+    print(f"score {totals[0]:.4f} (NDCG@50 full of {n_scored:,} users, {how})")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 

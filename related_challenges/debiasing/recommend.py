@@ -47,6 +47,8 @@ class Phase:
         Ids of the users to recommend to, shape (test users,).
     test_user
         Their numbers; -1 for one without a click.
+    query_time
+        Moment of the click to be predicted, on the scale of `time`, shape (test users,).
     n_users
         How many users have clicks.
     """
@@ -57,6 +59,7 @@ class Phase:
     item_ids: clicks.IntArray
     test_user_ids: clicks.IntArray
     test_user: clicks.IntArray
+    query_time: clicks.FloatArray
     n_users: int
 
 
@@ -68,19 +71,21 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     """
     train = clicks.read_clicks(train_dir / clicks.train_clicks_name(number))
     test = clicks.read_clicks(test_dir / clicks.test_clicks_name(number))
-    test_user_ids = clicks.read_query_users(test_dir / clicks.query_times_name(number))
+    test_user_ids, query_time = clicks.read_queries(test_dir / clicks.query_times_name(number))
     user_ids, user = np.unique(np.concatenate([train.user, test.user]), return_inverse=True)
     item_ids, item = np.unique(np.concatenate([train.item, test.item]), return_inverse=True)
     time = np.concatenate([train.time, test.time])
     order = np.lexsort((time, user))
     place = np.minimum(np.searchsorted(user_ids, test_user_ids), len(user_ids) - 1)
+    begin, length = time.min(), max(np.ptp(time), np.finfo(float).tiny)
     return Phase(
         user=user[order],
         item=item[order],
-        time=(time[order] - time.min()) / max(np.ptp(time), np.finfo(float).tiny),
+        time=(time[order] - begin) / length,
         item_ids=item_ids,
         test_user_ids=test_user_ids,
         test_user=np.where(user_ids[place] == test_user_ids, place, -1),
+        query_time=(query_time - begin) / length,
         n_users=len(user_ids),
     )
 

@@ -1,5 +1,6 @@
 """Debiasing: metrics by known answers and a second implementation, models, bad input, scripts."""
 
+import dataclasses
 import math
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 
 from common.errors import InputError
 
+boosting = import_module("sample_model_gradient_boosting")
+candidates = import_module("candidates")
 clicks = import_module("clicks")
 recommend = import_module("recommend")
 item_cf_time = import_module("sample_model_item_cf_time")
@@ -66,19 +69,38 @@ def evaluation(folder: Path, *flags: object) -> list[object]:
     return [f"{FOLDER}/local_evaluation.py", *where, *flags]
 
 
+def scores_in(folder: Path) -> dict[str, float]:
+    lines = (folder / "scores_debiasing.txt").read_text().splitlines()
+    return {name: float(value) for name, value in (line.split(":") for line in lines)}
+
+
 def score_of(folder: Path) -> float:
-    return float((folder / "scores_debiasing.txt").read_text().removeprefix("score:"))
+    return scores_in(folder)["score"]
 
 
 def test_sums_over_phases_and_final_stage(write: Write, succeeds: Callable[..., str]) -> None:
-    # Users 0, 7, 8, 9 belong to the phases 0, 7, 8, 9; user 5 is nobody's test user.
-    folder = write("debias_track_answer.csv", "0,0,1,4\n7,7,1,4\n8,8,3,4\n9,9,99,4\n").parent
-    users = (5, 0, 9, 8, 7)
+    # Users 0, 11 and 22 belong to phase 0, 7, 8 and 9 to those phases; 5 is nobody's test user.
+    answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,4\n8,8,3,4\n9,9,99,4\n"
+    folder = write("debias_track_answer.csv", answers).parent
+    users = (5, 0, 9, 22, 8, 11, 7)
     write("submission.csv", "".join(row(user, FIFTY) for user in users))
-    succeeds(evaluation(folder))
-    assert score_of(folder) == pytest.approx(1 + 1 + 0.5 + 0)
-    succeeds(evaluation(folder, "--final_stage"))
-    assert score_of(folder) == pytest.approx(7 + 1 + 0.5 + 0)
+    printed = succeeds(evaluation(folder))
+    assert "score 2.0000 (NDCG@50 full of 6 users, a sum over 4 phases)" in printed
+    assert scores_in(folder) == pytest.approx(
+        {
+            "score": 0.5 + 1 + 0.5 + 0,
+            "ndcg_50_full": 0.5 + 1 + 0.5 + 0,
+            # The items of users 0 and 11 are rare, that of user 22 is not.
+            "ndcg_50_half": 0.5 + 1 + 0.5 + 0,
+            "hitrate_50_full": 2 / 3 + 1 + 1 + 0,
+            "hitrate_50_half": 1 / 2 + 1 + 1 + 0,
+        }
+    )
+    first, *_ = (folder / "scores_debiasing.txt").read_text().splitlines()
+    assert first.startswith("score:")
+    printed = succeeds(evaluation(folder, "--final_stage"))
+    assert "a sum over 3 phases, plus 7)" in printed
+    assert list(scores_in(folder).values()) == pytest.approx([8.5, 8.5, 8.5, 9, 9])
 
 
 def test_final_stage_needs_its_phases(write: Write, fails: Callable[..., str]) -> None:
@@ -171,6 +193,7 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
         item_ids=np.arange(n_items) + 100,
         test_user_ids=np.array([3, 5, 77]),
         test_user=np.array([3, 5, -1]),
+        query_time=np.array([0.9, 0.4, 1.2]),
         n_users=n_users,
     )
 
@@ -195,6 +218,172 @@ def test_item_similarity_agrees_with_a_plain_loop(seed: int) -> None:
     needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])  # type: ignore[attr-defined]
     found = item_cf_time.item_similarity(phase).toarray()
     np.testing.assert_allclose(found, expected * needed[:, None], rtol=1e-6)
+
+
+def test_the_latest_clicks_are_masked() -> None:
+    phase = make_phase(0)
+    latest = {user: np.flatnonzero(phase.user == user)[-1] for user in (2, 7)}  # type: ignore[attr-defined]
+    masked, answer = candidates.mask_latest(phase, np.array([2, 7]))
+    assert answer.tolist() == [phase.item[row] for row in latest.values()]  # type: ignore[attr-defined]
+    assert masked.query_time.tolist() == [phase.time[row] for row in latest.values()]  # type: ignore[attr-defined]
+    assert masked.test_user.tolist() == [2, 7]
+    rest = np.delete(np.arange(120), list(latest.values()))
+    for name in ("user", "item", "time"):
+        np.testing.assert_array_equal(getattr(masked, name), getattr(phase, name)[rest])
+    # A user with one click keeps it.
+    first = np.flatnonzero(phase.user != 2)  # type: ignore[attr-defined]
+    single = phase_with(phase, np.append(first, latest[2]))
+    masked, answer = candidates.mask_latest(single, np.array([2, 7]))
+    assert masked.test_user.tolist() == [7]
+    assert len(answer) == 1
+
+
+def phase_with(phase: object, rows: npt.NDArray[np.int64], **changes: object) -> object:
+    """Return a phase with some of the clicks only."""
+    rows = np.sort(rows)
+    kept = {name: getattr(phase, name)[rows] for name in ("user", "item", "time")}
+    return dataclasses.replace(phase, **kept, **changes)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
+    """Whatever was clicked last, the features of a candidate are the same."""
+    phase = make_phase(3, n_users=12, n_clicks=200)
+    users = np.setdiff1d(np.arange(12), [3, 5])[part :: boosting.N_PARTS]
+    latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])  # type: ignore[attr-defined]
+    described = []
+    for shift in (0, 17):
+        item = phase.item.copy()  # type: ignore[attr-defined]
+        item[latest] = (item[latest] + shift) % 60
+        changed = dataclasses.replace(phase, item=item)  # type: ignore[type-var]
+        masked, _ = candidates.mask_latest(changed, users)
+        neighbours = candidates.find_neighbours(masked)
+        vectors = candidates.item_vectors(neighbours)
+        found = candidates.find_candidates(masked, neighbours, vectors)
+        described.append(boosting.describe(masked, neighbours, vectors, found))
+    np.testing.assert_array_equal(*described)
+    assert len(described[0])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_neighbours_agree_with_the_similarity_of_the_simpler_sample(seed: int) -> None:
+    phase = make_phase(seed, n_clicks=300)
+    phase = dataclasses.replace(phase, test_user=np.arange(12))  # type: ignore[type-var]
+    neighbours = candidates.find_neighbours(phase)
+    n_clicks = np.bincount(phase.item, minlength=60)  # type: ignore[attr-defined]
+    assert n_clicks.min() < candidates.FEWEST_CLICKS <= n_clicks.max()
+    # There an item counts with all its clicks, here with four if it has fewer.
+    np.testing.assert_array_equal(neighbours.n_clicks, np.maximum(n_clicks, 4))
+    ratio = np.maximum(n_clicks, 1) / neighbours.n_clicks
+    expected = item_cf_time.item_similarity(phase).toarray()
+    expected *= np.outer(ratio**item_cf_time.CLICKED_POWER, ratio**item_cf_time.SCORED_POWER)
+    parts = {
+        name: recommend.csr_array(
+            (getattr(neighbours, name), neighbours.item, neighbours.start), shape=(60, 60)
+        ).toarray()
+        for name in ("similarity", "forward", "count")
+    }
+    np.testing.assert_allclose(parts["similarity"], expected, rtol=1e-6)
+    # What is clicked later by one is clicked earlier by the other.
+    scale = np.outer(
+        neighbours.n_clicks**-candidates.CLICKED_POWER,
+        neighbours.n_clicks**-candidates.SCORED_POWER,
+    )
+    forward = parts["forward"] / scale
+    np.testing.assert_allclose(forward + forward.T, parts["similarity"] / scale, atol=1e-9)
+    clicked = recommend.click_matrix(phase).toarray()
+    expected = clicked.T @ clicked
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal(parts["count"], expected)
+
+
+def test_candidates_are_unseen_and_scored_by_similarity() -> None:
+    phase = make_phase(0)
+    neighbours = candidates.find_neighbours(phase)
+    vectors = candidates.item_vectors(neighbours)
+    found = candidates.find_candidates(phase, neighbours, vectors)
+    # The third test user has no click, so no candidates either.
+    assert np.unique(found.user).tolist() == [0, 1]
+    key = found.user * 60 + found.item
+    assert (np.diff(key) > 0).all()
+    similarity = recommend.csr_array(
+        (neighbours.similarity, neighbours.item, neighbours.start), shape=(60, 60)
+    )
+    scores = (item_cf_time.recent_clicks(phase) @ similarity).toarray()
+    np.testing.assert_allclose(found.score, scores[found.user, found.item])
+    for place, user in enumerate((3, 5)):
+        own = found.take(np.flatnonzero(found.user == place))
+        seen = phase.item[phase.user == user]  # type: ignore[attr-defined]
+        assert not set(own.item) & set(seen)
+        scores[place, seen] = 0
+        assert set(np.flatnonzero(scores[place])) <= set(own.item)
+        scored = own.score > 0
+        assert sorted(own.rank[scored]) == list(range(scored.sum()))
+        assert (np.diff(own.score[scored][np.argsort(own.rank[scored])]) <= 0).all()
+        assert own.share.max() == 1
+
+
+def test_vectors_of_items_clicked_together_are_close() -> None:
+    rng = np.random.default_rng(0)
+    # Users of two kinds: each clicks only items of its kind.
+    user = np.repeat(np.arange(40), 8)
+    item = np.concatenate([rng.permutation(20)[:8] + 20 * (u % 2) for u in range(40)])
+    kept = {"user": user, "item": item, "time": rng.random(320)}
+    phase = dataclasses.replace(make_phase(0), **kept, item_ids=np.arange(40), n_users=40)
+    vectors = candidates.item_vectors(candidates.find_neighbours(phase))
+    closeness = vectors @ vectors.T
+    np.testing.assert_allclose(np.diag(closeness), 1, rtol=1e-5)
+    assert abs(closeness[:20, 20:]).max() < 0.01
+    assert closeness[:20, :20].mean() > 0.05
+
+
+def test_matches_are_all_clicks_on_neighbours_of_candidates() -> None:
+    phase = make_phase(1)
+    neighbours = candidates.find_neighbours(phase)
+    found = candidates.find_candidates(phase, neighbours, candidates.item_vectors(neighbours))
+    click, pair, row = candidates.match_clicks(phase, neighbours, found)
+    expected = set()
+    for place, user in enumerate((3, 5)):
+        for one in np.flatnonzero(phase.user == user):  # type: ignore[attr-defined]
+            source = phase.item[one]  # type: ignore[attr-defined]
+            for other in range(neighbours.start[source], neighbours.start[source + 1]):
+                same = (found.user == place) & (found.item == neighbours.item[other])
+                expected |= {(one, other, candidate) for candidate in np.flatnonzero(same)}
+    assert len(expected) > 100
+    assert set(zip(click, pair, row, strict=True)) == expected
+    assert len(click) == len(expected)
+
+
+@given(st.integers(0, 9), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20)), min_size=1))
+def test_clicks_around_a_moment_agree_with_plain_ones(
+    moment: int, asked: list[tuple[int, int]]
+) -> None:
+    phase = make_phase(moment, n_items=20)
+    item = np.array([item for item, _ in asked])
+    time = np.array([time / 20 for _, time in asked])
+    before, after, (near,) = candidates.clicks_around(phase, item, time, [0.1])
+    for k in range(len(asked)):
+        times = phase.time[phase.item == item[k]]  # type: ignore[attr-defined]
+        gaps = times - time[k]
+        assert before[k] == pytest.approx(min([-gap for gap in gaps if gap < 0], default=1))
+        assert after[k] == pytest.approx(min([gap for gap in gaps if gap >= 0], default=1))
+        assert near[k] == (abs(gaps) <= 0.1).sum()
+
+
+@pytest.mark.parametrize("n_users", [1, 40])
+def test_boosting_needs_clicks_to_learn_from(
+    write: Write, n_users: int, succeeds: Callable[..., str]
+) -> None:
+    # No two users share an item, and each has clicked two.
+    pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
+    train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
+    write("underexpose_train_click-0.csv", train)
+    write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")
+    folder = write("underexpose_test_qtime-0.csv", "0,0.3\n").parent
+    flags = ["--input_dir", folder, "--output_dir", folder]
+    with pytest.raises(AssertionError, match="phase 0: 0 training users clicked a candidate last"):
+        succeeds([f"{FOLDER}/sample_model_gradient_boosting.py", *flags])
+    assert not (folder / "submission.csv").exists()
 
 
 def test_best_items_are_unseen_and_in_order() -> None:
@@ -251,12 +440,39 @@ def test_scripts(
     assert score_of(data / "test_output") == pytest.approx(ndcg["item_cf_time"][0])
     assert (ndcg["popularity"] < ndcg["item_cf"]).all()
     assert (ndcg["item_cf"] < ndcg["item_cf_time"]).all()
+    # The sample has the phases of the final stage.
+    final = succeeds([f"{FOLDER}/local_evaluation.py", "--final_stage"], kit=kit)
+    assert "a sum over 3 phases, plus 7)" in final
+    # Popularity finds something, if nothing rare.
+    assert ndcg["popularity"][0] > 0
 
     # The published test users, who are not those of the local split's answers.
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"], kit=kit)
     user, _ = clicks.read_recommendations(data / "test_output/test.csv")
     expected = clicks.read_query_users(data / "train_data/underexpose_test_qtime-2.csv")
     assert set(expected) <= set(user)
+
+
+def test_boosting_beats_its_candidates(
+    challenge_kit: Callable[[str], Path], succeeds: Callable[..., str], tmp_path: Path
+) -> None:
+    kit = challenge_kit("debiasing")
+    folder, masked = tmp_path / "clicks", tmp_path / "masked"
+    folder.mkdir()
+    for path in (kit / FOLDER / "data/train_data").glob("*-8.csv"):
+        shutil.copyfile(path, folder / path.name)
+    where = ["--input_dir", folder]
+    succeeds([f"{FOLDER}/local_data_split.py", *where, "--output_dir", masked], kit=kit)
+    sums = {}
+    for model in ("item_cf_time", "gradient_boosting"):
+        output = ["--test_dir", masked, "--output_dir", tmp_path]
+        succeeds([f"{FOLDER}/sample_model_{model}.py", *where, *output], kit=kit)
+        files = ["--input_dir", masked, "--submission_dir", tmp_path, "--output_dir", tmp_path]
+        printed = succeeds([f"{FOLDER}/local_evaluation.py", *files], kit=kit)
+        assert "a sum over 1 phase)" in printed
+        sums[model] = scores_in(tmp_path)
+    for name in ("ndcg_50_full", "ndcg_50_half"):
+        assert 0 < sums["item_cf_time"][name] < sums["gradient_boosting"][name]
 
 
 def test_real_clicks(real_data: Path, tmp_path: Path, succeeds: Callable[..., str]) -> None:

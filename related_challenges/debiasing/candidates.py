@@ -1,0 +1,324 @@
+"""Candidates for a second stage: the items that a test user may click next, a few hundred each.
+
+They come from two sources: items that were clicked by the same users as the user's own (item-based
+collaborative filtering, as in sample_model_item_cf_time.py), and items whose vectors are close to
+the user's, which also reaches items that share no user with them.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import clicks
+import numpy as np
+import recommend
+from scipy.sparse import csr_array, diags_array
+from sklearn.utils.extmath import randomized_svd
+
+# The organisers kept the items with at least this many clicks in a phase, those to be predicted
+# included: an item with fewer is much more likely to be somebody's answer (on the real phase 1
+# 23 % of them are, of all items 4 %). Counts are raised to it, so that no model learns that.
+FEWEST_CLICKS = 4
+# Candidates of a user from each of the two sources.
+N_SIMILAR, N_CLOSE = 300, 350
+# As in sample_model_item_cf_time.py.
+MAX_DISTANCE = 40
+DISTANCE_POWER = 0.5
+TIME_DECAY = 2.0
+AT_ONCE = 0.002
+CLICKED_POWER, SCORED_POWER = 0.2, 0.55
+RECENCY_POWER = 0.9
+# Length of the items' vectors.
+N_DIMENSIONS = 128
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The items that users clicked together with each item, sorted by both items.
+
+    Attributes
+    ----------
+    start
+        Where the neighbours of each item begin, and an end, shape (items + 1,).
+    item
+        The neighbour, shape (pairs,).
+    similarity
+        Sum over the users of how near the two clicks lie, divided by powers of both items'
+        clicks, shape (pairs,).
+    forward
+        The part of `similarity` from users who clicked the neighbour later, shape (pairs,).
+    at_once
+        As `similarity`, but the clicks of a user count only if hardly any time lies between them.
+    of_quiet_users
+        As `similarity`, but users with many clicks count less.
+    count
+        How many users clicked both, shape (pairs,).
+    n_clicks
+        Clicks of every item, at least `FEWEST_CLICKS`, shape (items,).
+    """
+
+    start: clicks.IntArray
+    item: clicks.IntArray
+    similarity: clicks.FloatArray
+    forward: clicks.FloatArray
+    at_once: clicks.FloatArray
+    of_quiet_users: clicks.FloatArray
+    count: clicks.FloatArray
+    n_clicks: clicks.IntArray
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Candidates of the test users, sorted by user and item, shape (candidates,) each.
+
+    Attributes
+    ----------
+    user
+        Place of the user among the test users of the phase.
+    item
+        Number of the item.
+    score
+        Sum of its similarities to the user's clicks, the later a click the more; may be 0.
+    rank
+        Place by `score` among the user's items, from 0; `N_SIMILAR` for all that come later.
+    share
+        `score` divided by that of the user's best item.
+    closeness
+        Cosine of the angle between the item's vector and the user's.
+    """
+
+    user: clicks.IntArray
+    item: clicks.IntArray
+    score: clicks.FloatArray
+    rank: clicks.IntArray
+    share: clicks.FloatArray
+    closeness: clicks.FloatArray
+
+    def take(self, rows: clicks.IntArray) -> "Candidates":
+        """Return some of the candidates, by row numbers in order."""
+        return Candidates(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
+
+
+def mask_latest(
+    phase: recommend.Phase, users: clicks.IntArray
+) -> tuple[recommend.Phase, clicks.IntArray]:
+    """Take away the latest click of some users and make them the test users.
+
+    This does to training users what the challenge does to its test users.
+
+    Parameters
+    ----------
+    phase
+        The clicks of a phase.
+    users
+        Numbers of the users, ascending; those with a single click are left out.
+
+    Returns
+    -------
+    Phase
+        Without these clicks; the query times are those of the clicks taken away.
+    array of int, shape (test users,)
+        The items that were clicked.
+    """
+    latest = np.cumsum(np.bincount(phase.user, minlength=phase.n_users)) - 1
+    users = users[np.bincount(phase.user, minlength=phase.n_users)[users] >= 2]
+    rows = latest[users]
+    masked = dataclasses.replace(
+        phase,
+        user=np.delete(phase.user, rows),
+        item=np.delete(phase.item, rows),
+        time=np.delete(phase.time, rows),
+        # Users are numbers here; nothing is written for them.
+        test_user_ids=users,
+        test_user=users,
+        query_time=phase.time[rows],
+    )
+    return masked, phase.item[rows]
+
+
+def places_from_latest(phase: recommend.Phase) -> clicks.IntArray:
+    """Number the clicks of every user from 1 for the latest, shape (clicks,)."""
+    end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
+    return np.asarray(end[phase.user] - np.arange(len(phase.user)))
+
+
+def find_neighbours(phase: recommend.Phase) -> Neighbours:
+    """Find the neighbours of every item in the clicks of a phase."""
+    n_items = len(phase.item_ids)
+    activity = np.log1p(np.bincount(phase.user, minlength=phase.n_users))
+    keys, values, later_values, close_values, quiet_values = [], [], [], [], []
+    for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
+        earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
+        later = earlier + distance
+        time = phase.time[later] - phase.time[earlier]
+        value = distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
+        first, second = phase.item[earlier].astype(np.int64), phase.item[later].astype(np.int64)
+        keys += [first * n_items + second, second * n_items + first]
+        values += [value] * 2
+        later_values += [value, np.zeros(len(value))]
+        close_values += [np.exp(-time / AT_ONCE) / distance] * 2
+        quiet_values += [value / activity[phase.user[earlier]]] * 2
+    key, pair = np.unique(np.concatenate(keys), return_inverse=True)
+    item, neighbour = key // n_items, key % n_items
+    n_clicks = np.maximum(np.bincount(phase.item, minlength=n_items), FEWEST_CLICKS)
+    scale = n_clicks[item] ** -CLICKED_POWER * n_clicks[neighbour] ** -SCORED_POWER
+
+    def total(parts: list[clicks.FloatArray]) -> clicks.FloatArray:
+        return np.asarray(scale * np.bincount(pair, np.concatenate(parts), len(key)))
+
+    return Neighbours(
+        start=np.searchsorted(item, np.arange(n_items + 1)),
+        item=neighbour,
+        similarity=total(values),
+        forward=total(later_values),
+        at_once=total(close_values),
+        of_quiet_users=total(quiet_values),
+        count=np.bincount(pair, minlength=len(key)).astype(float),
+        n_clicks=n_clicks,
+    )
+
+
+def item_vectors(neighbours: Neighbours) -> clicks.FloatArray:
+    """Make a vector of length 1 for every item, such that neighbours point the same way.
+
+    The similarities, each item's scaled to a common sum, are factored by a truncated singular value
+    decomposition (Halko, Martinsson, Tropp 2011).
+
+    Returns
+    -------
+    array of float32, shape (items, dimensions)
+        Zeros for an item without neighbours.
+    """
+    n_items = len(neighbours.n_clicks)
+    shape = (n_items, n_items)
+    matrix = csr_array((neighbours.similarity, neighbours.item, neighbours.start), shape=shape)
+    # The scale by clicks is replaced by one that makes the matrix symmetric.
+    powers = neighbours.n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
+    matrix = diags_array(powers[:, 0]) @ matrix @ diags_array(powers[:, 1])
+    scale = diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=1), 1e-9)))
+    matrix = csr_array(scale @ matrix @ scale).astype(np.float32)
+    n_dimensions = min(N_DIMENSIONS, n_items - 1)
+    left, strength, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
+    # What belongs to no strength, or to no neighbour, is rounding error and not to be scaled up.
+    left[:, strength < 1e-5 * strength.max(initial=1e-9)] = 0
+    left[np.diff(neighbours.start) == 0] = 0
+    return unit_length(left * np.sqrt(strength))
+
+
+def unit_length(vectors: clicks.FloatArray) -> clicks.FloatArray:
+    """Scale the rows of a matrix to length 1, but those of zeros."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, 1e-9), np.float32)
+
+
+def find_candidates(
+    phase: recommend.Phase, neighbours: Neighbours, vectors: clicks.FloatArray
+) -> Candidates:
+    """Find the candidates of the test users among the items that they have not clicked."""
+    n_items = len(phase.item_ids)
+    weight = places_from_latest(phase).astype(float) ** -RECENCY_POWER
+    shape = (phase.n_users, n_items)
+    recent = csr_array((weight, (phase.user, phase.item)), shape=shape)
+    recent = recommend.test_rows(phase, recent)
+    similarity = csr_array(
+        (neighbours.similarity, neighbours.item, neighbours.start), shape=(n_items, n_items)
+    )
+    profile = unit_length(recent @ vectors)
+    n_similar, n_close = min(N_SIMILAR, n_items), min(N_CLOSE, n_items)
+    parts = []
+    for begin in range(0, max(recent.shape[0], 1), recommend.BLOCK):
+        block = slice(begin, begin + recommend.BLOCK)
+        score = (recent[block] @ similarity).toarray()
+        closeness = profile[block] @ vectors.T
+        clicked = recent[block].nonzero()
+        score[clicked] = 0
+        closeness[clicked] = 0
+        similar = np.argpartition(-score, n_similar - 1)[:, :n_similar]
+        close = np.argpartition(-closeness, n_close - 1)[:, :n_close]
+        row = np.arange(len(score))[:, None]
+        order = np.argsort(-score[row, similar], axis=1, kind="stable")
+        rank = np.full(score.shape, N_SIMILAR, np.int32)
+        rank[row, similar[row, order]] = np.arange(n_similar)
+        key = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
+        user, item = key // n_items, key % n_items
+        kept = (score[user, item] > 0) | (closeness[user, item] > 0)
+        user, item = user[kept], item[kept]
+        best = np.maximum(score.max(axis=1), np.finfo(float).tiny)
+        found = score[user, item]
+        parts.append(
+            Candidates(
+                user=user + begin,
+                item=item,
+                score=found,
+                rank=rank[user, item],
+                share=found / best[user],
+                closeness=closeness[user, item],
+            )
+        )
+    names = [field.name for field in dataclasses.fields(Candidates)]
+    return Candidates(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+
+
+def match_clicks(
+    phase: recommend.Phase, neighbours: Neighbours, found: Candidates
+) -> tuple[clicks.IntArray, clicks.IntArray, clicks.IntArray]:
+    """Find the clicks of the test users on items that are neighbours of their candidates.
+
+    Returns
+    -------
+    click : array of int, shape (matches,)
+        Row of the click in the phase.
+    pair : array of int, shape (matches,)
+        Row of the pair, of the item clicked and the candidate, in the neighbours.
+    row : array of int, shape (matches,)
+        Row of the candidate.
+    """
+    place = np.full(phase.n_users, -1)
+    place[phase.test_user[found.user]] = found.user
+    rows = np.flatnonzero(place[phase.user] >= 0)
+    n_neighbours = np.diff(neighbours.start)[phase.item[rows]]
+    click = np.repeat(rows, n_neighbours)
+    pair = np.arange(len(click)) - np.repeat(np.cumsum(n_neighbours) - n_neighbours, n_neighbours)
+    pair += neighbours.start[phase.item[click]]
+    n_items = len(phase.item_ids)
+    key = found.user * n_items + found.item
+    wanted = place[phase.user[click]] * n_items + neighbours.item[pair]
+    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    matches = key[row] == wanted
+    return click[matches], pair[matches], row[matches]
+
+
+def clicks_around(
+    phase: recommend.Phase, item: clicks.IntArray, time: clicks.FloatArray, near: Sequence[float]
+) -> tuple[clicks.FloatArray, clicks.FloatArray, list[clicks.IntArray]]:
+    """Tell how items were clicked, by all users, around moments of time.
+
+    Parameters
+    ----------
+    phase
+        The clicks.
+    item, time
+        The items, and a moment from 0 to 1 for each, shape (n,).
+    near
+        How far from the moment a click may be to be counted.
+
+    Returns
+    -------
+    before, after : array of float, shape (n,)
+        Time from the item's latest click up to the moment, and until its next; 1 if there is none.
+    n_near : list of arrays of int, shape (n,)
+        How many clicks of the item are near the moment, for each distance.
+    """
+    # All clicks in order of item and time: those of item i lie from 2 i to 2 i + 1.
+    timeline = np.sort(2 * phase.item + phase.time)
+    start = 2.0 * item
+    now = start + time
+    begin, here, end = np.searchsorted(timeline, [start, now, start + 1.5])
+    before = np.where(here > begin, now - timeline[here - 1], 1)
+    after = np.where(here < end, timeline[np.minimum(here, len(timeline) - 1)] - now, 1)
+    n_near = [
+        np.searchsorted(timeline, np.minimum(now + distance, start + 1.5))
+        - np.searchsorted(timeline, np.maximum(now - distance, start))
+        for distance in near
+    ]
+    return before, after, n_near
