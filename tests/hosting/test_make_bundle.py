@@ -336,13 +336,25 @@ def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
     assert not any(re.search(r"\.venv|__pycache__|train_data|\.git/", name) for name in inside)
 
 
-def test_the_kit_without_git_is_the_same(simulated_kit: Path) -> None:
-    walked = set(participants._walk(ROOT))
-    listed = set(participants.list_kit())
+def test_the_kit_without_git_is_the_same() -> None:
+    walked = participants.walk_kit(ROOT)
+    listed = participants.list_kit()
     if not (ROOT / ".git").exists():
         pytest.skip("no repository to compare with")
-    assert {name for name in listed if not name.startswith(".")} <= walked
+    assert {name for name in listed if not name.startswith(".")} <= set(walked)
     assert not any(name.startswith(("data/metadata", ".")) for name in walked)
+
+
+def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
+    kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
+            "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
+            "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
+            "related_challenges/cloze/data/README.md", "submission_templates/a.csv")  # fmt: skip
+    kit = ("README.md", "common/io.py", "common/metadata/reading.py", "hosting/README.md")
+    for name in (*kept, *kit):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert participants.walk_kit(tmp_path) == sorted(kit)
 
 
 # ---- The bundle ----------------------------------------------------------------------------------
