@@ -33,7 +33,7 @@ from competition import Plan
 from tqdm import tqdm
 
 from common import cli, io, layout, provenance, zips
-from common.errors import InputError
+from common.errors import InputError, quote
 from common.templates import build_templates
 
 # Whoever tries seeds must not find the one: the generator is public, and so are the questions.
@@ -154,6 +154,8 @@ def _plan(options: argparse.Namespace) -> Plan:
         raise InputError("--seed: is for simulated answers and splits, not with --official")
     if options.output.suffix.lower() != ".zip":
         raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
+    if not options.title.isprintable():
+        raise InputError(f"--title: is {quote(options.title)}, expected one line of text")
     if not options.title.strip() or len(options.title) > competition.MAX_TITLE:
         raise InputError(
             f"--title: has {len(options.title)} characters, expected 1 to {competition.MAX_TITLE}"
@@ -204,7 +206,13 @@ def _get_data(
                     / layout.TEST_DIR.name
                     / reference_data.answers_name(task, phase)
                 )
-        return Path(options.official), []
+        notes = []
+        if provenance.simulated_files(options.official):
+            notes.append(
+                f"{cli.show(options.official)} holds simulated answers, not the official ones that "
+                "the pages describe: this bundle is for trying only"
+            )
+        return options.official, notes
     # A text becomes as many random bits as it is worth; without one, they are drawn.
     seed = (
         secrets.randbits(256)
@@ -237,7 +245,8 @@ def _simulate(data_dir: Path, size: str, seed: int) -> None:
         stderr=None if sys.stderr.isatty() else subprocess.PIPE,
     )  # fmt: skip
     if done.returncode:
-        raise InputError(f"simulating failed: {(done.stderr or '').strip().splitlines()[-1:]}")
+        (*_, why) = ("see above", *(done.stderr or "").strip().splitlines())
+        raise InputError(f"simulating failed: {why}")
 
 
 def _write_for_organiser(data_dir: Path, bundle: Path) -> None:

@@ -1,15 +1,15 @@
 """What participants get: the training answers and metadata, the templates, and this kit."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from competition import PUBLIC_DATA, STARTING_KIT, Plan
 
 from common import io, layout, schema, zips
 
-# What the kit consists of, for a copy that is no repository: whatever else an organiser keeps in its
-# folder, such as answers of students, an unpacked bundle or a seed, is not for participants.
+# What the kit consists of, for a copy that is no repository: whatever else an organiser keeps in
+# its folder, such as answers of students, an unpacked bundle or a seed, is not for participants.
 _KIT = (
     "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
     "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "hosting", "pyproject.toml", "quickstart.py",
@@ -115,8 +115,8 @@ def walk_kit(root: Path) -> list[str]:
     return sorted(found)
 
 
-def describe(data_dir: Path, tasks: Iterable[int]) -> dict[str, str]:
-    """Return what the pages say about the data: their files, and how many answers they hold."""
+def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
+    """Return what the pages say about the files: what each holds, and how many answers."""
     lines = []
     for group in sorted({_GROUPS[task] for task in tasks}):
         name = f"train_task_{group}.csv"
@@ -128,4 +128,13 @@ def describe(data_dir: Path, tasks: Iterable[int]) -> dict[str, str]:
             f"| `train_data/{name}` | {len(columns['UserId']):,} answers of {n_students:,} "
             f"students to {n_questions:,} questions |"
         )
-    return {"counts": "\n".join(lines)}
+    if any(
+        name.startswith(f"{layout.METADATA_DIR.name}/") for name in find_public(data_dir, tasks)
+    ):
+        lines.append(
+            "| `metadata/` | what is known about questions, students, and the circumstances of "
+            "answers |"
+        )
+    if {1, 2, 3} & set(tasks):
+        lines.append("| `submission_templates/` | what is to be predicted |")
+    return {"files": "\n".join(lines)}

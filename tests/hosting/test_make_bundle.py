@@ -419,6 +419,9 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
     with zipfile.ZipFile(bundle) as archive:
         names = archive.namelist()
         page = archive.read("pages/overview.md").decode()
+        data_page = archive.read("pages/data.md").decode()
+    assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
+    assert "metadata/" not in data_page
     assert "organiser/students.csv" in names
     assert not any(re.search("task_3_p", name) for name in names)
     assert "of real students" in page
@@ -450,6 +453,7 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
         (["--answers", "{tmp}/none.csv", "--tasks", "3"], "task 3 needs experts' judgements"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
+        (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of text"),
         (["--title", " "], "--title: has 1 characters, expected 1 to 255"),
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
     ],
