@@ -152,7 +152,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         )
     if options.seed is not None and options.official:
         raise InputError("--seed: is for simulated answers and splits, not with --official")
-    if options.output.suffix.lower() != ".zip":
+    if options.output.suffix.lower() != ".zip" or options.output.is_dir():
         raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
     if not options.title.isprintable():
         raise InputError(f"--title: is {quote(options.title)}, expected one line of text")
@@ -162,12 +162,18 @@ def _plan(options: argparse.Namespace) -> Plan:
         )
     tasks = sorted(set(options.tasks or (_tasks_of(options))))
     start = options.start or datetime.now(UTC).date()
-    end = options.end or start + timedelta(weeks=_WEEKS)
-    if end - timedelta(days=options.final_days) < start:
+    try:
+        end = options.end or start + timedelta(weeks=_WEEKS)
+        first_end = start + timedelta(days=options.final_days)
+    except OverflowError:
         raise InputError(
-            f"--end: is {end}, expected {start + timedelta(days=options.final_days)} or later: the "
-            f"private phase takes the last {options.final_days} days, and the public one at least "
-            "one"
+            f"--start: is {start}, with {options.final_days} private days, expected an end before "
+            f"the year {date.max.year}"
+        ) from None
+    if end < first_end:
+        raise InputError(
+            f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
+            f"{options.final_days} days, and the public one at least one"
         )
     origin = "official" if options.official else "own" if options.answers else "simulated"
     return Plan(tuple(tasks), options.title.strip(), start, end, options.final_days, origin)

@@ -453,6 +453,8 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
         (["--answers", "{tmp}/none.csv", "--tasks", "3"], "task 3 needs experts' judgements"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
+        (["--start", "9999-12-01"], "--start: is 9999-12-01, with 7 private days, expected an end"),
+        (["--final_days", "99999999999"], "with 99999999999 private days, expected an end"),
         (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of text"),
         (["--title", " "], "--title: has 1 characters, expected 1 to 255"),
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
