@@ -138,8 +138,8 @@ def losses(questions: Sequence[NamedLoss], subjects: Sequence[NamedLoss]) -> str
     text = (
         "<h2>Where most is lost</h2><p>Lost: answers predicted wrongly, beyond those that the "
         "overall share of wrong predictions would give for as many answers. A question is high up "
-        "if it is both often asked and hard to predict. What has fewer than "
-        f"{FEW} answers is left out.</p>"
+        "if it is both often asked and hard to predict. With fewer than "
+        f"{FEW} answers, none is shown.</p>"
     )
     for title, name, losses in (
         ("Questions", "QuestionId", questions),
