@@ -106,7 +106,14 @@ class Judged:
     body: str
 
 
-def judge(submission_path: Path, reference_path: Path, template_path: Path, phase: str) -> Judged:
+def judge(
+    submission_path: Path,
+    reference_path: Path,
+    template_path: Path,
+    phase: str,
+    *,
+    with_answers: bool = True,
+) -> Judged:
     """Check a ranking and score it.
 
     Parameters
@@ -119,6 +126,9 @@ def judge(submission_path: Path, reference_path: Path, template_path: Path, phas
         The template, which lists the questions to be ranked.
     phase
         ``public`` or ``private``.
+    with_answers
+        Whether the page lists pairs with what each expert said of them; not where participants
+        see the page and may submit again.
 
     Raises
     ------
@@ -158,11 +168,9 @@ def judge(submission_path: Path, reference_path: Path, template_path: Path, phas
             judgements.left, judgements.right, judgements.better, agrees
         ),
     )
-    body = (
-        agreement_section(figures, (floor_mean, floor_high))
-        + concordance_section(judgements)
-        + disagreement_section(judgements, rank_left, rank_right)
-    )
+    body = agreement_section(figures, (floor_mean, floor_high)) + concordance_section(judgements)
+    if with_answers:
+        body += disagreement_section(judgements, rank_left, rank_right)
     return Judged(evaluation, figures, luck, body)
 
 

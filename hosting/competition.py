@@ -37,6 +37,22 @@ TASK_NAMES = {
     3: "question quality",
     4: "ten questions for each student",
 }
+# What makes a first submission, and checks it.
+_SAMPLES = {
+    task: "\n".join(
+        f"    python {command}"
+        for command in (
+            *commands,
+            f"-m common.check_submission submissions/submission_task_{task}.zip",
+        )
+    )
+    for task, commands in {
+        1: ("task_1/sample_model_majority.py",),
+        2: ("task_2/sample_model_majority.py",),
+        3: ("task_3/sample_model_entropy.py",),
+        4: ("task_4/numpy/train_model.py", "task_4/package.py task_4/numpy"),
+    }.items()
+}
 _PAGES = (
     ("Overview", "overview"),
     ("Data", "data"),
@@ -106,6 +122,9 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
         "title": plan.title,
         "dates": plan.describe_dates(),
         "tasks": tasks,
+        "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
+        "parts": _describe_parts(plan),
+        "sample": _SAMPLES[plan.tasks[0]],
         "origin": _read_page(f"origin_{plan.origin}"),
         "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),
         "private_limits": "{} a day, {} in all".format(*_LIMITS["private"]),
@@ -113,6 +132,17 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
     for name in (*(name for _, name in _PAGES), _TERMS):
         page = Template(_read_page(name)).substitute(known)
         io.write_text(bundle / "pages" / f"{name}.md", page)
+
+
+def _describe_parts(plan: Plan) -> str:
+    """Return how the tasks share the answers."""
+    names = []
+    tasks = set(plan.tasks)
+    if tasks & {1, 2}:
+        names.append("pairs")
+        if tasks & {3, 4}:
+            names.append("own" if plan.origin == "own" else "separate")
+    return "\n".join(_read_page(f"parts_{name}") for name in names).rstrip()
 
 
 def _read_page(name: str) -> str:

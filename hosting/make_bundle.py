@@ -33,7 +33,7 @@ from competition import Plan
 from tqdm import tqdm
 
 from common import cli, io, layout, provenance, zips
-from common.errors import InputError
+from common.errors import InputError, quote
 from common.templates import build_templates
 
 # Whoever tries seeds must not find the one: the generator is public, and so are the questions.
@@ -152,20 +152,28 @@ def _plan(options: argparse.Namespace) -> Plan:
         )
     if options.seed is not None and options.official:
         raise InputError("--seed: is for simulated answers and splits, not with --official")
-    if options.output.suffix.lower() != ".zip":
+    if options.output.suffix.lower() != ".zip" or options.output.is_dir():
         raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
+    if not options.title.isprintable():
+        raise InputError(f"--title: is {quote(options.title)}, expected one line of text")
     if not options.title.strip() or len(options.title) > competition.MAX_TITLE:
         raise InputError(
             f"--title: has {len(options.title)} characters, expected 1 to {competition.MAX_TITLE}"
         )
     tasks = sorted(set(options.tasks or (_tasks_of(options))))
     start = options.start or datetime.now(UTC).date()
-    end = options.end or start + timedelta(weeks=_WEEKS)
-    if end - timedelta(days=options.final_days) < start:
+    try:
+        end = options.end or start + timedelta(weeks=_WEEKS)
+        first_end = start + timedelta(days=options.final_days)
+    except OverflowError:
         raise InputError(
-            f"--end: is {end}, expected {start + timedelta(days=options.final_days)} or later: the "
-            f"private phase takes the last {options.final_days} days, and the public one at least "
-            "one"
+            f"--start: is {start}, with {options.final_days} private days, expected an end before "
+            f"the year {date.max.year}"
+        ) from None
+    if end < first_end:
+        raise InputError(
+            f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
+            f"{options.final_days} days, and the public one at least one"
         )
     origin = "official" if options.official else "own" if options.answers else "simulated"
     return Plan(tuple(tasks), options.title.strip(), start, end, options.final_days, origin)
@@ -204,7 +212,13 @@ def _get_data(
                     / layout.TEST_DIR.name
                     / reference_data.answers_name(task, phase)
                 )
-        return Path(options.official), []
+        notes = []
+        if provenance.simulated_files(options.official):
+            notes.append(
+                f"{cli.show(options.official)} holds simulated answers, not the official ones that "
+                "the pages describe: this bundle is for trying only"
+            )
+        return options.official, notes
     # A text becomes as many random bits as it is worth; without one, they are drawn.
     seed = (
         secrets.randbits(256)
@@ -237,7 +251,8 @@ def _simulate(data_dir: Path, size: str, seed: int) -> None:
         stderr=None if sys.stderr.isatty() else subprocess.PIPE,
     )  # fmt: skip
     if done.returncode:
-        raise InputError(f"simulating failed: {(done.stderr or '').strip().splitlines()[-1:]}")
+        (*_, why) = ("see above", *(done.stderr or "").strip().splitlines())
+        raise InputError(f"simulating failed: {why}")
 
 
 def _write_for_organiser(data_dir: Path, bundle: Path) -> None:

@@ -1,19 +1,25 @@
 """What participants get: the training answers and metadata, the templates, and this kit."""
 
-import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from competition import PUBLIC_DATA, STARTING_KIT, Plan
 
 from common import io, layout, schema, zips
 
-# What the repository ignores, for a copy of the kit that is no repository.
-_NOT_THE_KIT = shutil.ignore_patterns(
-    ".*", "__pycache__", "*.egg-info", "build", "train_data", "test_data", "test_input",
-    "test_output", "images", "submissions", "submission_*.csv", "template_*.json",
-    "SIMULATED.json", "model_task_4*", "*.zip", "*.partial",
+# What the kit consists of, for a copy that is no repository: whatever else an organiser keeps in
+# its folder, such as answers of students, an unpacked bundle or a seed, is not for participants.
+_KIT = (
+    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
+    "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "hosting", "pyproject.toml", "quickstart.py",
+    "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
+    "task_1", "task_2", "task_3", "task_4", "tests", "walkthrough.ipynb",
+)  # fmt: skip
+_KIT_SUFFIXES = (".md", ".png", ".py", ".svg", ".yaml")
+_NOT_THE_KIT = (
+    "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
+    "submissions",
 )  # fmt: skip
 _GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
 
@@ -75,42 +81,42 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
 
 
 def list_kit() -> list[str]:
-    """Return the files of this kit: those that git knows, or else all but data and caches."""
+    """Return the files of this kit: those that git knows, or else those in its folders."""
     if (layout.ROOT / ".git").exists():
         try:
             done = subprocess.run(
                 ["git", "-C", str(layout.ROOT), "ls-files", "-z"],
                 capture_output=True, text=True, check=True,
             )  # fmt: skip
-            names = [name for name in done.stdout.split("\0") if name]
-            return sorted(name for name in names if (layout.ROOT / name).is_file())
+            names = [name for name in done.stdout.split("\0") if (layout.ROOT / name).is_file()]
+            # A folder that the organiser has just made a repository tracks nothing yet.
+            if "README.md" in names:
+                return sorted(names)
         except (OSError, subprocess.CalledProcessError):
             pass
-    return sorted(_walk(layout.ROOT))
+    return walk_kit(layout.ROOT)
 
 
-def _walk(folder: Path) -> list[str]:
-    names = sorted(entry.name for entry in folder.iterdir())
-    ignored = _NOT_THE_KIT(str(folder), names)
+def walk_kit(root: Path) -> list[str]:
+    """Return the files of a copy of the kit, without data, caches and what is not the kit's."""
     # Only the data's own: common/metadata is a package.
-    if folder == layout.DATA_DIR:
-        ignored |= {"metadata"}
-    if folder.parent == layout.RELATED_DIR:
-        ignored |= {"data"}
+    not_the_kit = {root / "data" / "metadata"}
+    not_the_kit |= {folder / "data" for folder in (root / layout.RELATED_DIR.name).glob("*")}
     found = []
-    for name in names:
-        path = folder / name
-        if name in ignored or path.is_symlink():
+    waiting = [root / name for name in _KIT if (root / name).exists()]
+    while waiting:
+        path = waiting.pop()
+        if path.is_symlink() or path in not_the_kit or path.name in _NOT_THE_KIT:
             continue
         if path.is_dir():
-            found += _walk(path)
-        else:
-            found.append(path.relative_to(layout.ROOT).as_posix())
-    return found
+            waiting += path.glob("[!.]*")
+        elif path.parent == root or path.suffix in _KIT_SUFFIXES:
+            found.append(path.relative_to(root).as_posix())
+    return sorted(found)
 
 
-def describe(data_dir: Path, tasks: Iterable[int]) -> dict[str, str]:
-    """Return what the pages say about the data: their files, and how many answers they hold."""
+def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
+    """Return what the pages say about the files: what each holds, and how many answers."""
     lines = []
     for group in sorted({_GROUPS[task] for task in tasks}):
         name = f"train_task_{group}.csv"
@@ -122,4 +128,13 @@ def describe(data_dir: Path, tasks: Iterable[int]) -> dict[str, str]:
             f"| `train_data/{name}` | {len(columns['UserId']):,} answers of {n_students:,} "
             f"students to {n_questions:,} questions |"
         )
-    return {"counts": "\n".join(lines)}
+    if any(
+        name.startswith(f"{layout.METADATA_DIR.name}/") for name in find_public(data_dir, tasks)
+    ):
+        lines.append(
+            "| `metadata/` | what is known about questions, students, and the circumstances of "
+            "answers |"
+        )
+    if {1, 2, 3} & set(tasks):
+        lines.append("| `submission_templates/` | what is to be predicted |")
+    return {"files": "\n".join(lines)}

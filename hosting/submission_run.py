@@ -38,6 +38,12 @@ _TOO_LARGE = 10.0**10
 _TAIL = 1 << 16
 _MAX_REASON = 500
 _MAX_LINES = 20
+# What programs get of this shell's environment, which may hold passwords: a container has none of
+# it, and what an entry raises is shown.
+_PASSED_ON = (
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -197,8 +203,7 @@ def _run_program(app: Path, time_limit: int) -> _Run:
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable
-    # The container has none of this shell's settings of Python.
-    environment = {k: value for k, value in os.environ.items() if not k.startswith("PYTHON")}
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     temporary = app.parent / "tmp"
     temporary.mkdir()
     environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary)}

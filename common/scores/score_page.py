@@ -121,11 +121,13 @@ def breakdowns(parts: Sequence[Breakdown]) -> str:
 
 
 def _share_row(group: Group) -> charts.ShareRow:
-    tooltip = f"{group.n_answers:,} answers, accuracy {group.accuracy:.3f}"
-    if group.majority is not None:
-        tooltip += f", majority {group.majority:.3f}"
+    tooltip = f"{group.n_answers:,} answers"
+    # The accuracy of a few answers would tell a participant what they are.
     if group.n_answers < FEW:
         return charts.ShareRow(group.name, None, group.share, tooltip=tooltip)
+    tooltip += f", accuracy {group.accuracy:.3f}"
+    if group.majority is not None:
+        tooltip += f", majority {group.majority:.3f}"
     return charts.ShareRow(
         group.name, group.accuracy, group.share, group.interval, group.majority, tooltip
     )
@@ -136,14 +138,19 @@ def losses(questions: Sequence[NamedLoss], subjects: Sequence[NamedLoss]) -> str
     text = (
         "<h2>Where most is lost</h2><p>Lost: answers predicted wrongly, beyond those that the "
         "overall share of wrong predictions would give for as many answers. A question is high up "
-        "if it is both often asked and hard to predict.</p>"
+        "if it is both often asked and hard to predict. With fewer than "
+        f"{FEW} answers, none is shown.</p>"
     )
     for title, name, losses in (
         ("Questions", "QuestionId", questions),
         ("Subjects", "Subject", subjects),
     ):
-        if losses:
-            rows = [_loss_cells(named.name, named.about, named.loss) for named in losses]
+        rows = [
+            _loss_cells(named.name, named.about, named.loss)
+            for named in losses
+            if named.loss.n_answers >= FEW
+        ]
+        if rows:
             header = [name, "answers", "wrong", "lost"]
             text += f"<h3>{title}</h3>{pages.table(header, rows, css_class='lost')}"
     return text

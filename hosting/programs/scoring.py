@@ -132,7 +132,9 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
     template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
     path = _find_submission(task)
-    judged = ranking_evaluation.judge(path, reference_path, template_path, phase)
+    judged = ranking_evaluation.judge(
+        path, reference_path, template_path, phase, with_answers=False
+    )
     best = judged.figures.best
     # As if the interval were that of a normal distribution.
     error = (best.high - best.low) / (2 * 1.96)

@@ -157,6 +157,8 @@ def test_malformed_submissions_get_a_message_and_no_score(
         if number < 2:
             assert (code, errors) == (0, ""), case
             assert set(written) == {"scores.json", "detailed_results.html"}
+            # What the experts said of single pairs would be the answers.
+            assert "Pairs on which" not in written["detailed_results.html"]
         else:
             assert code == 2, case
             assert re.fullmatch(r"error: [^\n]+\n", errors), case
@@ -334,13 +336,25 @@ def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
     assert not any(re.search(r"\.venv|__pycache__|train_data|\.git/", name) for name in inside)
 
 
-def test_the_kit_without_git_is_the_same(simulated_kit: Path) -> None:
-    walked = set(participants._walk(ROOT))
-    listed = set(participants.list_kit())
+def test_the_kit_without_git_is_the_same() -> None:
+    walked = participants.walk_kit(ROOT)
+    listed = participants.list_kit()
     if not (ROOT / ".git").exists():
         pytest.skip("no repository to compare with")
-    assert {name for name in listed if not name.startswith(".")} <= walked
+    assert {name for name in listed if not name.startswith(".")} <= set(walked)
     assert not any(name.startswith(("data/metadata", ".")) for name in walked)
+
+
+def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
+    kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
+            "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
+            "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
+            "related_challenges/cloze/data/README.md", "submission_templates/a.csv")  # fmt: skip
+    kit = ("README.md", "common/io.py", "common/metadata/reading.py", "hosting/README.md")
+    for name in (*kept, *kit):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert participants.walk_kit(tmp_path) == sorted(kit)
 
 
 # ---- The bundle ----------------------------------------------------------------------------------
@@ -405,6 +419,9 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
     with zipfile.ZipFile(bundle) as archive:
         names = archive.namelist()
         page = archive.read("pages/overview.md").decode()
+        data_page = archive.read("pages/data.md").decode()
+    assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
+    assert "metadata/" not in data_page
     assert "organiser/students.csv" in names
     assert not any(re.search("task_3_p", name) for name in names)
     assert "of real students" in page
@@ -436,6 +453,9 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
         (["--answers", "{tmp}/none.csv", "--tasks", "3"], "task 3 needs experts' judgements"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
+        (["--start", "9999-12-01"], "--start: is 9999-12-01, with 7 private days, expected an end"),
+        (["--final_days", "99999999999"], "with 99999999999 private days, expected an end"),
+        (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of text"),
         (["--title", " "], "--title: has 1 characters, expected 1 to 255"),
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
     ],

@@ -49,12 +49,14 @@ def test_a_scoring_program_sees_the_folders_of_the_platform(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("A_PASSWORD", "x")
     source = """
 import os
 assert sys.argv[1].endswith("/app/input") and sys.argv[2].endswith("/app/output")
 program = given.parent / "program"
 assert pathlib.Path.cwd() == program and sys.path[0] == str(program)
-assert "PYTHONPATH" not in os.environ and os.environ["PYTHONUNBUFFERED"] == "1"
+assert not {"PYTHONPATH", "A_PASSWORD"} & set(os.environ)
+assert os.environ["PYTHONUNBUFFERED"] == "1"
 assert (given / "ref/file.txt").read_text() == "submission_task_1.csv"
 assert (given.parent / "shared").is_dir()
 assert sorted(p.name for p in (given / "res").iterdir()) == ["a.txt", "metadata", file.name]
