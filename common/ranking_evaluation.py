@@ -94,6 +94,8 @@ class Judged:
         Its score, the agreement with the best expert, and what else the record holds.
     figures
         Agreement with every expert.
+    n_pairs
+        Number of pairs judged.
     luck
         What random rankings reach, in words.
     body
@@ -102,6 +104,7 @@ class Judged:
 
     evaluation: Evaluation
     figures: Comparison
+    n_pairs: int
     luck: str
     body: str
 
@@ -171,7 +174,7 @@ def judge(
     body = agreement_section(figures, (floor_mean, floor_high)) + concordance_section(judgements)
     if with_answers:
         body += disagreement_section(judgements, rank_left, rank_right)
-    return Judged(evaluation, figures, luck, body)
+    return Judged(evaluation, figures, len(judgements.left), luck, body)
 
 
 # ---- The page -----------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"
 # Where the platform puts what it says of a run itself.
 _OF_THE_PLATFORM = "metadata"
-# Digits of the standard error on the leaderboard: submissions of equal score are then in the order
-# of time, since their standard errors are equal too.
+# Digits of the standard error on the leaderboard. The platform ranks equal scores by the columns
+# that follow, and by time where these are equal too, as they mostly are with so few digits.
 _ERROR_DIGITS = 4
 
 
@@ -135,9 +135,9 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     judged = ranking_evaluation.judge(
         path, reference_path, template_path, phase, with_answers=False
     )
-    best = judged.figures.best
-    # As if the interval were that of a normal distribution.
-    error = (best.high - best.low) / (2 * 1.96)
+    # Of a share of pairs: equal scores have equal ones.
+    share, n_pairs = judged.evaluation.score, judged.n_pairs
+    error = (share * (1 - share) / n_pairs) ** 0.5
     style = score_page.STYLE + ranking_evaluation.STYLE
     return Judged(judged.evaluation, error, judged.body, style)
 
