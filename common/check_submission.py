@@ -67,7 +67,10 @@ def find_challenges() -> list[str]:
 
 def challenge_of(path: Path) -> str:
     """Return the related challenge in whose folder a file lies; nothing if in none."""
-    place = path.resolve()
+    try:
+        place = path.resolve()
+    except (OSError, RuntimeError):
+        return ""  # Links in a circle: reading the file will say so.
     if not place.is_relative_to(layout.RELATED_DIR):
         return ""
     name = place.relative_to(layout.RELATED_DIR).parts[0]

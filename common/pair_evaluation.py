@@ -254,7 +254,7 @@ def score_pairs(
     if phase is not None:
         (other_phase,) = (name for name in layout.PHASES if name != phase)
         other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
-        outside = _count_other_phase(predictions, extra, reference, other_path)
+        outside = _count_other_phase(predictions, extra, reference, other_path, column)
     elif extra.any():
         outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
     else:
@@ -275,6 +275,7 @@ def _count_other_phase(
     extra: npt.NDArray[np.bool_],
     reference: submission.Pairs,
     other_path: Path,
+    column: Column,
 ) -> str:
     """Describe how many rows are of the other phase, and how many of those are missing.
 
@@ -287,7 +288,7 @@ def _count_other_phase(
     found = f"{n_found:,} rows of the other phase ignored"
     if not n_found and not other_path.is_file():
         return found
-    other = submission.read_pairs(io.file_source(other_path))
+    other = submission.read_pair_values(io.file_source(other_path), column)
     wanted = pair_keys(other.student, other.question)
     unknown = extra.copy()
     unknown[extra] = ~are_among(

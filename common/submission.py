@@ -245,20 +245,6 @@ def submission_source(
     return zips.zip_source(path, zip_member, max_size, report)
 
 
-def read_pairs(source: io.Source) -> Pairs:
-    """Read the pairs of a file, whatever else it holds.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, an id is wrong, or a pair appears twice.
-    """
-    columns = (schema.USER_ID, schema.QUESTION_ID)
-    student, question = io.to_arrays(io.read_table(source, columns), columns).values()
-    require_distinct_pairs(source, student, question)
-    return Pairs(source, student, question)
-
-
 def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> PairValues:
     """Read predictions, or the answers to score them with.
 

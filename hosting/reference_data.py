@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 from programs import facts_file
 from programs.played import KEY_NAME
 
@@ -89,11 +90,19 @@ def _write_pairs(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         metadata=data_dir / layout.METADATA_DIR.name,
     )
     facts_file.write_facts(folder / "facts.npz", read_facts(place, pairs, task))
-    # A submission holds the rows of both phases: of the other one the pairs, but no answers.
+    # A submission holds the rows of both phases: of the other one the pairs, each with the same
+    # value, which is nobody's answer.
     (other_phase,) = (name for name in layout.PHASES if name != phase)
     name = layout.test_answers_name(task, other_phase)
-    other = submission.read_pairs(io.file_source(data_dir / layout.TEST_DIR.name / name))
-    columns = {schema.QUESTION_ID.name: other.question, schema.USER_ID.name: other.student}
+    column = schema.PREDICTED_COLUMN[task]
+    other = submission.read_pair_values(
+        io.file_source(data_dir / layout.TEST_DIR.name / name), column
+    )
+    columns = {
+        schema.QUESTION_ID.name: other.question,
+        schema.USER_ID.name: other.student,
+        column.name: np.full_like(other.value, column.low),
+    }
     io.write_csv(folder / layout.TEST_DIR.name / name, columns)
 
 
