@@ -13,7 +13,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +27,18 @@ def fingerprint(path: Path) -> Fingerprint:
     """Return the size and the SHA-256 of a file: 0.6 s for a gigabyte."""
     with path.open("rb") as file:
         return {"bytes": path.stat().st_size, "sha256": file_digest(file, "sha256").hexdigest()}
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of all files in a folder."""
+    if not path.is_dir():
+        return str(fingerprint(path)["sha256"])
+    total = sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(path).as_posix()
+            total.update(f"{name} {fingerprint(file)['sha256']}\n".encode())
+    return total.hexdigest()
 
 
 def matches(path: Path, known: object) -> bool:

@@ -200,15 +200,13 @@ def score_all(
 ) -> int:
     """Score a folder of submissions, write the leaderboards; return how many results failed."""
     submissions = find_submissions(options.submissions)
-    records = submission_records.Records(
-        options.output_dir, submission_records.fingerprint(options.bundle)
-    )
+    records = submission_records.Records(options.output_dir, provenance.digest(options.bundle))
     attempts: list[Attempt] = []
     for submission in tqdm(submissions, desc="Submissions", disable=None):
         about = (submission.team, submission.file, submission.submitted)
         try:
             chosen = choose_tasks(tasks, submission.path, options.tasks is not None)
-            sha = str(provenance.fingerprint(submission.path)["sha256"])
+            sha = provenance.digest(submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
             attempts.append(Attempt(*about, None, {}, fault))

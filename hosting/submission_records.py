@@ -1,28 +1,15 @@
 """What has been scored already, so that nothing is scored twice."""
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import submission_run
 from bundle import Task
 
-from common import io, provenance, run_log
+from common import io, run_log
 
 RESULTS_NAME = "leaderboard_results.jsonl"
 DETAILS_DIR = "details"
-
-
-def fingerprint(bundle: Path) -> str:
-    """Return the SHA-256 of a bundle: of the zip, or of all files in the folder."""
-    if not bundle.is_dir():
-        return str(provenance.fingerprint(bundle)["sha256"])
-    digest = sha256()
-    for path in sorted(bundle.rglob("*")):
-        if path.is_file():
-            name = path.relative_to(bundle).as_posix()
-            digest.update(f"{name}\0{provenance.fingerprint(path)['sha256']}\0".encode())
-    return digest.hexdigest()
 
 
 class Records:

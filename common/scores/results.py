@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 
 from common import io, layout, origins, provenance, run_log
@@ -222,14 +221,7 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
 
 def fingerprint_of(reference: Path) -> str:
     """Return the fingerprint of true answers, a file or a folder of files, as in `Result.data`."""
-    if not reference.is_dir():
-        return str(provenance.fingerprint(reference)["sha256"])[:12]
-    digest = sha256()
-    for path in sorted(reference.rglob("*")):
-        if path.is_file():
-            name = path.relative_to(reference).as_posix()
-            digest.update(f"{name} {provenance.fingerprint(path)['sha256']}\n".encode())
-    return digest.hexdigest()[:12]
+    return provenance.digest(reference)[:12]
 
 
 def results_path(output_dir: Path) -> Path:
