@@ -262,7 +262,7 @@ def _write_for_organiser(data_dir: Path, bundle: Path) -> None:
     if marker:
         known: Mapping[str, Any] = {"best_expected_accuracy": marker["best_expected_accuracy"]}
         io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")
-    mapping = data_dir / own_answers.ORGANISER_DIR
+    mapping = data_dir / competition.ORGANISER_DIR
     if mapping.is_dir():
         shutil.copytree(mapping, folder, dirs_exist_ok=True)
 

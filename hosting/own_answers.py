@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from competition import N_MASKS, ORGANISER_DIR
 from tqdm import tqdm
 
 from common import io, layout, schema
@@ -41,14 +42,12 @@ from common.adaptive.game import N_ROUNDS
 from common.answers import Answers, IntArray, find_repeats
 from common.errors import InputError, quote
 
-ORGANISER_DIR = "organiser"
 STUDENTS_NAME, QUESTIONS_NAME = "students.csv", "questions.csv"
 
 _QUESTION_ID = schema.Column(schema.QUESTION_ID.name, schema.TEXT)
 _USER_ID = schema.Column(schema.USER_ID.name, schema.TEXT)
 _OWN_COLUMNS = (_QUESTION_ID, _USER_ID, schema.ANSWER_VALUE, schema.CORRECT_ANSWER)
 
-N_MASKS = 10
 # What is needed at least: too little for a fair competition, enough to try everything.
 MIN_ANSWERS, MIN_STUDENTS, MIN_QUESTIONS = 200, 10, 10
 MIN_STUDENTS_TASK_4, MIN_EXAMINABLE = 20, 8

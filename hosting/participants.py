@@ -7,6 +7,7 @@ from pathlib import Path
 from competition import PUBLIC_DATA, STARTING_KIT, Plan
 
 from common import io, layout, schema, zips
+from common.answers import number_ids
 
 # What the kit consists of, for a copy that is no repository: whatever else an organiser keeps in
 # its folder, such as answers of students, an unpacked bundle or a seed, is not for participants.
@@ -123,7 +124,7 @@ def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
         columns = io.read_columns(
             data_dir / layout.TRAIN_DIR.name / name, [schema.USER_ID, schema.QUESTION_ID]
         )
-        n_students, n_questions = (len(set(ids.tolist())) for ids in columns.values())
+        n_students, n_questions = (len(number_ids(ids)[0]) for ids in columns.values())
         lines.append(
             f"| `train_data/{name}` | {len(columns['UserId']):,} answers of {n_students:,} "
             f"students to {n_questions:,} questions |"

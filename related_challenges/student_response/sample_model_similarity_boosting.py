@@ -23,7 +23,6 @@ import train_and_test
 from responses import FloatArray, IntArray
 from scipy.sparse import csr_array, hstack
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 from tqdm import tqdm
 
@@ -63,11 +62,11 @@ def main() -> None:
         for part, is_new in ((test & ~is_known, True), (test & is_known, False)):
             if not part.any():
                 continue
-            terms = [weigh_terms(marked, train, token_pattern=r"\S+", min_df=2)]
+            terms = [similarity.weigh_terms(marked, train, token_pattern=r"\S+", min_df=2)]
             if not is_new:
                 pieces = {"analyzer": "char_wb", "ngram_range": (2, 5), "min_df": 2}
-                terms.append(weigh_terms(answers.texts, train, **pieces))
-                terms.append(weigh_terms(in_question, train, token_pattern=r"\S+"))
+                terms.append(similarity.weigh_terms(answers.texts, train, **pieces))
+                terms.append(similarity.weigh_terms(in_question, train, token_pattern=r"\S+"))
             group = answers.question if is_new else np.arange(len(answers))
             opinions = ask_words(csr_array(hstack(terms)), answers.label, train, group)
             both = np.hstack([features, opinions])
@@ -83,23 +82,6 @@ def main() -> None:
     # ---- End of the model. --------------------------------------------------------------------
 
     train_and_test.write(options, answers, prediction)
-
-
-def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: object) -> csr_array:
-    """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
-
-    Parameters
-    ----------
-    texts
-        Shape (texts,).
-    train
-        Which texts to learn from.
-    terms
-        What counts as a term, as scikit-learn's `TfidfVectorizer` names it.
-    """
-    vectorizer = TfidfVectorizer(sublinear_tf=True, **terms)
-    vectorizer.fit([text for text, is_train in zip(texts, train, strict=True) if is_train])
-    return csr_array(vectorizer.transform(texts))
 
 
 def ask_words(

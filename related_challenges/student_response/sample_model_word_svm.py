@@ -13,18 +13,15 @@ word says about an answer depends on the question: with unseen questions (`--by_
 0.626 and 0.546, and the tree 0.528 and 0.435.
 """
 
-from typing import Any
-
 import numpy as np
 import similarity
 import train_and_test
 from scipy.sparse import csr_array, hstack
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from tqdm import tqdm
 
-from common import challenge, cli, folds
+from common import challenge, cli
 
 
 def main() -> None:
@@ -46,9 +43,11 @@ def main() -> None:
         features = csr_array(
             hstack(
                 [
-                    weigh_terms(answers.texts, train, ngram_range=(1, 2)),
-                    weigh_terms(answers.texts, train, analyzer="char_wb", ngram_range=(2, 5)),
-                    weigh_terms(in_question, train, token_pattern=r"\S+"),
+                    similarity.weigh_terms(answers.texts, train, ngram_range=(1, 2)),
+                    similarity.weigh_terms(
+                        answers.texts, train, analyzer="char_wb", ngram_range=(2, 5)
+                    ),
+                    similarity.weigh_terms(in_question, train, token_pattern=r"\S+"),
                     # Divided by 4, so that each weighs about as much as a text's vector.
                     csr_array(
                         StandardScaler().fit(similarities[train]).transform(similarities) / 4
@@ -61,23 +60,6 @@ def main() -> None:
     # ---- End of the model. --------------------------------------------------------------------
 
     train_and_test.write(options, answers, prediction)
-
-
-def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: Any) -> csr_array:
-    """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
-
-    Parameters
-    ----------
-    texts
-        Shape (texts,).
-    train
-        Which texts to learn from.
-    terms
-        What counts as a term, as scikit-learn's `TfidfVectorizer` names it.
-    """
-    vectorizer = TfidfVectorizer(sublinear_tf=True, **terms)
-    vectorizer.fit([text for text, is_train in zip(texts, train, strict=True) if is_train])
-    return csr_array(vectorizer.transform(texts))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-"""Four measures of how much two texts have in common, by the phrases that they share."""
+"""What texts have in common: four measures of the phrases that two share, and weighted terms."""
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import responses
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from common import folds
 
 MEASURES = ("overlap", "f1", "lesk", "cosine")
 
@@ -86,3 +91,20 @@ def describe(answers: responses.Responses) -> responses.FloatArray:
             known[number, text] = np.concatenate([to_question, np.max(to_references, axis=0)])
         rows.append(known[number, text])
     return np.array(rows)
+
+
+def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: Any) -> csr_array:
+    """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
+
+    Parameters
+    ----------
+    texts
+        Shape (texts,).
+    train
+        Which texts to learn from.
+    terms
+        What counts as a term, as scikit-learn's `TfidfVectorizer` names it.
+    """
+    vectorizer = TfidfVectorizer(sublinear_tf=True, **terms)
+    vectorizer.fit([text for text, is_train in zip(texts, train, strict=True) if is_train])
+    return csr_array(vectorizer.transform(texts))
