@@ -886,7 +886,10 @@ def damage_marker(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def damage_record(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Return lines of results.jsonl that are no result, each as the only line of its file."""
+    """Return lines of results.jsonl that are no result, each as the only line of its file.
+
+    Left out is what lines may hold: those of earlier versions lack some keys.
+    """
     record = json.loads(content)
     wrong: dict[str, object] = {
         "null": None, "a number": 7, "a text": "x\"><script>", "a list": [], "an object": {},
@@ -896,17 +899,19 @@ def damage_record(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
     fine = {
         "rules": (str,), "model": (str,), "made_by": (str,), "command": (str,),
         "submission": (str,), "revision": (str, type(None)), "simulated": (bool,),
+        "metric_name": (str,),
     }  # fmt: skip
     numbers = {
         "task": ("a number",),
         "seed": ("a number", "null"),
         "score": ("a fraction",),
         "seconds": ("a number", "null", "a fraction", "negative"),
+        "memory": ("a number", "null"),
         "parts": ("an object",),
     }
+    optional = {"code", "memory", "outcomes", "metric_name"}
     for key in record:
-        # Lines of earlier versions have no code.
-        if key != "code":
+        if key not in optional:
             yield (
                 f"{key} missing",
                 json.dumps({n: v for n, v in record.items() if n != key}).encode(),
