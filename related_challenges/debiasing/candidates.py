@@ -54,7 +54,7 @@ class Neighbours:
     count
         How many users clicked both, shape (pairs,).
     n_clicks
-        Clicks of every item, at least `FEWEST_CLICKS`, shape (items,).
+        Clicks of every item, in the phase at least `FEWEST_CLICKS`, shape (items,).
     """
 
     start: clicks.IntArray
@@ -111,7 +111,8 @@ def mask_latest(
     phase
         The clicks of a phase.
     users
-        Numbers of the users, ascending; those with a single click are left out.
+        Numbers of the users, ascending; those with a single click are left out, and those whose
+        latest click came before the phase.
 
     Returns
     -------
@@ -120,8 +121,9 @@ def mask_latest(
     array of int, shape (test users,)
         The items that were clicked.
     """
-    latest = np.cumsum(np.bincount(phase.user, minlength=phase.n_users)) - 1
-    users = users[np.bincount(phase.user, minlength=phase.n_users)[users] >= 2]
+    n_clicks = np.bincount(phase.user, minlength=phase.n_users)
+    latest = np.cumsum(n_clicks) - 1
+    users = users[(n_clicks[users] >= 2) & (phase.time[latest[users]] >= 0)]
     rows = latest[users]
     masked = dataclasses.replace(
         phase,
@@ -160,7 +162,10 @@ def find_neighbours(phase: recommend.Phase) -> Neighbours:
         quiet_values += [value / activity[phase.user[earlier]]] * 2
     key, pair = np.unique(np.concatenate(keys), return_inverse=True)
     item, neighbour = key // n_items, key % n_items
-    n_clicks = np.maximum(np.bincount(phase.item, minlength=n_items), FEWEST_CLICKS)
+    is_inside = phase.time >= 0
+    n_inside = np.bincount(phase.item[is_inside], minlength=n_items)
+    n_before = np.bincount(phase.item[~is_inside], minlength=n_items)
+    n_clicks = np.maximum(n_inside, FEWEST_CLICKS) + n_before
     scale = n_clicks[item] ** -CLICKED_POWER * n_clicks[neighbour] ** -SCORED_POWER
 
     def total(parts: list[clicks.FloatArray]) -> clicks.FloatArray:
@@ -305,19 +310,21 @@ def clicks_around(
     Returns
     -------
     before, after : array of float, shape (n,)
-        Time from the item's latest click up to the moment, and until its next; 1 if there is none.
+        Time from the item's latest click up to the moment, and until its next; if there is none,
+        the longest there can be, `HISTORY` + 1 and 1.
     n_near : list of arrays of int, shape (n,)
         How many clicks of the item are near the moment, for each distance.
     """
-    # All clicks in order of item and time: those of item i lie from 2 i to 2 i + 1.
-    timeline = np.sort(2 * phase.item + phase.time)
-    start = 2.0 * item
-    now = start + time
-    begin, here, end = np.searchsorted(timeline, [start, now, start + 1.5])
-    before = np.where(here > begin, now - timeline[here - 1], 1)
+    # All clicks in order of item and time, such that those of two items lie apart.
+    spread = recommend.HISTORY + 2
+    timeline = np.sort(spread * phase.item + phase.time)
+    now = spread * item + time
+    start, stop = spread * item - recommend.HISTORY - 0.5, spread * item + 1.5
+    begin, here, end = np.searchsorted(timeline, [start, now, stop])
+    before = np.where(here > begin, now - timeline[here - 1], recommend.HISTORY + 1)
     after = np.where(here < end, timeline[np.minimum(here, len(timeline) - 1)] - now, 1)
     n_near = [
-        np.searchsorted(timeline, np.minimum(now + distance, start + 1.5))
+        np.searchsorted(timeline, np.minimum(now + distance, stop))
         - np.searchsorted(timeline, np.maximum(now - distance, start))
         for distance in near
     ]

@@ -13,6 +13,8 @@ from common.errors import InputError
 
 # Users whose scores for all items are dense at the same time; with 41,000 items they take 21 MB.
 BLOCK = 64
+# How far back the clicks before a phase are read, in lengths of the phase.
+HISTORY = 1.0
 
 
 def parse_flags(doc: str | None) -> argparse.Namespace:
@@ -33,16 +35,17 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
 
 @dataclass(frozen=True)
 class Phase:
-    """All clicks of one phase, in order of user and time, with users and items numbered from 0.
+    """All clicks of one phase and of the time before it, with users and items numbered from 0.
 
     Attributes
     ----------
     user, item
-        Number of the user and the item of every click, shape (clicks,).
+        Number of the user and the item of every click, shape (clicks,), in order of user and time.
     time
-        Moment of every click, from 0 for the first of the phase to 1 for the last.
+        Moment of every click, from 0 for the first of the phase to 1 for the last; down to
+        -`HISTORY` for those before it.
     item_ids
-        Id of every item, shape (items,).
+        Id of every item of the phase, shape (items,).
     test_user_ids
         Ids of the users to recommend to, shape (test users,).
     test_user
@@ -64,20 +67,29 @@ class Phase:
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
-    """Read the clicks of a phase.
+    """Read the clicks of a phase, and from the phases before it those on items that it has.
 
-    Only the files of the phase itself are read: the test users of one phase are among the training
-    users of its neighbours, where the click to be predicted may itself appear.
+    The windows of the phases overlap, and the test users of one are among the training users of its
+    neighbours. So of an earlier phase only what came before the first click of this one is taken:
+    the click to be predicted cannot be there.
     """
-    train = clicks.read_clicks(train_dir / clicks.train_clicks_name(number))
-    test = clicks.read_clicks(test_dir / clicks.test_clicks_name(number))
-    test_user_ids, query_time = clicks.read_queries(test_dir / clicks.query_times_name(number))
-    user_ids, user = np.unique(np.concatenate([train.user, test.user]), return_inverse=True)
-    item_ids, item = np.unique(np.concatenate([train.item, test.item]), return_inverse=True)
-    time = np.concatenate([train.time, test.time])
+    inside = _read_clicks(train_dir, test_dir, number)
+    item_ids = np.unique(inside.item)
+    begin, length = inside.time.min(), max(np.ptp(inside.time), np.finfo(float).tiny)
+    parts, first = [inside], begin
+    for earlier in reversed([n for n in clicks.find_phases(train_dir) if n < number]):
+        if first <= begin - HISTORY * length:
+            break
+        older = _read_clicks(train_dir, test_dir, earlier)
+        is_older = (older.time < first) & (older.time >= begin - HISTORY * length)
+        parts.append(older.take(is_older & np.isin(older.item, item_ids)))
+        first = min(first, older.time.min())
+    user_ids, user = np.unique(np.concatenate([part.user for part in parts]), return_inverse=True)
+    item = np.searchsorted(item_ids, np.concatenate([part.item for part in parts]))
+    time = np.concatenate([part.time for part in parts])
     order = np.lexsort((time, user))
+    test_user_ids, query_time = clicks.read_queries(test_dir / clicks.query_times_name(number))
     place = np.minimum(np.searchsorted(user_ids, test_user_ids), len(user_ids) - 1)
-    begin, length = time.min(), max(np.ptp(time), np.finfo(float).tiny)
     return Phase(
         user=user[order],
         item=item[order],
@@ -87,6 +99,16 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         test_user=np.where(user_ids[place] == test_user_ids, place, -1),
         query_time=(query_time - begin) / length,
         n_users=len(user_ids),
+    )
+
+
+def _read_clicks(train_dir: Path, test_dir: Path, number: int) -> clicks.Clicks:
+    train = clicks.read_clicks(train_dir / clicks.train_clicks_name(number))
+    test = clicks.read_clicks(test_dir / clicks.test_clicks_name(number))
+    return clicks.Clicks(
+        np.concatenate([train.user, test.user]),
+        np.concatenate([train.item, test.item]),
+        np.concatenate([train.time, test.time]),
     )
 
 

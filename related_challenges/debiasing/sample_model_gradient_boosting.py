@@ -4,7 +4,7 @@ Run:     python related_challenges/debiasing/sample_model_gradient_boosting.py -
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0688, half 0.0489 on the real phases 1 to 3, latest click masked
+Scores:  mean NDCG@50 full 0.0711, half 0.0510 on the real phases 1 to 3, latest click masked
 
 Two stages, as the leaders of the challenge had. candidates.py finds a few hundred items for each
 user; gradient boosting then tells from some thirty features which of them is clicked next. It

@@ -4,7 +4,7 @@ Run:     python related_challenges/debiasing/sample_model_item_cf.py --local
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0439, half 0.0330 on the real phases 1 to 3, latest click masked
+Scores:  mean NDCG@50 full 0.0444, half 0.0326 on the real phases 1 to 3, latest click masked
 
 Two items are similar if the same users clicked both; users with many clicks count less, and the sum
 is divided by the root of the product of both items' numbers of clicks (Breese, Heckerman, Kadie

@@ -4,7 +4,7 @@ Run:     python related_challenges/debiasing/sample_model_item_cf_time.py --loca
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
-Scores:  mean NDCG@50 full 0.0601, half 0.0434 on the real phases 1 to 3, latest click masked
+Scores:  mean NDCG@50 full 0.0639, half 0.0451 on the real phases 1 to 3, latest click masked
 
 As sample_model_item_cf.py, but two clicks of a user make their items more similar if fewer clicks
 and less time lie between them; the user's latest clicks count most; and the divisor takes more from

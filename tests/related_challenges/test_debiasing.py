@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -180,7 +181,52 @@ def test_split_masks_the_latest_click_and_counts_degrees(
     assert answers == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
 
-def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 120) -> object:
+def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
+    """User 2 is a test user of phase 2; phase 1 holds the click to be predicted, on item 7."""
+    lines = {
+        "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n",
+        "test_click-0": "0,7,0.38\n0,9,0.30\n",
+        "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n6,6,0.39\n7,8,0.5\n",
+        "test_click-1": "1,9,0.37\n",
+        "train_click-2": "5,7,0.60\n5,8,0.5\n6,9,0.41\n",
+        "test_click-2": "2,9,0.40\n",
+        "test_qtime-2": "2,0.45\n",
+        "train_click-3": "2,7,0.45\n",
+    }
+    for name, text in lines.items():
+        folder = write(f"underexpose_{name}.csv", text).parent
+    phase = recommend.read_phase(folder, folder, 2)
+    # From 0.4 on, which is where the phase begins, its own files; before it those of phase 1 down
+    # to 0.37, where that begins, and then those of phase 0 down to one length of the phase, 0.2.
+    # Item 6 is none of the phase.
+    assert phase.item_ids.tolist() == [7, 8, 9]
+    moments = [
+        (0, 9, 0.30), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.40), (5, 8, 0.35), (5, 7, 0.395),
+        (5, 8, 0.5), (5, 7, 0.6), (6, 9, 0.41),
+    ]  # fmt: skip
+    user_ids = [0, 1, 2, 5, 6]
+    assert phase.n_users == len(user_ids)
+    assert phase.user.tolist() == [user_ids.index(user) for user, _, _ in moments]
+    assert phase.item.tolist() == [item - 7 for _, item, _ in moments]
+    np.testing.assert_allclose(phase.time, [(time - 0.4) / 0.2 for _, _, time in moments])
+    assert phase.test_user.tolist() == [2]
+    np.testing.assert_allclose(phase.query_time, [0.25])
+
+
+def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
+    """Clicks in the phase count as four at least, those before it come on top."""
+    phase = make_phase(1, n_items=60, n_clicks=240)
+    time = 2 * phase.time - 1
+    phase = dataclasses.replace(phase, time=time)
+    n_inside, n_before = (
+        np.bincount(phase.item[rows], minlength=60) for rows in (time >= 0, time < 0)
+    )
+    assert n_inside.min() < 4 < n_inside.max()
+    found = candidates.find_neighbours(phase).n_clicks
+    np.testing.assert_array_equal(found, np.maximum(n_inside, 4) + n_before)
+
+
+def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 120) -> Any:
     rng = np.random.default_rng(seed)
     pairs = rng.permutation(n_users * n_items)[:n_clicks]
     user, item = np.sort(pairs) // n_items, np.sort(pairs) % n_items
@@ -201,48 +247,51 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
 @pytest.mark.parametrize("seed", range(3))
 def test_item_similarity_agrees_with_a_plain_loop(seed: int) -> None:
     phase = make_phase(seed)
-    n_clicks = np.bincount(phase.item, minlength=60)  # type: ignore[attr-defined]
+    n_clicks = np.bincount(phase.item, minlength=60)
     expected = np.zeros((60, 60))
     for a in range(120):
         for b in range(120):
-            same = phase.user[a] == phase.user[b]  # type: ignore[attr-defined]
+            same = phase.user[a] == phase.user[b]
             if a != b and same and abs(a - b) <= item_cf_time.MAX_DISTANCE:
-                gap = abs(phase.time[a] - phase.time[b])  # type: ignore[attr-defined]
-                left, right = phase.item[a], phase.item[b]  # type: ignore[attr-defined]
+                gap = abs(phase.time[a] - phase.time[b])
+                left, right = phase.item[a], phase.item[b]
                 expected[left, right] += (
                     abs(a - b) ** -item_cf_time.DISTANCE_POWER
                     * math.exp(-item_cf_time.TIME_DECAY * gap)
                     / n_clicks[left] ** item_cf_time.CLICKED_POWER
                     / n_clicks[right] ** item_cf_time.SCORED_POWER
                 )
-    needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])  # type: ignore[attr-defined]
+    needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])
     found = item_cf_time.item_similarity(phase).toarray()
     np.testing.assert_allclose(found, expected * needed[:, None], rtol=1e-6)
 
 
 def test_the_latest_clicks_are_masked() -> None:
     phase = make_phase(0)
-    latest = {user: np.flatnonzero(phase.user == user)[-1] for user in (2, 7)}  # type: ignore[attr-defined]
+    latest = {user: np.flatnonzero(phase.user == user)[-1] for user in (2, 7)}
     masked, answer = candidates.mask_latest(phase, np.array([2, 7]))
-    assert answer.tolist() == [phase.item[row] for row in latest.values()]  # type: ignore[attr-defined]
-    assert masked.query_time.tolist() == [phase.time[row] for row in latest.values()]  # type: ignore[attr-defined]
+    assert answer.tolist() == [phase.item[row] for row in latest.values()]
+    assert masked.query_time.tolist() == [phase.time[row] for row in latest.values()]
     assert masked.test_user.tolist() == [2, 7]
     rest = np.delete(np.arange(120), list(latest.values()))
     for name in ("user", "item", "time"):
         np.testing.assert_array_equal(getattr(masked, name), getattr(phase, name)[rest])
-    # A user with one click keeps it.
-    first = np.flatnonzero(phase.user != 2)  # type: ignore[attr-defined]
+    # A user with one click keeps it, and so does one without a click in the phase itself.
+    before = dataclasses.replace(phase, time=phase.time - (phase.user == 2))
+    masked, answer = candidates.mask_latest(before, np.array([2, 7]))
+    assert masked.test_user.tolist() == [7]
+    first = np.flatnonzero(phase.user != 2)
     single = phase_with(phase, np.append(first, latest[2]))
     masked, answer = candidates.mask_latest(single, np.array([2, 7]))
     assert masked.test_user.tolist() == [7]
     assert len(answer) == 1
 
 
-def phase_with(phase: object, rows: npt.NDArray[np.int64], **changes: object) -> object:
+def phase_with(phase: Any, rows: npt.NDArray[np.int64], **changes: object) -> Any:
     """Return a phase with some of the clicks only."""
     rows = np.sort(rows)
     kept = {name: getattr(phase, name)[rows] for name in ("user", "item", "time")}
-    return dataclasses.replace(phase, **kept, **changes)  # type: ignore[type-var]
+    return dataclasses.replace(phase, **kept, **changes)
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -250,12 +299,12 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
     """Whatever was clicked last, the features of a candidate are the same."""
     phase = make_phase(3, n_users=12, n_clicks=200)
     users = np.setdiff1d(np.arange(12), [3, 5])[part :: boosting.N_PARTS]
-    latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])  # type: ignore[attr-defined]
+    latest = np.array([np.flatnonzero(phase.user == user)[-1] for user in users])
     described = []
     for shift in (0, 17):
-        item = phase.item.copy()  # type: ignore[attr-defined]
+        item = phase.item.copy()
         item[latest] = (item[latest] + shift) % 60
-        changed = dataclasses.replace(phase, item=item)  # type: ignore[type-var]
+        changed = dataclasses.replace(phase, item=item)
         masked, _ = candidates.mask_latest(changed, users)
         neighbours = candidates.find_neighbours(masked)
         vectors = candidates.item_vectors(neighbours)
@@ -268,9 +317,9 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_neighbours_agree_with_the_similarity_of_the_simpler_sample(seed: int) -> None:
     phase = make_phase(seed, n_clicks=300)
-    phase = dataclasses.replace(phase, test_user=np.arange(12))  # type: ignore[type-var]
+    phase = dataclasses.replace(phase, test_user=np.arange(12))
     neighbours = candidates.find_neighbours(phase)
-    n_clicks = np.bincount(phase.item, minlength=60)  # type: ignore[attr-defined]
+    n_clicks = np.bincount(phase.item, minlength=60)
     assert n_clicks.min() < candidates.FEWEST_CLICKS <= n_clicks.max()
     # There an item counts with all its clicks, here with four if it has fewer.
     np.testing.assert_array_equal(neighbours.n_clicks, np.maximum(n_clicks, 4))
@@ -313,7 +362,7 @@ def test_candidates_are_unseen_and_scored_by_similarity() -> None:
     np.testing.assert_allclose(found.score, scores[found.user, found.item])
     for place, user in enumerate((3, 5)):
         own = found.take(np.flatnonzero(found.user == place))
-        seen = phase.item[phase.user == user]  # type: ignore[attr-defined]
+        seen = phase.item[phase.user == user]
         assert not set(own.item) & set(seen)
         scores[place, seen] = 0
         assert set(np.flatnonzero(scores[place])) <= set(own.item)
@@ -344,8 +393,8 @@ def test_matches_are_all_clicks_on_neighbours_of_candidates() -> None:
     click, pair, row = candidates.match_clicks(phase, neighbours, found)
     expected = set()
     for place, user in enumerate((3, 5)):
-        for one in np.flatnonzero(phase.user == user):  # type: ignore[attr-defined]
-            source = phase.item[one]  # type: ignore[attr-defined]
+        for one in np.flatnonzero(phase.user == user):
+            source = phase.item[one]
             for other in range(neighbours.start[source], neighbours.start[source + 1]):
                 same = (found.user == place) & (found.item == neighbours.item[other])
                 expected |= {(one, other, candidate) for candidate in np.flatnonzero(same)}
@@ -359,13 +408,16 @@ def test_clicks_around_a_moment_agree_with_plain_ones(
     moment: int, asked: list[tuple[int, int]]
 ) -> None:
     phase = make_phase(moment, n_items=20)
+    # Some of the clicks came before the phase.
+    time = 2 * phase.time - 1
+    phase = dataclasses.replace(phase, time=time)
     item = np.array([item for item, _ in asked])
     time = np.array([time / 20 for _, time in asked])
     before, after, (near,) = candidates.clicks_around(phase, item, time, [0.1])
     for k in range(len(asked)):
-        times = phase.time[phase.item == item[k]]  # type: ignore[attr-defined]
+        times = phase.time[phase.item == item[k]]
         gaps = times - time[k]
-        assert before[k] == pytest.approx(min([-gap for gap in gaps if gap < 0], default=1))
+        assert before[k] == pytest.approx(min([-gap for gap in gaps if gap < 0], default=2))
         assert after[k] == pytest.approx(min([gap for gap in gaps if gap >= 0], default=1))
         assert near[k] == (abs(gaps) <= 0.1).sum()
 
@@ -392,9 +444,9 @@ def test_best_items_are_unseen_and_in_order() -> None:
     dense = np.where(rng.random((3, 70)) < 0.3, rng.random((3, 70)), 0)
     dense[2] = 0
     best = recommend.best_items(phase, recommend.csr_array(dense)) - 100
-    n_clicks = np.bincount(phase.item, minlength=70)  # type: ignore[attr-defined]
+    n_clicks = np.bincount(phase.item, minlength=70)
     for user, items in zip((3, 5, -1), best, strict=True):
-        seen = set(phase.item[phase.user == user])  # type: ignore[attr-defined]
+        seen = set(phase.item[phase.user == user])
         assert len(set(items)) == 50
         assert not seen & set(items)
     for scores, items in zip(dense[:2], best, strict=False):
