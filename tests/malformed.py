@@ -31,8 +31,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 if __name__ == "__main__":
     # Python puts this folder first, and tests/common/ would hide the kit's own.
@@ -103,7 +106,7 @@ class Input:
     file
         Seen from the working folder.
     kind
-        How it is written: csv, zip, jsonl, xml, npy, marker or record.
+        How it is written: csv, zip, jsonl, xml, npy, parquet, marker or record.
     columns
         Of a CSV: those that the script reads, with the values that they may hold.
     free
@@ -220,6 +223,8 @@ def find_inputs() -> list[Input]:
                 script, f"{flags} --submit_data {zip_name}", f"data/test_output/{zip_name}", "zip",
                 pair, member=layout.submission_name(task),
             ),
+            Input(script, f"{flags} --probabilities {{w}}/data/test_output/p{task}.parquet",
+                  f"data/test_output/p{task}.parquet", "parquet"),
         ]  # fmt: skip
         submitted = f"submissions/{layout.submission_name(task)}"
         flags = (
@@ -412,7 +417,8 @@ def prepare(folder: Path) -> None:
             model,
             "--input_dir {w}/data/test_input --output_dir {w}/data/test_output "
             f"--output_file {layout.local_submission_name(task)} --submission_template_dir "
-            f"{{w}}/data/test_input --submission_template_file {layout.LOCAL_TEMPLATE_TASK_1_2}",
+            f"{{w}}/data/test_input --submission_template_file {layout.LOCAL_TEMPLATE_TASK_1_2} "
+            f"--probabilities {{w}}/data/test_output/p{task}.parquet",
         )
     run("task_3/sample_model_entropy.py", f"{train} {templates} --output_dir {{w}}/submissions")
     run("task_4/local_data_split.py", f"{train} --output_dir {{w}}/data/test_input")
@@ -471,6 +477,7 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
         "jsonl": damage_json_lines,
         "xml": damage_xml,
         "npy": damage_array,
+        "parquet": damage_probabilities,
         "marker": damage_marker,
         "record": damage_record,
     }
@@ -866,6 +873,50 @@ def damage_array(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
         text = header.ljust(53) + b"\n"
         yield f"header: {name}", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
+
+
+def damage_probabilities(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Return damage to probabilities, compressed columns."""
+    right = pq.read_table(io.BytesIO(content))
+
+    def save(table: pa.Table) -> bytes:
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        return buffer.getvalue()
+
+    for at, name in enumerate(right.column_names):
+        values: list[Any] = right[name].to_pylist()
+        is_id = name.endswith("Id")
+
+        def with_values(values: Any, at: int = at, name: str = name) -> bytes:
+            return save(right.set_column(at, name, pa.array(values)))
+
+        for wrong in (-1, 2**40) if is_id else (-0.1, 1.1, float("nan"), float("inf"), 1e300):
+            yield f"{name}: {wrong}", with_values([*values[:-1], wrong])
+        yield f"{name}: empty", with_values([*values[:-1], None])
+        yield f"{name}: all empty", with_values([None] * len(values))
+        yield f"{name}: texts", with_values([str(value) for value in values])
+        yield f"{name}: lists", with_values([[value] for value in values])
+        yield f"{name}: truth values", with_values([True] * len(values))
+        if is_id:
+            yield f"{name}: decimals", with_values([float(value) for value in values])
+            yield f"{name}: beyond 64 bits", with_values(np.array(values, np.uint64) + 2**63)
+            yield f"{name}: others", with_values([value + 10**6 for value in values])
+        elif len(right.column_names) > 3:
+            yield f"{name}: sums beyond 1", with_values([*values[:-1], values[-1] / 2 + 0.4])
+        names = [f"{other}?" if other == name else other for other in right.column_names]
+        yield f"{name}: column renamed", save(right.rename_columns(names))
+        yield f"{name}: column left out", save(right.drop_columns([name]))
+        yield f"{name}: column twice", save(right.append_column(name, right[name]))
+    yield "no rows", save(right.slice(0, 0))
+    yield "no columns", save(right.select([]))
+    yield "a row missing", save(right.slice(1))
+    yield "a row twice", save(pa.concat_tables([right, right.slice(0, 1)]))
+    for share in (0.05, 0.5, 0.99):
+        yield f"cut off at {share:.0%}", content[: int(share * len(content))]
+    yield "end of zeros", content[:-200] + bytes(200)
+    yield "end only", content[-200:]
+    yield "a CSV", right.to_pandas().to_csv(index=False).encode()
 
 
 def damage_marker(input: Input, content: bytes) -> Iterator[tuple[str, bytes]]:
