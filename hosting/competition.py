@@ -174,7 +174,9 @@ def describe(plan: Plan) -> dict[str, Any]:
             "execution_time_limit": SECONDS,
             "auto_migrate_to_this_phase": False,
             "hide_output": False,
-            "hide_prediction_output": False,
+            # An entry of task 4 could spell out in its predictions what was revealed to it, which
+            # other masks hide.
+            "hide_prediction_output": 4 in plan.tasks,
             "hide_score_output": False,
             "public_data": PUBLIC_DATA,
             "starting_kit": STARTING_KIT,

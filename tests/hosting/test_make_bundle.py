@@ -20,6 +20,7 @@ import numpy as np
 import participants
 import platform_rules
 import pytest
+import yaml
 from conftest import Run
 
 from common import layout, schema
@@ -379,6 +380,9 @@ def test_the_platform_takes_it(secret: Path) -> None:
     assert public.end is not None and public.end.date() == date(2027, 3, 24)
     assert private.start > public.end
     assert private.end is not None and private.end.date() == date(2027, 3, 31)
+    # What an entry of task 4 predicts is its own to choose, and could be the answers it has seen.
+    phases = yaml.safe_load((secret / "competition.yaml").read_text())["phases"]
+    assert all(phase["hide_prediction_output"] is True for phase in phases)
     assert [column.key for column in bundle.columns][:3] == ["score", "standard_error", "mask_0"]
     text = (secret / "competition.yaml").read_text()
     for fact in (
@@ -420,6 +424,7 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, run: Run, tmp_
         described = archive.read("competition.yaml").decode()
     assert "Task 2" not in described and "mask_0" not in described
     assert "submission_rule: Force_Best" in described
+    assert "hide_prediction_output: false" in described
 
 
 def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: Path) -> None:
