@@ -355,7 +355,9 @@ def test_the_kit_without_git_is_the_same() -> None:
     assert not any(name.startswith(("data/metadata", ".")) for name in walked)
 
 
-def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
+def test_what_an_organiser_keeps_in_the_kit_stays_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
             "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
             "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
@@ -365,6 +367,13 @@ def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     assert participants.walk_kit(tmp_path) == sorted(kit)
+    # So does what the organiser has put under version control, but for what is the repository's.
+    (tmp_path / ".gitignore").write_text("")
+    for command in (["init", "-q"], ["add", "-A", "-f"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    (tmp_path / "common/new.py").write_text("x")
+    monkeypatch.setattr(layout, "ROOT", tmp_path)
+    assert participants.list_kit() == sorted([".gitignore", *kit])
 
 
 # ---- The bundle ----------------------------------------------------------------------------------
