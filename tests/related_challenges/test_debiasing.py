@@ -515,11 +515,16 @@ def test_scripts(
     # Popularity finds something, if nothing rare.
     assert ndcg["popularity"][0] > 0
 
-    # The published test users, who are not those of the local split's answers.
+    # The published test users are those of the local split, whose answers they have clicked.
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"], kit=kit)
     user, _ = clicks.read_recommendations(data / "test_output/test.csv")
     expected = clicks.read_query_users(data / "train_data/underexpose_test_qtime-2.csv")
     assert set(expected) <= set(user)
+    done = run([f"{FOLDER}/local_evaluation.py", "--submit_data", "test.csv"], kit=kit)
+    assert done.returncode == 2
+    made_so = "sample_model_popularity.py --output_file test.csv`, which reads the answers"
+    assert made_so in done.stderr and done.stderr.endswith("expected --local or --test_dir\n")
+    assert not (data / "test_output/scores_debiasing.txt").exists()
 
 
 def test_boosting_beats_its_candidates(
