@@ -124,6 +124,7 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
         "tasks": tasks,
         "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
         "parts": _describe_parts(plan),
+        "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
         "sample": _SAMPLES[plan.tasks[0]],
         "origin": _read_page(f"origin_{plan.origin}"),
         "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),

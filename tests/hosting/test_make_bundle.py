@@ -431,6 +431,8 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, run: Run, tmp_
             name = f"reference_data/task_1_{phase}/test_data/{layout.test_answers_name(1, phase)}"
             assert archive.read(name) == (secret / name).read_bytes()
         described = archive.read("competition.yaml").decode()
+        assert b"One zip may hold" not in archive.read("pages/overview.md")
+    assert "One zip may hold" in (secret / "pages/overview.md").read_text()
     assert "Task 2" not in described and "mask_0" not in described
     assert "submission_rule: Force_Best" in described
     assert "hide_prediction_output: false" in described
