@@ -84,7 +84,7 @@ def _parse() -> argparse.Namespace:
         type=int,
         nargs="+",
         choices=(1, 2, 3, 4),
-        help="default: all that the answers allow",
+        help="default: all that are there; with --answers 1 2 4",
     )
     source = p.add_mutually_exclusive_group()
     source.add_argument(
