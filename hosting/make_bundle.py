@@ -195,7 +195,7 @@ def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
         raise InputError(
             f"{test_dir}: holds the released answers of no task, expected "
             f"{reference_data.answers_name(1, 'public')} and others; `python data/download.py` "
-            "fetches them"
+            "fetches them, `python data/generate_sample.py` simulates some"
         )
     return found
 

@@ -474,7 +474,7 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
         (["--seed", "short"], "--seed: has 5 characters, expected at least 16"),
         (["--size", "full", "--answers", "a.csv"], "--size: is for simulated answers"),
         (["--official", "{tmp}", "--tasks", "1"], "test_public_answers_task_1.csv: file not found"),
-        (["--official", "{tmp}"], "holds the released answers of no task"),
+        (["--official", "{tmp}"], "fetches them, `python data/generate_sample.py` simulates some"),
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
         (["--answers", "{tmp}/none.csv", "--tasks", "3"], "task 3 needs experts' judgements"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
