@@ -204,9 +204,24 @@ class Submission:
 """
     name = "submission_model_task_4.py"
     fails = 'raise ValueError("x" * 5000)'
+    # Scored, but then it tells what it has seen: nothing of that may reach the page.
+    tells = """
+class Submission:
+    asked = 0
+    def select_questions(self, seen, right, can_query):
+        self.asked += 1
+        return can_query.argmax(axis=1)
+    def update_model(self, seen, right, can_query):
+        can_query[:] = 0
+        if not self.asked:
+            raise ValueError("the answers " + "0110" * 9)
+    def predict(self, seen, right):
+        return right * 0
+"""
     opens = "open(__import__('glob').glob('/tmp/**/key.txt', recursive=True)[0])"
     cases = {
         "fails": {name: entry.format(fails)},
+        "tells": {name: tells},
         "opens": {name: entry.format(opens)},
         "forges": {"played_task_4.npz": "x", "played_task_4.signature": "0" * 64},
         "program": {name: entry.format("pass"), "metadata.yaml": "command: python3 cheat.py"},
@@ -223,7 +238,16 @@ class Submission:
     page = (tmp_path / "output/leaderboard.html").read_text()
     assert "raised ValueError" in page and "x" * 400 not in page
     assert "of its own" in page
-    assert not list(csv.reader((tmp_path / "output/leaderboard.csv").open()))[1:]
+    rows = list(csv.reader((tmp_path / "output/leaderboard.csv").open()))[1:]
+    assert [row[3] for row in rows] == ["tells"]
+    (page,) = (path.read_text() for path in (tmp_path / "output/details").iterdir())
+    assert "failed when it was given the questions" in page
+    assert "0110" not in page and "update_model changes" not in page
+    # In the private phase no word of an entry's own is shown.
+    flags = ("--phase", "private", "--tasks", 4, "--output_dir", tmp_path / "output")
+    done = run(["hosting/run_locally.py", secret, folder / "fails.zip", *flags])
+    assert "IsTarget_0, round 1, select_questions failed; the public" in done.stderr
+    assert "xxx" not in done.stdout + done.stderr
 
 
 # ---- What participants get -----------------------------------------------------------------------
