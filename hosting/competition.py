@@ -124,6 +124,7 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
         "tasks": tasks,
         "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
         "parts": _describe_parts(plan),
+        "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
         "sample": _SAMPLES[plan.tasks[0]],
         "origin": _read_page(f"origin_{plan.origin}"),
         "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),
@@ -174,7 +175,9 @@ def describe(plan: Plan) -> dict[str, Any]:
             "execution_time_limit": SECONDS,
             "auto_migrate_to_this_phase": False,
             "hide_output": False,
-            "hide_prediction_output": False,
+            # An entry of task 4 could spell out in its predictions what was revealed to it, which
+            # other masks hide.
+            "hide_prediction_output": 4 in plan.tasks,
             "hide_score_output": False,
             "public_data": PUBLIC_DATA,
             "starting_kit": STARTING_KIT,

@@ -84,7 +84,7 @@ def _parse() -> argparse.Namespace:
         type=int,
         nargs="+",
         choices=(1, 2, 3, 4),
-        help="default: all that the answers allow",
+        help="default: all that are there; with --answers 1 2 4",
     )
     source = p.add_mutually_exclusive_group()
     source.add_argument(
@@ -195,7 +195,7 @@ def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
         raise InputError(
             f"{test_dir}: holds the released answers of no task, expected "
             f"{reference_data.answers_name(1, 'public')} and others; `python data/download.py` "
-            "fetches them"
+            "fetches them, `python data/generate_sample.py` simulates some"
         )
     return found
 

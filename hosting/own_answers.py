@@ -244,7 +244,7 @@ def _set_students_aside(
         raise InputError(
             f"{own.path}: holds {len(counts):,} students, {len(examinable):,} of them with "
             f"{MIN_ANSWERS_OF_EXAMINED} or more answers; task 4 expected at least "
-            f"{MIN_STUDENTS_TASK_4}, {MIN_EXAMINABLE} of them with so many"
+            f"{MIN_STUDENTS_TASK_4}, {MIN_EXAMINABLE} of them with so many, or --tasks 1 2"
         )
     n = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // len(own.questions))
     phase_of_student = np.full(len(counts), -1)

@@ -9,14 +9,16 @@ from competition import PUBLIC_DATA, STARTING_KIT, Plan
 from common import io, layout, schema, zips
 from common.answers import number_ids
 
-# What the kit consists of, for a copy that is no repository: whatever else an organiser keeps in
-# its folder, such as answers of students, an unpacked bundle or a seed, is not for participants.
+# What the kit consists of: whatever else an organiser keeps in its folder, such as answers of
+# students, an unpacked bundle or a seed, in a repository of their own or not, is not for
+# participants.
 _KIT = (
     "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
     "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "hosting", "pyproject.toml", "quickstart.py",
     "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
     "task_1", "task_2", "task_3", "task_4", "tests", "walkthrough.ipynb",
 )  # fmt: skip
+_OF_THE_REPOSITORY = (".ci", ".github", ".gitignore", ".pre-commit-config.yaml")
 _KIT_SUFFIXES = (".md", ".png", ".py", ".svg", ".yaml")
 _NOT_THE_KIT = (
     "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
@@ -82,7 +84,8 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
 
 
 def list_kit() -> list[str]:
-    """Return the files of this kit: those that git knows, or else those in its folders."""
+    """Return the files of this kit: of those in its folders the ones that git knows, if it does."""
+    walked = walk_kit(layout.ROOT)
     if (layout.ROOT / ".git").exists():
         try:
             done = subprocess.run(
@@ -92,10 +95,11 @@ def list_kit() -> list[str]:
             names = [name for name in done.stdout.split("\0") if (layout.ROOT / name).is_file()]
             # A folder that the organiser has just made a repository tracks nothing yet.
             if "README.md" in names:
-                return sorted(names)
+                own = {*walked, *(n for n in names if n.split("/")[0] in _OF_THE_REPOSITORY)}
+                return sorted(own.intersection(names))
         except (OSError, subprocess.CalledProcessError):
             pass
-    return walk_kit(layout.ROOT)
+    return walked
 
 
 def walk_kit(root: Path) -> list[str]:

@@ -36,6 +36,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (ROOT / page.parent / target).exists(), target
 
 
+def test_best_scores_of_related_challenges_are_those_of_the_main_page() -> None:
+    main = (ROOT / "README.md").read_text(encoding="utf-8").partition("On real answers")[2]
+    known = [float(number) for number in re.findall(r"\b0\.\d+", main)]
+    page = (ROOT / "related_challenges/README.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| \[", line)]
+    assert len(rows) == 4
+    for row in rows:
+        for number in re.findall(r"\b0\.\d+", row):
+            assert any(number == f"{score:.3f}" for score in known), row
+
+
 def test_the_main_commands_are_the_promised_ones() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "\npython3 quickstart.py\n" in text

@@ -1,5 +1,6 @@
 """Play the ten rounds of task 4 with an entry that was submitted, in isolation."""
 
+import re
 import sys
 import time
 from dataclasses import replace
@@ -19,9 +20,10 @@ from common.origins import parse_origin
 
 # The platform would run these as the submission's own program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")
-# What an entry prints is shown to nobody, and of what it raises so many characters: both could
-# carry answers that were revealed to it, which other masks hide.
+# What an entry prints is shown to nobody, and of what it raises so many characters, in the private
+# phase none: all could carry answers that were revealed to it, which other masks hide.
 _SHOWN_FAULT = 300
+_FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
 # All masks and the curve have this many seconds, and some are left for the end.
 _ALL_SECONDS = 540.0
 
@@ -50,7 +52,11 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
     try:
         record = _play(program_dir, input_dir, submission_dir)
     except InputError as fault:
-        text = str(fault).replace(str(submission_dir), "the entry")[:_SHOWN_FAULT]
+        text = str(fault).replace(str(submission_dir), "the entry")
+        students = program_dir / layout.TEST_DIR.name
+        if is_there(students / layout.test_masks_name(layout.PHASES[-1])):
+            text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
+        text = text[:_SHOWN_FAULT]
         print(f"error: {text}", file=sys.stderr)
         played.write_fault(output_dir, text, key)
         return 2
@@ -86,5 +92,8 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> played.Pl
     if left > seconds / len(run.games):
         limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
         curves = measure_curves(replace(setting, limits=limits), reference, run)
-    facts = list_facts(setting, reference, run, seconds, training)
+        if isinstance(curves, str):  # Of which the entry may have written the end.
+            curves = "the entry failed when it was given the questions"
+    # What it says that it has changed could be any text.
+    facts = list_facts(setting, reference, replace(run, changed={}), seconds, training)
     return played.Played(run.games, curves, facts, seconds)

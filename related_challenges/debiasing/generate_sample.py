@@ -6,8 +6,8 @@ Writes:  related_challenges/debiasing/data/train_data/underexpose_train_click-T.
 
 Items belong to themes and are popular by a power law. A user is active for a while, and walks from
 an item mostly to one of its few successors in the theme, sometimes to a popular item of any theme.
-As in the real files, a phase shares two thirds of its time with the next one, and rows are not in
-order of time.
+A phase shares two thirds of its time with the next one, in the real files three quarters; as there,
+rows are not in order of time.
 """
 
 from pathlib import Path

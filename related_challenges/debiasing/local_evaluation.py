@@ -10,10 +10,12 @@ ignored. With --final_stage only the phases 7 to 9 are scored, and 7 is added to
 organisers did at the end of the challenge.
 """
 
+from pathlib import Path
+
 import clicks
 import numpy as np
 
-from common import challenge, cli, io, layout, pages
+from common import challenge, cli, io, layout, origins, pages
 from common.errors import InputError
 from common.scores import results, score_files
 from common.scores.results import Evaluation
@@ -35,6 +37,7 @@ def main() -> None:
 
     answers = clicks.read_answers(reference_path)
     phases = np.unique(answers.phase).tolist()
+    require_hidden_answers(submission_path, reference_path.parent, phases[0])
     if options.final_stage:
         if not set(FINAL_PHASES) <= set(phases):
             raise InputError(
@@ -94,6 +97,41 @@ def main() -> None:
         print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))
     print(f"score {totals[0]:.4f} (NDCG@50 full of {n_scored:,} users, {how})")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
+    """Refuse a submission made from files that still hold the answers of a local split.
+
+    The users of the split are the published test users; only their latest click is hidden.
+
+    Parameters
+    ----------
+    submission
+        With its origin beside it; without one there is nothing to tell how it was made.
+    folder
+        Of the answers; the local split's holds the test files, but no training files.
+    phase
+        One of the phases that are scored.
+
+    Raises
+    ------
+    InputError
+        If a model in this folder made it without the split.
+    """
+    is_split = io.is_there(folder / clicks.test_clicks_name(phase)) and not io.is_there(
+        folder / clicks.train_clicks_name(phase)
+    )
+    origin = origins.read_origin(submission)
+    if not is_split or origin is None:
+        return
+    script, *flags = origin.command
+    # A script elsewhere, or a notebook, may read the split without a flag.
+    is_beside = (layout.ROOT / script).resolve().parent == Path(__file__).resolve().parent
+    if is_beside and not {flag.partition("=")[0] for flag in flags} & {"--local", "--test_dir"}:
+        raise InputError(
+            f"{submission}: was made by `{origins.join_command(origin.command)}`, which reads the "
+            "answers among the test users' clicks; expected --local or --test_dir"
+        )
 
 
 if __name__ == "__main__":

@@ -70,13 +70,15 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     """Read the clicks of a phase, and from the phases before it those on items that it has.
 
     The windows of the phases overlap, and the test users of one are among the training users of its
-    neighbours. So of an earlier phase only what came before the first click of this one is taken:
-    the click to be predicted cannot be there.
+    neighbours. So of an earlier phase only what came before the first click of this one is taken,
+    and before the first to be predicted: none of these can be there.
     """
     inside = _read_clicks(train_dir, test_dir, number)
     item_ids = np.unique(inside.item)
     begin, length = inside.time.min(), max(np.ptp(inside.time), np.finfo(float).tiny)
-    parts, first = [inside], begin
+    test_user_ids, query_time = clicks.read_queries(test_dir / clicks.query_times_name(number))
+    # Without the clicks to be predicted a phase may seem to begin later than it does.
+    parts, first = [inside], query_time.min(initial=begin)
     for earlier in reversed([n for n in clicks.find_phases(train_dir) if n < number]):
         if first <= begin - HISTORY * length:
             break
@@ -88,7 +90,6 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     item = np.searchsorted(item_ids, np.concatenate([part.item for part in parts]))
     time = np.concatenate([part.time for part in parts])
     order = np.lexsort((time, user))
-    test_user_ids, query_time = clicks.read_queries(test_dir / clicks.query_times_name(number))
     place = np.minimum(np.searchsorted(user_ids, test_user_ids), len(user_ids) - 1)
     return Phase(
         user=user[order],

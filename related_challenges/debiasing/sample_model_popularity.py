@@ -1,10 +1,12 @@
-"""Debiasing baseline: the items clicked most often in the phase, but not yet by the user.
+"""Debiasing baseline: the items of the phase clicked most often, but not yet by the user.
 
 Run:     python related_challenges/debiasing/sample_model_popularity.py --local
          python related_challenges/debiasing/local_evaluation.py
 Without --local it predicts the published test users.
 Writes:  data/test_output/submission.csv
 Scores:  mean NDCG@50 full 0.0056, half 0.0000 on the real phases 1 to 3, latest click masked
+
+Clicks before the phase count too, as `recommend.read_phase` reads them.
 """
 
 import clicks

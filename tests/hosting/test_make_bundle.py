@@ -20,6 +20,7 @@ import numpy as np
 import participants
 import platform_rules
 import pytest
+import yaml
 from conftest import Run
 
 from common import layout, schema
@@ -203,9 +204,24 @@ class Submission:
 """
     name = "submission_model_task_4.py"
     fails = 'raise ValueError("x" * 5000)'
+    # Scored, but then it tells what it has seen: nothing of that may reach the page.
+    tells = """
+class Submission:
+    asked = 0
+    def select_questions(self, seen, right, can_query):
+        self.asked += 1
+        return can_query.argmax(axis=1)
+    def update_model(self, seen, right, can_query):
+        can_query[:] = 0
+        if not self.asked:
+            raise ValueError("the answers " + "0110" * 9)
+    def predict(self, seen, right):
+        return right * 0
+"""
     opens = "open(__import__('glob').glob('/tmp/**/key.txt', recursive=True)[0])"
     cases = {
         "fails": {name: entry.format(fails)},
+        "tells": {name: tells},
         "opens": {name: entry.format(opens)},
         "forges": {"played_task_4.npz": "x", "played_task_4.signature": "0" * 64},
         "program": {name: entry.format("pass"), "metadata.yaml": "command: python3 cheat.py"},
@@ -222,7 +238,16 @@ class Submission:
     page = (tmp_path / "output/leaderboard.html").read_text()
     assert "raised ValueError" in page and "x" * 400 not in page
     assert "of its own" in page
-    assert not list(csv.reader((tmp_path / "output/leaderboard.csv").open()))[1:]
+    rows = list(csv.reader((tmp_path / "output/leaderboard.csv").open()))[1:]
+    assert [row[3] for row in rows] == ["tells"]
+    (page,) = (path.read_text() for path in (tmp_path / "output/details").iterdir())
+    assert "failed when it was given the questions" in page
+    assert "0110" not in page and "update_model changes" not in page
+    # In the private phase no word of an entry's own is shown.
+    flags = ("--phase", "private", "--tasks", 4, "--output_dir", tmp_path / "output")
+    done = run(["hosting/run_locally.py", secret, folder / "fails.zip", *flags])
+    assert "IsTarget_0, round 1, select_questions failed; the public" in done.stderr
+    assert "xxx" not in done.stdout + done.stderr
 
 
 # ---- What participants get -----------------------------------------------------------------------
@@ -354,7 +379,9 @@ def test_the_kit_without_git_is_the_same() -> None:
     assert not any(name.startswith(("data/metadata", ".")) for name in walked)
 
 
-def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
+def test_what_an_organiser_keeps_in_the_kit_stays_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
             "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
             "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
@@ -364,6 +391,13 @@ def test_what_an_organiser_keeps_in_the_kit_stays_there(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     assert participants.walk_kit(tmp_path) == sorted(kit)
+    # So does what the organiser has put under version control, but for what is the repository's.
+    (tmp_path / ".gitignore").write_text("")
+    for command in (["init", "-q"], ["add", "-A", "-f"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    (tmp_path / "common/new.py").write_text("x")
+    monkeypatch.setattr(layout, "ROOT", tmp_path)
+    assert participants.list_kit() == sorted([".gitignore", *kit])
 
 
 # ---- The bundle ----------------------------------------------------------------------------------
@@ -379,6 +413,9 @@ def test_the_platform_takes_it(secret: Path) -> None:
     assert public.end is not None and public.end.date() == date(2027, 3, 24)
     assert private.start > public.end
     assert private.end is not None and private.end.date() == date(2027, 3, 31)
+    # What an entry of task 4 predicts is its own to choose, and could be the answers it has seen.
+    phases = yaml.safe_load((secret / "competition.yaml").read_text())["phases"]
+    assert all(phase["hide_prediction_output"] is True for phase in phases)
     assert [column.key for column in bundle.columns][:3] == ["score", "standard_error", "mask_0"]
     text = (secret / "competition.yaml").read_text()
     for fact in (
@@ -418,8 +455,11 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, run: Run, tmp_
             name = f"reference_data/task_1_{phase}/test_data/{layout.test_answers_name(1, phase)}"
             assert archive.read(name) == (secret / name).read_bytes()
         described = archive.read("competition.yaml").decode()
+        assert b"One zip may hold" not in archive.read("pages/overview.md")
+    assert "One zip may hold" in (secret / "pages/overview.md").read_text()
     assert "Task 2" not in described and "mask_0" not in described
     assert "submission_rule: Force_Best" in described
+    assert "hide_prediction_output: false" in described
 
 
 def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: Path) -> None:
@@ -458,7 +498,7 @@ def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: P
         (["--seed", "short"], "--seed: has 5 characters, expected at least 16"),
         (["--size", "full", "--answers", "a.csv"], "--size: is for simulated answers"),
         (["--official", "{tmp}", "--tasks", "1"], "test_public_answers_task_1.csv: file not found"),
-        (["--official", "{tmp}"], "holds the released answers of no task"),
+        (["--official", "{tmp}"], "fetches them, `python data/generate_sample.py` simulates some"),
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
         (["--answers", "{tmp}/none.csv", "--tasks", "3"], "task 3 needs experts' judgements"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),

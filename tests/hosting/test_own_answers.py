@@ -354,7 +354,7 @@ def grid(n_students: int, n_questions: int) -> list[Row]:
             grid(19, 30),
             [4],
             "own.csv: holds 19 students, 19 of them with 12 or more answers; task 4 expected at "
-            "least 20, 8 of them with so many",
+            "least 20, 8 of them with so many, or --tasks 1 2",
         ),
         (grid(30, 11), [4], "own.csv: holds 30 students, 0 of them with 12 or more answers"),
         (

@@ -163,9 +163,12 @@ pathlib.Path({where!r}).write_text(str(child.pid))
 def test_a_program_ends_in_time_with_what_it_started(bundle: Bundle, tmp_path: Path) -> None:
     where = tmp_path / "child"
     source = STARTS.format(where=str(where)) + "score(0.9)\ntime.sleep(60)"
-    result = play(bundle, tmp_path / "a.zip", source, limit=1)
-    assert result.scores == {}
-    assert result.fault == "Execution Time Limit exceeded. Limit was 1 seconds"
+    for limit in (1, 4, 16):  # A busy machine may not have started it within a second.
+        result = play(bundle, tmp_path / "a.zip", source, limit=limit)
+        assert result.scores == {}
+        assert result.fault == f"Execution Time Limit exceeded. Limit was {limit} seconds"
+        if where.exists() and where.read_text():
+            break
     assert ends(int(where.read_text()))
     # So does what a program leaves behind that ends by itself.
     source = STARTS.format(where=str(where)) + "score(0.9)"

@@ -213,6 +213,23 @@ def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
     np.testing.assert_allclose(phase.query_time, [0.25])
 
 
+def test_a_phase_that_begins_with_a_click_to_be_predicted(write: Write) -> None:
+    """User 1 has no other click in phase 1; phase 0 holds the one to be predicted, on item 7."""
+    lines = {
+        "train_click-0": "1,7,0.35\n1,8,0.34\n5,7,0.36\n",
+        "test_click-0": "0,7,0.30\n",
+        "train_click-1": "5,7,0.40\n5,8,0.60\n",
+        "test_click-1": "12,8,0.50\n",
+        "test_qtime-1": "1,0.35\n12,0.55\n",
+    }
+    for name, text in lines.items():
+        folder = write(f"underexpose_{name}.csv", text).parent
+    phase = recommend.read_phase(folder, folder, 1)
+    before = phase.time < 0
+    assert phase.item_ids[phase.item[before]].tolist() == [7, 8]
+    np.testing.assert_allclose(phase.time[before], [-0.5, -0.3])
+
+
 def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
     """Clicks in the phase count as four at least, those before it come on top."""
     phase = make_phase(1, n_items=60, n_clicks=240)
@@ -498,11 +515,16 @@ def test_scripts(
     # Popularity finds something, if nothing rare.
     assert ndcg["popularity"][0] > 0
 
-    # The published test users, who are not those of the local split's answers.
+    # The published test users are those of the local split, whose answers they have clicked.
     succeeds([f"{FOLDER}/sample_model_popularity.py", "--output_file", "test.csv"], kit=kit)
     user, _ = clicks.read_recommendations(data / "test_output/test.csv")
     expected = clicks.read_query_users(data / "train_data/underexpose_test_qtime-2.csv")
     assert set(expected) <= set(user)
+    done = run([f"{FOLDER}/local_evaluation.py", "--submit_data", "test.csv"], kit=kit)
+    assert done.returncode == 2
+    made_so = "sample_model_popularity.py --output_file test.csv`, which reads the answers"
+    assert made_so in done.stderr and done.stderr.endswith("expected --local or --test_dir\n")
+    assert not (data / "test_output/scores_debiasing.txt").exists()
 
 
 def test_boosting_beats_its_candidates(
