@@ -8,7 +8,7 @@ Writes:  the page of each score; with --submissions leaderboard.html, leaderboar
 
 BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder. DIR holds TEAM.zip, or
 TEAM/*.zip for teams that submit several times; a file's time counts as the time of submission.
-Results of a file that was scored with the same bundle before are reused.
+Scores that a file got with the same bundle before are reused; what failed is tried again.
 
 The exit code is 2 if the bundle is wrong, or any submission could not be scored.
 """
@@ -205,7 +205,10 @@ def score_all(
     for submission in tqdm(submissions, desc="Submissions", disable=None):
         about = (submission.team, submission.file, submission.submitted)
         try:
-            chosen = choose_tasks(tasks, submission.path, options.tasks is not None)
+            # What is for other tasks only is none of these tasks' failures.
+            of_phase = [bundle.tasks[index] for index in phase.tasks]
+            held = choose_tasks(of_phase, submission.path, named=False)
+            chosen = [task for task in tasks if task in held]
             sha = provenance.digest(submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")

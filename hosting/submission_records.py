@@ -1,4 +1,4 @@
-"""What has been scored already, so that nothing is scored twice."""
+"""What has been scored already, so that nothing is scored twice; what failed is tried again."""
 
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,12 @@ class Records:
                 self._known[record["submission"], record["task"]] = record
 
     def find(self, submission: str, task: Task) -> dict[str, Any] | None:
-        """Return what is known of a submission, by its SHA-256, unless its page is gone."""
+        """Return the scores of a submission, by its SHA-256, unless its page is gone."""
         record = self._known.get((submission, task.index))
-        if record is None or (
-            record["details"] and not (self._folder / record["details"]).is_file()
-        ):
+        # What failed may have done so because the machine was busy.
+        if record is None or record["fault"]:
+            return None
+        if record["details"] and not (self._folder / record["details"]).is_file():
             return None
         self.n_reused += 1
         return record
