@@ -164,7 +164,7 @@ def find_inputs() -> list[Input]:
     inputs = []
     for task, column in schema.PREDICTED_COLUMN.items():
         folder, answers = f"task_{task}", f"{train}/{layout.TRAIN_TASK_1_2}"
-        learnt = (QUESTION, USER, RIGHT) if task == 1 else OPTIONS
+        learned = (QUESTION, USER, RIGHT) if task == 1 else OPTIONS
         inputs.append(
             Input(
                 f"{folder}/local_data_split.py",
@@ -182,7 +182,7 @@ def find_inputs() -> list[Input]:
             "--output_dir {w}/out",
         )
         inputs += [
-            Input(*model, answers, columns=learnt, distinct=True),
+            Input(*model, answers, columns=learned, distinct=True),
             Input(*model, template, columns=(QUESTION, USER), distinct=True),
         ]
         context = (

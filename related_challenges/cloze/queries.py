@@ -193,10 +193,10 @@ def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
         return
     fold = folds.read_folds(template, [query.id for query in train])
-    for learnt, predicted in folds.splits(fold):
+    for learned, predicted in folds.splits(fold):
         # Without their answers, so that a model cannot look at them.
         hidden = [replace(train[row], answers=()) for row in np.flatnonzero(predicted)]
-        yield [train[row] for row in np.flatnonzero(learnt)], hidden
+        yield [train[row] for row in np.flatnonzero(learned)], hidden
 
 
 def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:

@@ -1,7 +1,7 @@
 """How well the words of an answer match those of each reference answer, rare words counting more.
 
 None of it knows the words of a question beforehand, so that it serves for questions and domains
-that no answer has been learnt from.
+that no answer has been learned from.
 """
 
 from collections import Counter
@@ -17,20 +17,6 @@ from scipy.sparse import csr_array
 from common.folds import BoolArray
 
 ENDINGS = ("ations", "ation", "ings", "ing", "ed", "es", "s", "ly")
-NEGATIONS = frozenset(
-    similarity.words(
-        "no not none nothing never neither nor without cannot can't don't doesn't didn't isn't "
-        "aren't wasn't weren't won't wouldn't couldn't shouldn't haven't hasn't"
-    )
-)
-FUNCTION_WORDS = frozenset(
-    similarity.words(
-        "a an the of in on at to for from by with and or is are was were be been it its this that "
-        "these those as if then than there their they them he she i we you your my so do does did "
-        "has have had will would can could because which who what when where how why into up out "
-        "about not no"
-    )
-)
 FUNCTION_WEIGHT = 0.3  # Of a function word, as a share of its rarity.
 MIN_SPELLING = 0.55  # Below this similarity of spelling, two words are different ones.
 SAME_SPELLING = 0.8  # From this on, a word counts as one of the question.
@@ -80,6 +66,23 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) >= len(ending) + 3:
             return word.removesuffix(ending)
     return word
+
+
+# As stems: words are compared without their endings.
+NEGATIONS = frozenset(
+    stems(
+        "no not none nothing never neither nor without cannot can't don't doesn't didn't isn't "
+        "aren't wasn't weren't won't wouldn't couldn't shouldn't haven't hasn't"
+    )
+)
+FUNCTION_WORDS = frozenset(
+    stems(
+        "a an the of in on at to for from by with and or is are was were be been it its this that "
+        "these those as if then than there their they them he she i we you your my so do does did "
+        "has have had will would can could because which who what when where how why into up out "
+        "about not no"
+    )
+)
 
 
 def compare_spelling(vocabulary: Sequence[str]) -> FloatArray:

@@ -227,7 +227,7 @@ def _find_label_set(
     if "" in used:
         raise InputError(
             f"{place_of[ids[names.index('')]]}: <studentAnswer> has no attribute 'accuracy'; files "
-            "without labels can be predicted, not learnt from or scored"
+            "without labels can be predicted, not learned from or scored"
         )
     for ways in sorted(LABEL_SETS):
         if used <= set(LABEL_SETS[ways]) and ("incorrect" in used or ways == max(LABEL_SETS)):

@@ -32,17 +32,18 @@ def main() -> None:
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, a label's number for each, learnt from others only.
+    # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
+    # for each.
     features = similarity.describe(answers)
     prediction = np.empty(len(answers), int)
-    for train, test in splits:
+    for train, test, label in splits:
         tree = GridSearchCV(
             DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
             {"ccp_alpha": PRUNING},
             scoring="f1_macro",
             cv=StratifiedKFold(5, shuffle=True, random_state=0),
         )
-        tree.fit(features[train], answers.label[train])
+        tree.fit(features[train], label[train])
         prediction[test] = tree.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
 

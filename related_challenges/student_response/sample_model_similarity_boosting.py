@@ -8,8 +8,8 @@ Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.676, macro F1 0.613 on the BEETLE training answers by question, 5-way, 10 folds
 
 Boosted and random trees, their probabilities summed, made for questions that no answer has been
-learnt from. The features are those of `alignment.py` and `similarity.py`, and the opinion of a
-linear model on words, which it gives on training answers as well: on those that it has not learnt
+learned from. The features are those of `alignment.py` and `similarity.py`, and the opinion of a
+linear model on words, which it gives on training answers as well: on those that it has not learned
 from. Answers to questions of the training answers get models of their own, whose linear model
 knows the words of each question.
 """
@@ -48,7 +48,8 @@ def main() -> None:
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, a label's number for each, learnt from others only.
+    # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
+    # for each.
     similarities = similarity.describe(answers)
     marked = alignment.mark_words(answers)
     in_question = [
@@ -56,7 +57,7 @@ def main() -> None:
         for number, text in zip(answers.question, answers.texts, strict=True)
     ]
     prediction = np.empty(len(answers), int)
-    for train, test in tqdm(splits, "fits", disable=None):
+    for train, test, label in tqdm(splits, "fits", disable=None):
         features = np.hstack([alignment.describe(answers, train), similarities])
         is_known = np.isin(answers.question, answers.question[train])
         for part, is_new in ((test & ~is_known, True), (test & is_known, False)):
@@ -68,15 +69,14 @@ def main() -> None:
                 terms.append(similarity.weigh_terms(answers.texts, train, **pieces))
                 terms.append(similarity.weigh_terms(in_question, train, token_pattern=r"\S+"))
             group = answers.question if is_new else np.arange(len(answers))
-            opinions = ask_words(csr_array(hstack(terms)), answers.label, train, group)
+            opinions = ask_words(csr_array(hstack(terms)), label, train, group)
             both = np.hstack([features, opinions])
             models = (
                 HistGradientBoostingClassifier(**BOOSTING, class_weight="balanced", random_state=0),
                 ExtraTreesClassifier(**TREES, class_weight="balanced", random_state=0),
             )
             probability = sum(
-                model.fit(both[train], answers.label[train]).predict_proba(both[part])
-                for model in models
+                model.fit(both[train], label[train]).predict_proba(both[part]) for model in models
             )
             prediction[part] = models[0].classes_[np.argmax(probability, axis=1)]
     # ---- End of the model. --------------------------------------------------------------------

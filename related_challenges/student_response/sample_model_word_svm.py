@@ -32,14 +32,15 @@ def main() -> None:
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`. Out: `prediction`, a label's number for each, learnt from others only.
+    # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
+    # for each.
     similarities = similarity.describe(answers)
     in_question = [
         " ".join(f"{number}_{word}" for word in similarity.words(text))
         for number, text in zip(answers.question, answers.texts, strict=True)
     ]
     prediction = np.empty(len(answers), int)
-    for train, test in tqdm(splits, "folds", disable=None):
+    for train, test, label in tqdm(splits, "folds", disable=None):
         features = csr_array(
             hstack(
                 [
@@ -55,7 +56,7 @@ def main() -> None:
                 ]
             )
         )
-        model = LinearSVC(C=0.3, random_state=0).fit(features[train], answers.label[train])
+        model = LinearSVC(C=0.3, random_state=0).fit(features[train], label[train])
         prediction[test] = model.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -1,16 +1,17 @@
 """What a sample model learns from and predicts: folds of one folder, or one folder and another."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import responses
-from responses import UNKNOWN, Responses
+from responses import UNKNOWN, IntArray, Responses
 
 from common import challenge, cli, folds, layout
 from common.errors import InputError, quote
 
-Splits = list[tuple[folds.BoolArray, folds.BoolArray]]
+Splits = list[tuple[folds.BoolArray, folds.BoolArray, IntArray]]
 ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
 # Of the most frequent label, to learn from: settings are chosen on five parts of them.
 MIN_ANSWERS = 5
@@ -47,9 +48,10 @@ def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
     -------
     Responses
         All answers. Those of ``--test_dir`` come after those of ``--train_dir``, and their labels
-        are not read.
-    list of (array of bool, array of bool)
-        For every fit: which answers to learn from, and which to predict.
+        are not read; in folds every answer is predicted once, so that all labels are `UNKNOWN`.
+    list of (array of bool, array of bool, array of int)
+        For every fit: which answers to learn from, which to predict, and the labels' numbers,
+        `UNKNOWN` for those that are not to be learned from.
 
     Raises
     ------
@@ -61,26 +63,31 @@ def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
             raise InputError("--train_dir needs --test_dir; folds are made of --input_dir")
         answers = responses.read_responses(options.input_dir)
         template = options.submission_template_dir / options.submission_template_file
-        splits = list(folds.splits(folds.read_folds(template, answers.ids)))
+        pairs = list(folds.splits(folds.read_folds(template, answers.ids)))
     else:
         train = responses.read_responses(options.train_dir or options.input_dir)
         test = responses.read_responses(options.test_dir, reads_labels=False)
         answers = join(train, test)
         is_train = np.arange(len(answers)) < len(train)
-        splits = [(is_train, ~is_train)]
-    for learnt, _ in splits:
-        counts = np.bincount(answers.label[learnt])
+        pairs = [(is_train, ~is_train)]
+    for learned, _ in pairs:
+        counts = np.bincount(answers.label[learned])
         folder, name = options.train_dir or options.input_dir, answers.labels[counts.argmax()]
-        if counts.max() == learnt.sum():
+        if counts.max() == learned.sum():
             raise InputError(
-                f"{folder}: all {learnt.sum():,} answers to learn from are {quote(name)}, expected "
-                "at least two labels"
+                f"{folder}: all {learned.sum():,} answers to learn from are {quote(name)}, "
+                "expected at least two labels"
             )
         if counts.max() < MIN_ANSWERS:
             raise InputError(
-                f"{folder}: of {learnt.sum():,} answers to learn from only {counts.max()} are "
+                f"{folder}: of {learned.sum():,} answers to learn from only {counts.max()} are "
                 f"{quote(name)}, the most frequent label, expected at least {MIN_ANSWERS}"
             )
+    splits = [
+        (learned, asked, np.where(learned, answers.label, UNKNOWN)) for learned, asked in pairs
+    ]
+    if options.test_dir is None:
+        answers = replace(answers, label=np.full(len(answers), UNKNOWN))
     return answers, splits
 
 
@@ -104,7 +111,7 @@ def join(train: Responses, test: Responses) -> Responses:
     for row, answer_id in enumerate(test.ids):
         if answer_id in place_of:
             raise InputError(
-                f"{test.place(row)} is to be learnt from as well: "
+                f"{test.place(row)} is to be learned from as well: "
                 f"{train.place(place_of[answer_id]).rpartition(':')[0]}, expected other answers"
             )
     questions, numbers = list(train.questions), []
@@ -131,7 +138,7 @@ def join(train: Responses, test: Responses) -> Responses:
     )
 
 
-def write(options: argparse.Namespace, answers: Responses, prediction: responses.IntArray) -> None:
+def write(options: argparse.Namespace, answers: Responses, prediction: IntArray) -> None:
     """Write the submission: the labels of all answers, or of those of ``--test_dir`` alone.
 
     Parameters

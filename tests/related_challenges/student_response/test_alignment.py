@@ -88,3 +88,8 @@ def test_texts_without_a_word_have_features_too(write: Write) -> None:
     features = alignment.describe(answers, np.array([True, False]))
     assert np.isfinite(features).all()
     assert alignment.mark_words(answers) == ["", ""]
+
+
+def test_negations_and_function_words_are_known_without_their_endings() -> None:
+    for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
+        assert set(alignment.stems(text)) <= getattr(alignment, kinds), text

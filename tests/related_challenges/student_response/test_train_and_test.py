@@ -1,5 +1,6 @@
-"""Student responses: what is learnt from and what is predicted."""
+"""Student responses: what is learned from and what is predicted."""
 
+import argparse
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -40,10 +41,34 @@ def test_join_numbers_questions(
     assert answers.label.tolist() == [0, responses.UNKNOWN]
 
 
+def test_no_label_of_what_is_predicted_is_given(write: Write) -> None:
+    names = ["correct", "contradictory", "irrelevant"] * 8
+    for number, name in enumerate(names):
+        label = f' accuracy="{name}"'
+        xml = write(f"xml/{number}.xml", ONE_ANSWER.format(number, "M", f"a.{number}", label))
+    write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
+    flags = {"input_dir": xml.parent, "submission_template_dir": xml.parent.parent}
+    flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
+    known = responses.read_responses(xml.parent)
+    answers, splits = train_and_test.read(argparse.Namespace(**flags))
+    assert (answers.label == responses.UNKNOWN).all()
+    assert len(splits) == 3
+    for train, test, label in splits:
+        assert (train == ~test).all() and test.sum() == 8
+        assert (label[train] == known.label[train]).all()
+        assert (label[test] == responses.UNKNOWN).all()
+    # The same, of one folder and another.
+    flags |= {"train_dir": xml.parent, "test_dir": write("test/b.xml", ONE_ANSWER.format(
+        "Q", "M", "b.1", ' accuracy="correct"')).parent}  # fmt: skip
+    answers, ((train, test, label),) = train_and_test.read(argparse.Namespace(**flags))
+    assert label.tolist() == [*known.label.tolist(), responses.UNKNOWN] == answers.label.tolist()
+    assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
+
+
 @pytest.mark.parametrize(
     ("scenario", "question", "module", "answer", "message"),
     [
-        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is to be learnt .*t.xml: li"),
+        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is to be learned .*t.xml"),
         ("test-unseen-answers", "R", "M", "a.1", "question 'R' .* is not in the training files"),
         ("test-unseen-questions", "Q", "M", "a.1", "question 'Q' .* is in .*t.xml, expected a new"),
         ("test-unseen-domains", "R", "M", "a.1", "'R' of module 'M': the module is in the train"),
