@@ -187,6 +187,23 @@ def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member:
     _write(table, schema.RANKING, ranking, path, zip_member)
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return the files of a submission: the CSV at this path, its zip, and what made it.
+
+    Raises
+    ------
+    InputError
+        If the CSV has the ending of one of the others.
+    """
+    beside = [path.with_suffix(".zip"), path.with_suffix(".json")]
+    if path.suffix.lower() in (other.suffix for other in beside):
+        raise InputError(
+            f"{path}: is the name of the CSV, expected one that ends in .csv; the zip is written "
+            "beside it"
+        )
+    return [path, *beside]
+
+
 def _write(
     table: pa.Table, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
 ) -> None:
@@ -208,8 +225,7 @@ def _write(
         table = table.set_column(table.column_names.index(column.name), column.name, values)
     else:
         table = table.append_column(column.name, values)
-    paths = [path, path.with_suffix(".zip"), path.with_suffix(".json")]
-    with io.atomic_write(*paths) as (csv_file, zip_file, origin_file):
+    with io.atomic_write(*files_of(path)) as (csv_file, zip_file, origin_file):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
