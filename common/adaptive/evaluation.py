@@ -49,6 +49,8 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     score_files.remove_scores(options.output_dir, name)
     sequence_path.unlink(missing_ok=True)
     setting = _setting(options)
+    if setting.probabilities:
+        io.require_place(setting.probabilities)
     started = time.perf_counter()
     reference = read_students(setting)
     require_other_students(setting.submission, reference)

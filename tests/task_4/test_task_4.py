@@ -350,6 +350,9 @@ def test_faults_are_one_line(kit: Path, fails: Fails, package: Path, tmp_path: P
     assert (
         "none.csv: file not found; the folder holds train_task_4.csv, valid_task_4.csv" in message
     )
+    # Before the games, which would show that this entry has no probabilities.
+    message = fails([*evaluate, "--probabilities", tmp_path], kit=kit)
+    assert message == f"{tmp_path}: is a folder, expected the name of a file to write"
     message = fails([*evaluate, "--time_limit", "0.01"], kit=kit)
     assert "has not finished; expected a whole game within 0.01 s" in message
     if sys.platform == "linux":
