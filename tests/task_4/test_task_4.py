@@ -188,6 +188,10 @@ def test_probabilities_are_written_and_scored(
     assert f"log loss {-np.log(p_of_truth).mean():.4f}, AUC" in printed
     page = (tmp_path / "scores_task_4.html").read_text()
     assert "Calibration of the probabilities" in page
+    contradicted = "predictions are not the most probable value"
+    assert contradicted not in printed
+    entry.write_text(entry.read_text().replace("0.25 + 0.5 *", "0.75 - 0.5 *"))
+    assert f"{len(valid)} {contradicted}" in run_all(run, kit, [*evaluate, "--probabilities", path])
 
 
 @pytest.mark.parametrize("phase", ["public", "private"])
