@@ -67,6 +67,7 @@ def main() -> None:
     options = _parse()
     task = recognise_task(options.files)
     paths = cli.sample_model_paths(options, task)
+    beside = place_beside(paths.output, options.files)
     template = read_template(paths.template)
     files = [read_probabilities(path, task) for path in options.files]
     logs = np.stack([logarithms(at_template(file, template)) for file in files])
@@ -80,7 +81,6 @@ def main() -> None:
     blended = blend(logs, weights)
     value = blended.argmax(axis=1) + (task == 2)
     submission.write_predictions(template, task, value, paths.output)
-    beside = paths.output.with_suffix(".parquet")
     write_probabilities(template, task, blended[:, 1] if task == 1 else blended, beside)
     print(
         f"written: {cli.show(paths.output)}, the zip and the probabilities beside it "
@@ -146,6 +146,24 @@ def recognise_task(paths: Sequence[Path]) -> int:
         if task != first:
             raise InputError(f"{path}: is of task {task}, and {paths[0]} of task {first}")
     return first
+
+
+def place_beside(output: Path, files: Sequence[Path]) -> Path:
+    """Return where the probabilities of a blend go.
+
+    Raises
+    ------
+    InputError
+        If they would replace what is blended, or the submission.
+    """
+    beside = output.with_suffix(".parquet")
+    io.require_place(beside)
+    if beside.resolve() in [path.resolve() for path in (*files, output)]:
+        raise InputError(
+            f"{cli.show(beside)}: is where the blend's own probabilities go, beside the "
+            "submission, expected another --output_file"
+        )
+    return beside
 
 
 def at_template(file: Probabilities, template: Template) -> npt.NDArray[np.float32]:

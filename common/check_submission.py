@@ -124,12 +124,14 @@ def guess_task(path: Path) -> int:
     Raises
     ------
     InputError
-        If the name does not contain it.
+        If the name does not contain it, or nothing is there.
     """
     if path.is_dir():
         return 4
     match = re.search(r"task_([1234])(?!\d|_\d)", path.name)
     if match is None:
+        # A slip in the name of a folder is no file without a task.
+        io.require_file(path)
         raise InputError(
             f"{path}: the name does not tell the task, expected it with --task "
             f"{', '.join(map(str, TASKS))}"

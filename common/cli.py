@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from common import io, layout, provenance, run_log
+from common import io, layout, provenance, run_log, submission
 from common.errors import InputError, one_line, printable
 
 
@@ -272,8 +272,8 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
     Raises
     ------
     InputError
-        If a file to be read, or a folder that was named, is missing; this is reported before any
-        work starts.
+        If a file to be read, or a folder that was named, is missing, or a file cannot be written
+        where it is to go; this is reported before any work starts.
     """
     if getattr(options, "local", False):
         input_dir = template_dir = layout.TEST_INPUT_DIR
@@ -296,8 +296,24 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
     if reads_answers:
         io.require_file(paths.train)
     io.require_file(paths.template)
+    _require_places(paths)
     provenance.require_current([paths.train])
     return paths
+
+
+def _require_places(paths: SampleModelPaths) -> None:
+    """Raise `InputError` unless every file can be written, and in the place of no other one."""
+    taken = {paths.train.resolve(), paths.template.resolve()}
+    written = submission.files_of(paths.output)
+    if paths.probabilities is not None:
+        written.append(paths.probabilities)
+    for path in written:
+        io.require_place(path)
+        if path.resolve() in taken:
+            raise InputError(
+                f"{path}: is read, or written with something else, expected another name"
+            )
+        taken.add(path.resolve())
 
 
 def _metadata_dir(options: argparse.Namespace, train_dir: Path) -> Path | None:

@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from common import cli, io, layout, metrics, provenance, schema, submission, zips
 from common.errors import InputError, quote
+from common.expert_judgements import rank_pairs, read_judgements
 from common.pair_evaluation import score_pairs
 from common.paired_difference import Scored, describe, describe_size
 from common.scores import outcomes, results
@@ -307,17 +306,10 @@ def score_ranking(path: Path, reference: Path) -> Outcomes:
     template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
     source = submission.submission_source(path, layout.submission_name(3), template)
     question, ranking = submission.read_ranking(source, submission.read_ranking_template(template))
-    experts = [schema.expert_judgement(name) for name in schema.EXPERT_NAMES]
-    data = io.read_columns(reference, [schema.LEFT, schema.RIGHT, *experts])
-    judgements = np.stack([data[expert.name] for expert in experts]).astype(np.float64)
-    sides = [data["left"], data["right"]]
-    unknown = np.setdiff1d(np.concatenate(sides), question)
-    if len(unknown):
-        raise InputError(f"{reference}: QuestionId {unknown[0]} is judged, but {path} lacks it")
-    order = np.argsort(question)
-    ranks = [ranking[order[np.searchsorted(question[order], side)]] for side in sides]
-    agrees = metrics.pair_agreement(ranks[0], ranks[1], judgements)
-    return outcomes.of_judgements(sides[0], sides[1], judgements, agrees)
+    judgements = read_judgements(reference)
+    ranks = rank_pairs(judgements, question, ranking)
+    agrees = metrics.pair_agreement(*ranks, judgements.better)
+    return outcomes.of_judgements(judgements.left, judgements.right, judgements.better, agrees)
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ def main() -> None:
     rules, limits = adaptive_options.rules(options), adaptive_options.limits(options)
     if task != 4 and (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
+    io.require_place(results.results_path(options.output_dir))
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
     provenance.require_current([train])

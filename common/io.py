@@ -105,6 +105,18 @@ def require_file(path: Path) -> None:
         raise InputError(f"{path}: is a pipe or a device, expected a file")
 
 
+def require_place(path: Path) -> None:
+    """Raise `InputError` if no file can be written at a place: a folder is there, or above it none.
+
+    A script calls this before long work; `atomic_write` does so as well.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, expected the name of a file to write")
+    above = next((folder for folder in path.parents if is_there(folder)), None)
+    if above is not None and not above.is_dir():
+        raise InputError(f"{above}: is no folder, expected one to write {path.name} to")
+
+
 def _why_missing(path: Path) -> str:
     if path.is_symlink():
         return f"is a link to {path.readlink()}, which does not exist"
@@ -620,7 +632,14 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     ------
     list of binary files
         One for each destination, in order.
+
+    Raises
+    ------
+    InputError
+        If a destination is a folder, or lies in what is none; nothing is written then.
     """
+    for path in paths:
+        require_place(path)
     partial = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
     for path in paths:
         _sweep(path)

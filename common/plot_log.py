@@ -9,6 +9,7 @@ drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of 
 answers out), and whatever else a model of your own logs. Writes a page beside the first log.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -107,7 +108,8 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return type(value) in (int, float)
+    # NaN fails the comparison, as do infinities, and whole numbers too large for a float.
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def _name(command: Any, path: Path) -> str:

@@ -152,7 +152,7 @@ def judge(
 
     luck = (
         f"random rankings reach {floor_mean:.2f} on average as the best of "
-        f"{len(schema.EXPERT_NAMES)}, 1 in 20 reaches {floor_high:.2f}"
+        f"{len(schema.EXPERT_NAMES)}, at most 1 in 20 exceeds {floor_high:.2f}"
     )
     evaluation = Evaluation(
         title=results.TASK_TITLES[TASK],
@@ -232,7 +232,8 @@ def agreement_section(figures: Comparison, random_range: tuple[float, float]) ->
         '<figcaption class="key">Dot: share of pairs on which the ranking agrees, with its 95 % '
         "interval. Diamond: how often the other experts agree with this one, on average. Dashed "
         "line: chance. Grey: what random rankings reach with their best expert, from the average "
-        f"to the luckiest 1 in 20.</figcaption></figure>{pages.table(header, texts, stacks=True)}"
+        "to what at most 1 in 20 exceeds.</figcaption></figure>"
+        f"{pages.table(header, texts, stacks=True)}"
     )
 
 

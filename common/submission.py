@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from common import io, layout, origins, provenance, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
-from common.errors import InputError, Report, stop
+from common.errors import InputError, Report, quote, stop
 from common.schema import Column
 
 # A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
@@ -154,7 +154,17 @@ def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
     -------
     array of int64, shape (questions,)
         Rank of each question, 1 the best, every rank once.
+
+    Raises
+    ------
+    InputError
+        If there is not one quality for each question.
     """
+    if np.shape(quality) != question.shape:
+        raise InputError(
+            f"quality has shape {np.shape(quality)}, expected {question.shape}, one for each "
+            "question of the template"
+        )
     # lexsort puts NaN after every number.
     order = np.lexsort((question, -np.asarray(quality, np.float64)))
     ranking = np.empty(len(order), np.int64)
@@ -187,13 +197,37 @@ def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member:
     _write(table, schema.RANKING, ranking, path, zip_member)
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return the files of a submission: the CSV at this path, its zip, and what made it.
+
+    Raises
+    ------
+    InputError
+        If the CSV has the ending of one of the others.
+    """
+    beside = [path.with_suffix(".zip"), path.with_suffix(".json")]
+    if path.suffix.lower() in (other.suffix for other in beside):
+        raise InputError(
+            f"{path}: is the name of the CSV, expected one that ends in .csv; the zip is written "
+            "beside it"
+        )
+    return [path, *beside]
+
+
 def _write(
     table: pa.Table, column: Column, value: npt.NDArray[Any], path: Path, zip_member: str
 ) -> None:
+    # A list or a tensor will do as well.
+    value = np.asarray(value)
     if value.shape != (table.num_rows,):
         raise InputError(
             f"{path}: predictions have shape {value.shape}, expected ({table.num_rows},), one for "
             f"each row of the template"
+        )
+    if value.dtype.kind not in "biuf":
+        raise InputError(
+            f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
+            f"expected {column.expected}"
         )
     # NaN fails every comparison, so it counts as invalid here.
     valid = (value >= column.low) & (value <= column.high) & (value == np.round(value))
@@ -208,8 +242,7 @@ def _write(
         table = table.set_column(table.column_names.index(column.name), column.name, values)
     else:
         table = table.append_column(column.name, values)
-    paths = [path, path.with_suffix(".zip"), path.with_suffix(".json")]
-    with io.atomic_write(*paths) as (csv_file, zip_file, origin_file):
+    with io.atomic_write(*files_of(path)) as (csv_file, zip_file, origin_file):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})

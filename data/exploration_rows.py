@@ -124,7 +124,7 @@ def _age_note(part: Part) -> str:
         return ""
     year = int(str(part.times.last)[:4])
     commonest = part.students.first_year + int(part.students.born[0].argmax())
-    return f" Most were born in {commonest} and turned {year - commonest} in {year}."
+    return f" Those of the most common year, {commonest}, turned {year - commonest} in {year}."
 
 
 def _groups(names: Sequence[str], n_students: IntArray, answers: Tally) -> str:

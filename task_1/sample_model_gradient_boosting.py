@@ -78,6 +78,7 @@ def main() -> None:
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     known = answer_features.know(pairs, answers)
     groups = answer_features.available_groups(pairs, known, options.features, leave_out=["options"])
+    print(f"features: {', '.join(groups)}")
     tables, outcomes = [], []
     parts = list(answer_features.hold_out(len(answers), options.seed))
     for held_out in tqdm(parts, "features", disable=None):
@@ -106,7 +107,6 @@ def main() -> None:
 
     submission.write_predictions(template, TASK, prediction, paths.output)
     write_probabilities(template, TASK, p_right, paths.probabilities)
-    print(f"features: {', '.join(groups)}")
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(prediction):,} rows)")
 
 

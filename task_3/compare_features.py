@@ -98,8 +98,8 @@ def main() -> None:
     print(f"| the other experts | {' | '.join(others)} | |")
     floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)
     print(
-        f"\nRandom rankings reach {floor.mean():.2f} on average with their best expert, 1 in 20 "
-        f"reaches {np.percentile(floor, 95):.2f}."
+        f"\nRandom rankings reach {floor.mean():.2f} on average with their best expert, at most "
+        f"1 in 20 exceeds {np.percentile(floor, 95):.2f}."
     )
 
 

@@ -56,6 +56,7 @@ class Case:
 def main() -> None:
     """Play, print, write the page."""
     options = parse()
+    io.require_place(options.output_dir / OUTPUT_NAME)
     chosen = choose_strategies(options.strategies)
     setting = Setting(options.questions, options.max_exposure, options.stop_at_error)
     began = time.perf_counter()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import cli, io, layout, metrics, probabilities
+from common import cli, io, layout, probabilities
 from common.adaptive import options as adaptive_options
 from common.adaptive import sequences
 from common.adaptive.entry_process import fingerprint_code, read_entry_file
@@ -27,6 +27,7 @@ from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
 from common.origins import Origin, parse_origin
 from common.scores import outcomes, score_files, score_page
+from common.scores.explain import Beliefs, describe_beliefs, judge_beliefs
 from common.scores.results import TASK_TITLES, Evaluation, append_result
 
 OUTPUT_NAME = "entry_output_task_4.txt"
@@ -49,6 +50,8 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     score_files.remove_scores(options.output_dir, name)
     sequence_path.unlink(missing_ok=True)
     setting = _setting(options)
+    if setting.probabilities:
+        io.require_place(setting.probabilities)
     started = time.perf_counter()
     reference = read_students(setting)
     require_other_students(setting.submission, reference)
@@ -69,10 +72,10 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     )
     code = fingerprint_code(setting.submission, training.code if training else "")
     evaluation = replace(evaluation, training=training, code=code)
-    scores = None
+    beliefs = None
     if setting.probabilities:
-        scores = write_probabilities(setting.probabilities, reference, run.games)
-        body += score_page.calibration(scores, 0, "answered correctly")
+        beliefs = write_probabilities(setting.probabilities, reference, run.games)
+        body += score_page.calibration(beliefs.scores, beliefs.n_other, "answered correctly")
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     chosen = {mask: game.chosen for mask, game in run.games.items()}
     io.write_csv(sequence_path, sequences.as_columns(reference, chosen))
@@ -80,8 +83,9 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     append_result(options.output_dir, 4, evaluation)
     deviation = f" ± {_deviation(run.accuracies):.4f}" if len(run.games) > 1 else ""
     print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
-    if scores:
-        print(", ".join(f"{name} {text}" for name, text in score_page.probability_figures(scores)))
+    if beliefs:
+        for line in describe_beliefs(beliefs):
+            print(line)
     for note in list_notes(run):
         print(f"note: {note}")
     if isinstance(curves, Curves):
@@ -160,9 +164,7 @@ def games_as_columns(
     return student, question, truth, prediction, part
 
 
-def write_probabilities(
-    path: Path, reference: Reference, games: Mapping[str, Game]
-) -> metrics.ProbabilityScores:
+def write_probabilities(path: Path, reference: Reference, games: Mapping[str, Game]) -> Beliefs:
     """Write what an entry believes of the targets of all masks, and score it."""
     cells = [np.nonzero(reference.targets[mask]) for mask in games]
     student, question = (np.concatenate(places) for places in zip(*cells, strict=True))
@@ -174,8 +176,11 @@ def write_probabilities(
         question.astype(np.int32),
         p_right,
     )
-    truth = np.concatenate([game.truth for game in games.values()])
-    return metrics.score_probabilities(truth, np.stack([1 - p_right, p_right], axis=1))
+    truth, predicted = (
+        np.concatenate([getattr(game, name) for game in games.values()])
+        for name in ("truth", "prediction")
+    )
+    return judge_beliefs(truth, predicted, np.stack([1 - p_right, p_right], axis=1))
 
 
 def list_facts(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +58,7 @@ class Explained:
 
 
 def judge_beliefs(
-    truth: IntArray, predicted: IntArray, probability: npt.NDArray[np.float32]
+    truth: IntArray, predicted: IntArray, probability: npt.NDArray[np.floating[Any]]
 ) -> Beliefs:
     """Score probabilities, and see how often the submission contradicts them.
 
@@ -71,6 +72,15 @@ def judge_beliefs(
     own = np.take_along_axis(probability, predicted[:, None].astype(np.intp), axis=1)[:, 0]
     n_other = int((own < probability.max(axis=1)).sum())
     return Beliefs(metrics.score_probabilities(truth, probability), n_other)
+
+
+def describe_beliefs(beliefs: Beliefs) -> list[str]:
+    """Return what probabilities tell, as lines for the terminal."""
+    figures = score_page.probability_figures(beliefs.scores)
+    lines = [", ".join(f"{name} {text}" for name, text in figures)]
+    if beliefs.n_other:
+        lines.append(f"{beliefs.n_other:,} predictions are not the most probable value")
+    return lines
 
 
 def explain(
@@ -125,10 +135,7 @@ def explain(
         score_files.confusion_table(counts, labels),
     ]
     if beliefs is not None:
-        figures = score_page.probability_figures(beliefs.scores)
-        lines.append(", ".join(f"{name} {text}" for name, text in figures))
-        if beliefs.n_other:
-            lines.append(f"{beliefs.n_other:,} predictions are not the most probable value")
+        lines += describe_beliefs(beliefs)
         happens = "answered correctly" if task == 1 else "chosen"
         sections.append(score_page.calibration(beliefs.scores, beliefs.n_other, happens))
     sections += [

@@ -307,5 +307,5 @@ def describe_random(reached: tuple[float, float]) -> str:
     """Describe what random rankings reach."""
     return (
         f"random rankings reach {reached[0]:.2f} on average with their best expert; "
-        f"1 in 20 reaches {reached[1]:.2f}"
+        f"at most 1 in 20 exceeds {reached[1]:.2f}"
     )

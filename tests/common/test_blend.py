@@ -105,6 +105,14 @@ def without_origin(path: Path) -> None:
         ([FILES[0], "task_2.parquet", "--local"], "task_2.parquet: is of task 2, and majority.par"),
         ([FILES[0], "text.parquet", "--local"], "text.parquet: holds no probabilities of task 1"),
         ([FILES[0], "gone.parquet", "--local"], "gone.parquet: file not found"),
+        (
+            [*FILES, "--local", "--output_dir", ".", "--output_file", "majority.csv"],
+            "^majority.parquet: is where the blend's own probabilities go",
+        ),
+        (
+            [*FILES, "--local", "--output_file", "mine.parquet"],
+            "mine.parquet: is where the blend's own probabilities go",
+        ),
         ([*FILES, "--local", "--weights", "1"], "1 weights for 2 files, expected as many"),
         ([*FILES, "--local", "--weights", "0", "0"], "--weights 0 0: expected numbers of at least"),
         ([*FILES, "--local", "--weights", "nan", "1"], "--weights nan 1: expected numbers of at l"),

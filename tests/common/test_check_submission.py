@@ -523,9 +523,15 @@ def test_the_name_tells_the_task(name: str, task: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["mine.csv", "submission_task_1_2.csv", "task_12.csv"])
-def test_a_name_may_not_tell_the_task(name: str) -> None:
+def test_a_name_may_not_tell_the_task(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
     with pytest.raises(InputError, match="--task"):
-        check_submission.guess_task(Path(name))
+        check_submission.guess_task(tmp_path / name)
+
+
+def test_a_slip_in_the_name_of_a_folder_is_named_as_such() -> None:
+    with pytest.raises(InputError, match=r"task_4/nmpy: file not found"):
+        check_submission.guess_task(layout.ROOT / "task_4/nmpy")
 
 
 def test_the_local_split_is_known_by_name() -> None:

@@ -61,3 +61,20 @@ def test_a_model_that_reads_no_metadata_gets_none(paths: Paths, tmp_path: Path) 
     assert paths(reads_metadata=False).metadata is None
     with pytest.raises(SystemExit):
         paths("--metadata_dir", tmp_path, reads_metadata=False)
+
+
+def test_what_cannot_be_written_is_reported_before_any_work(paths: Paths, tmp_path: Path) -> None:
+    file, templates = tmp_path / "file", tmp_path / "kit/submission_templates"
+    file.touch()
+    for flags, expected in (
+        ("--output_file mine.zip", r"mine\.zip: is the name of the CSV, expected one that ends"),
+        ("--output_file mine.json", r"mine\.json: is the name of the CSV"),
+        (f"--probabilities {tmp_path}", "is a folder, expected the name of a file to write$"),
+        (f"--probabilities {file}/p", "file: is no folder, expected one to write p to$"),
+        (f"--output_dir {file}/below", "file: is no folder"),
+        ("--output_dir . --output_file a.csv --probabilities a.csv", "expected another name$"),
+        (f"--output_dir {templates} --output_file {layout.TEMPLATE_TASK_1_2}", "is read, or"),
+    ):
+        with pytest.raises(InputError, match=expected):
+            paths(*flags.split())
+    assert paths("--output_dir", tmp_path / "new/folder").output.parent == tmp_path / "new/folder"

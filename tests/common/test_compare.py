@@ -11,8 +11,8 @@ import pytest
 from conftest import Run
 from recorded import RESULT
 
-from common import layout
-from common.compare import find
+from common import layout, schema
+from common.compare import find, score_ranking
 from common.errors import InputError
 from common.scores import outcomes
 
@@ -173,3 +173,18 @@ def test_scores_of_related_challenges_are_passed_over_or_refused(tmp_path: Path)
     for entry in ("sample_model_mix.py", "README.md"):
         with pytest.raises(InputError, match="is of a related challenge"):
             find(str(layout.RELATED_DIR / "cloze" / entry), [], path, None)
+
+
+def test_pairs_that_nobody_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the evaluation of task 3, whose reading of judgements this is."""
+    monkeypatch.setattr(layout, "TEMPLATE_DIR", tmp_path)
+    (tmp_path / layout.TEMPLATE_TASK_3).write_text("QuestionId,ranking\n7,\n5,\n")
+    ranking = tmp_path / "mine.csv"
+    ranking.write_text("QuestionId,ranking\n5,1\n7,2\n")
+    judged = tmp_path / "judged.csv"
+    header = "left,right," + ",".join(schema.EXPERT_NAMES) + "\n"
+    judged.write_text(f"{header}5,7,1,2,,1,1\n")
+    assert score_ranking(ranking, judged).right.tolist() == [True, False, True, True]
+    judged.write_text(f"{header}5,7,,,,,\n")
+    with pytest.raises(InputError, match="holds no judgement in T1_ALR"):
+        score_ranking(ranking, judged)

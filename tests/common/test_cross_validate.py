@@ -145,6 +145,7 @@ def test_a_student_of_task_4_stays_in_one_fold() -> None:
         ),
         (["task_1/sample_model_majority.py", "--", "--nonsense"], "unrecognized arguments: --nons"),
         (["task_1/sample_model_majority.py", "--unobserved", "0"], "expected no flags of task 4"),
+        (["task_1/my_fault.py", "--output_dir", "task_1/my_gap.py"], "my_gap.py: is no folder"),
         (["task_1/gone.py"], "task_1/gone.py: file not found"),
         (["task_3/sample_model_random.py"], "is no script in task_1/ or task_2/"),
         (["task_4/numpy", "--train_data", "gone.csv"], "gone.csv: file not found"),

@@ -258,6 +258,17 @@ def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.csv", "b.zip"]
 
 
+def test_no_folder_is_written_over_and_no_file_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, expected in (
+        (tmp_path, "is a folder, expected the name of a file to write$"),
+        (tmp_path / "file/below/a.csv", r"file: is no folder, expected one to write a\.csv to$"),
+    ):
+        with pytest.raises(InputError, match=expected), atomic_write(path):
+            raise AssertionError("nothing is to be written")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
 def test_full_disk_is_one_line_and_keeps_the_previous_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"

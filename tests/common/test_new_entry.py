@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -173,3 +174,28 @@ def test_a_related_challenge_is_named_by_its_folder(
     assert "  python related_challenges/cloze/my_idea.py --local " in out
     submission = "related_challenges/cloze/data/test_output/submission.csv"
     assert f"  python -m common.check_submission {submission} " in out
+
+
+@pytest.mark.parametrize(
+    "script",
+    sorted(layout.ROOT.glob("task_[123]/sample_model_*.py")),
+    ids=lambda script: f"{script.parent.name}-{script.stem}",
+)
+def test_the_marked_block_can_be_replaced(script: Path) -> None:
+    """What stands after it uses of the block's names only those that its comment promises."""
+    text = script.read_text(encoding="utf-8")
+    begin, end = (
+        text[: text.index(mark)].count("\n") + 1
+        for mark in ("# ---- The model: replace", "# ---- End of the model")
+    )
+    promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
+    inside, outside, used = set(), set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                (inside if begin < node.lineno < end else outside).add(node.id)
+            elif node.lineno > end:
+                used.add(node.id)
+    needed = (used & inside) - outside
+    assert needed
+    assert needed <= set(promised)

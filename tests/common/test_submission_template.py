@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from common.errors import InputError
-from common.submission import read_template, write_predictions
+from common.submission import rank_by_quality, read_template, write_predictions
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -34,3 +35,26 @@ def test_an_answer_id_that_is_none(write: Write) -> None:
     path = write("t.csv", "QuestionId,UserId,AnswerId\n5,6,1\n5,7,one\n")
     with pytest.raises(InputError, match="column 'AnswerId': row 3 is 'one', expected a whole"):
         read_template(path)
+
+
+def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
+    """A model of one's own may leave a list, a column of pandas, or a tensor."""
+    template = read_template(write("t.csv", "QuestionId,UserId\n5,6\n5,7\n"))
+    path = tmp_path / "out.csv"
+    nullable = pd.Series([1, 0], dtype="Int8")
+    for value in ([1, 0], torch.tensor([1, 0]), nullable, np.array([True, False]), [1.0, 0.0]):
+        write_predictions(template, 1, value, path)
+        assert path.read_text(encoding="utf-8") == "QuestionId,UserId,IsCorrect\n5,6,1\n5,7,0\n"
+    for value, expected in (
+        (None, r"predictions have shape \(\), expected \(2,\)"),
+        (["1", "0"], "predictions are of type <U1, the first is '1', expected a whole number from"),
+        ([1, None], "predictions are of type object, the first is '1'"),
+        (nullable.where(nullable == 1), "row 3 would be nan"),
+    ):
+        with pytest.raises(InputError, match=expected):
+            write_predictions(template, 1, value, path)
+
+
+def test_a_quality_for_every_question() -> None:
+    with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(3,\)"):
+        rank_by_quality(np.arange(3), np.ones(2))

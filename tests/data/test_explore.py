@@ -91,6 +91,9 @@ def test_a_page_about_simulated_data(simulated_kit: Path, simulated_page: str) -
         students = students[students.UserId.isin(answers.UserId)]
         women = (students.Gender == 1).sum()
         assert f"female {women:,} students ({women / len(students):.1%})" in part
+        year = students.DateOfBirth.dropna().str[:4].astype(int)
+        commonest = year[year.between(1998, 2014)].mode()[0]
+        assert f"Those of the most common year, {commonest}, turned {2020 - commonest}" in part
         at_100 = joined[joined.Confidence == 100].IsCorrect
         assert f"<title>100% sure ({len(at_100)}): {at_100.mean():.2f}</title>" in text
 

@@ -145,6 +145,15 @@ def test_errors_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
+def test_where_no_page_can_be_written_no_game_is_played(
+    kit: Path, fails: Fails, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    found = fails([SCRIPT, "--questions", 500, "--output_dir", file], kit=kit, cwd=kit)
+    assert f"{file}: is no folder" in found
+
+
 def test_real_and_simulated_answers_are_not_mixed(kit: Path, fails: Fails, tmp_path: Path) -> None:
     # What a user has changed counts as real.
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):

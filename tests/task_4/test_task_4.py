@@ -188,6 +188,10 @@ def test_probabilities_are_written_and_scored(
     assert f"log loss {-np.log(p_of_truth).mean():.4f}, AUC" in printed
     page = (tmp_path / "scores_task_4.html").read_text()
     assert "Calibration of the probabilities" in page
+    contradicted = "predictions are not the most probable value"
+    assert contradicted not in printed
+    entry.write_text(entry.read_text().replace("0.25 + 0.5 *", "0.75 - 0.5 *"))
+    assert f"{len(valid)} {contradicted}" in run_all(run, kit, [*evaluate, "--probabilities", path])
 
 
 @pytest.mark.parametrize("phase", ["public", "private"])
@@ -350,6 +354,9 @@ def test_faults_are_one_line(kit: Path, fails: Fails, package: Path, tmp_path: P
     assert (
         "none.csv: file not found; the folder holds train_task_4.csv, valid_task_4.csv" in message
     )
+    # Before the games, which would show that this entry has no probabilities.
+    message = fails([*evaluate, "--probabilities", tmp_path], kit=kit)
+    assert message == f"{tmp_path}: is a folder, expected the name of a file to write"
     message = fails([*evaluate, "--time_limit", "0.01"], kit=kit)
     assert "has not finished; expected a whole game within 0.01 s" in message
     if sys.platform == "linux":

@@ -300,6 +300,8 @@ def ends(pid: int, seconds: float = 20) -> bool:
     return True
 
 
+# In seconds: whoever waited for one of these would take longer, and a busy machine does not.
+SOONER = 40
 STARTING = {
     "a child": "child = subprocess.Popen(['sleep', '60'])",
     "a session": "child = subprocess.Popen(['sleep', '60'], start_new_session=True)",
@@ -333,7 +335,10 @@ def test_what_an_entry_started_ends_with_it(
 def test_a_child_with_its_own_session_ends_at_the_time_limit(
     setting: Setting, students: Reference
 ) -> None:
-    """It holds the pipes that the evaluator reads; closing must not wait for them."""
+    """It holds the pipes that the evaluator reads; closing must not wait for them.
+
+    The limit leaves a busy machine time to get as far as `predict`.
+    """
     output = setting.submission.parent / "output.txt"
     lines = [
         "import subprocess, time",
@@ -343,9 +348,9 @@ def test_a_child_with_its_own_session_ends_at_the_time_limit(
     ]
     entry = with_method(setting, "predict", *lines)
     started = time.monotonic()
-    with pytest.raises(InputError, match="has not finished; expected a whole game within 2 s"):
-        play_all(Setting(**{**vars(entry), "limits": Limits(2, 2 << 30)}), students, output)
-    assert time.monotonic() - started < 6
+    with pytest.raises(InputError, match="has not finished; expected a whole game within 6 s"):
+        play_all(Setting(**{**vars(entry), "limits": Limits(6, 2 << 30)}), students, output)
+    assert time.monotonic() - started < SOONER
     assert ends(int(output.read_text().split()[-1]), 0.1)
 
 
@@ -358,7 +363,7 @@ def test_an_entry_that_ends_by_itself_leaves_nothing_behind(
     started = time.monotonic()
     with pytest.raises(InputError, match="predict: its process ended with exit code 3"):
         play_all(with_method(setting, "predict", *lines, "os._exit(3)"), students, output)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < SOONER
     assert ends(int(output.read_text().split()[-1]), 0.1)
 
 
@@ -379,7 +384,7 @@ def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
                     held.callback(os.close, descriptor)
             started = time.monotonic()
             process.close()
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < SOONER
 
 
 def test_the_curve_does_without_select_questions_or_says_why(

@@ -104,7 +104,8 @@ def test_only_signs_that_are_there_are_explained() -> None:
         "Line: one standard deviation over the folds to either side."
     )
     assert key([replace(RESULT, task=3, phase="public", parts=RANDOM)]) == (
-        "Grey: random rankings reach 0.59 on average with their best expert; 1 in 20 reaches 0.72."
+        "Grey: random rankings reach 0.59 on average with their best expert; at most 1 in 20 "
+        "exceeds 0.72."
     )
 
 
