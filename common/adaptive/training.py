@@ -4,7 +4,11 @@ Nothing here knows the rules of the game: a trainer needs answers only.
 """
 
 import argparse
+import os
 import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,11 +120,15 @@ def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
     return answers, max(known, int(answers.question.max(initial=-1)) + 1)
 
 
-def record_training(folder: Path, student: IntArray) -> None:
-    """Write beside the weights how they were made: the students, and the command with its code.
+@contextmanager
+def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
+    """Give a folder to save weights in; put them into the package, with how they were made.
 
-    The evaluation refuses to score a model on a student that it was trained on, and the record of
-    all scores holds the command. Where the weights replace those of other students, it says so.
+    Beside the weights come the students, and the command with its code: the evaluation refuses to
+    score a model on a student that it was trained on, and the record of all scores holds the
+    command. Where the weights replace those of other students, it says so. Weights that are not
+    saved whole replace nothing, and whenever a run is killed, no student that the weights may know
+    is missing beside them.
 
     Parameters
     ----------
@@ -128,14 +136,37 @@ def record_training(folder: Path, student: IntArray) -> None:
         Folder of the package.
     student
         UserId of every training answer.
+
+    Yields
+    ------
+    Path
+        An empty folder, whose files replace those of the same names.
     """
     students = np.unique(student)
     before = _read_students(folder / TRAINED_STUDENTS)
+    for leftover in folder.glob(".weights.*.partial"):
+        owner = leftover.name.split(".")[-2]
+        if owner.isdecimal() and not provenance.is_running(int(owner)):
+            shutil.rmtree(leftover, ignore_errors=True)
+    partial = folder / f".weights.{os.getpid()}.partial"
+    partial.mkdir()
+    try:
+        yield partial
+        # Until all are replaced, the weights may be those of either.
+        _record_training(folder, students if before is None else np.union1d(before, students))
+        for file in sorted(partial.iterdir()):
+            file.replace(folder / file.name)
+        _record_training(folder, students)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    if before is not None and not np.array_equal(before, students):
+        print(f"replaced weights that were trained on other students ({len(before):,})")
+
+
+def _record_training(folder: Path, students: IntArray) -> None:
     with io.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
         origin_file.write(origins.origin_of_weights())
-    if before is not None and not np.array_equal(before, students):
-        print(f"replaced weights that were trained on {len(before):,} other students")
 
 
 def describe_origin(origin: origins.Origin | None) -> str:

@@ -28,10 +28,10 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     model = Model()
     model.fit(answers.question, answers.is_correct, n_questions)
-    model.save(PACKAGE)
     # ---- End of the model. --------------------------------------------------------------------
 
-    training.record_training(PACKAGE, answers.student)
+    with training.replace_weights(PACKAGE, answers.student) as folder:
+        model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

@@ -57,9 +57,8 @@ def main() -> None:
     answers, n_questions = training.read_training(training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)
-    model.save(PACKAGE)
-
-    training.record_training(PACKAGE, answers.student)
+    with training.replace_weights(PACKAGE, answers.student) as folder:
+        model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
 

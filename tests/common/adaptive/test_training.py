@@ -11,11 +11,12 @@ import pytest
 from common import layout
 from common.adaptive.training import (
     TRAINED_STUDENTS,
+    TRAINING,
     TrainingPaths,
     add_more_train_data_flag,
     count_questions,
     read_training,
-    record_training,
+    replace_weights,
     training_parser,
     training_paths,
 )
@@ -66,19 +67,67 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
         read_training(TrainingPaths(train, tmp_path, (train,)))
 
 
+def train(folder: Path, students: list[int], weights: str) -> None:
+    with replace_weights(folder, np.array(students, np.int32)) as partial:
+        (partial / "weights").write_text(weights)
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_students_are_saved_once_each(tmp_path: Path) -> None:
-    record_training(tmp_path, np.array([5, 2, 5, 9], np.int32))
+    train(tmp_path, [5, 2, 5, 9], "a")
     assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == [2, 5, 9]
+    assert (tmp_path / "weights").read_text() == "a"
+    assert files_of(tmp_path) == sorted(["weights", TRAINED_STUDENTS, TRAINING])
 
 
 def test_weights_of_other_students_are_not_replaced_silently(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for students, said in (([1, 2], ""), ([2, 1, 1], ""), ([1, 2, 3], "trained on 2 other")):
-        record_training(tmp_path, np.array(students, np.int32))
+    for students, said in (([1, 2], ""), ([2, 1, 1], ""), ([1, 2, 3], "on other students (2)")):
+        train(tmp_path, students, "a")
         printed = capsys.readouterr().out
         assert said in printed
         assert bool(said) == bool(printed)
+
+
+def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> None:
+    train(tmp_path, [1, 2], "a")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(OSError, match="full"), replace_weights(tmp_path, np.array([3])) as partial:
+        (partial / "weights").write_text("half")
+        raise OSError("the disk is full")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("n_before", range(4))
+def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
+    tmp_path: Path, n_before: int
+) -> None:
+    """It is killed before the n-th rename: of the record, of the weights, of the record again."""
+    train(tmp_path, [1, 2], "a")
+    code = (
+        "import os, pathlib, sys\n"
+        "import numpy as np\n"
+        "from common.adaptive.training import replace_weights\n"
+        "rename, left = pathlib.Path.replace, [int(sys.argv[2])]\n"
+        "def replace(self, target):\n"
+        "    left[0] -= 1\n"
+        "    return rename(self, target) if left[0] >= 0 else os._exit(9)\n"
+        "pathlib.Path.replace = replace\n"
+        "with replace_weights(pathlib.Path(sys.argv[1]), np.array([3])) as folder:\n"
+        "    (folder / 'weights').write_text('b')\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), str(n_before)]
+    assert subprocess.run(command, capture_output=True).returncode == 9
+    known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]
+    assert known <= set(np.load(tmp_path / TRAINED_STUDENTS).tolist())
+    # The next run takes away what this one has left.
+    train(tmp_path, [4], "c")
+    assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == [4]
+    assert not any(name.startswith(".weights") for name in files_of(tmp_path))
 
 
 def test_training_does_not_import_the_game() -> None:
