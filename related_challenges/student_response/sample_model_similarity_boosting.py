@@ -5,7 +5,7 @@ Run:     python related_challenges/student_response/local_data_split.py --by_que
          python related_challenges/student_response/local_evaluation.py
          (--test_dir DIR predicts the test sets in DIR instead of folds)
 Writes:  data/test_output/submission.csv
-Scores:  accuracy 0.676, macro F1 0.613 on the BEETLE training answers by question, 5-way, 10 folds
+Scores:  accuracy 0.673, macro F1 0.609 on the BEETLE training answers by question, 5-way, 10 folds
 
 Boosted and random trees, their probabilities summed, made for questions that no answer has been
 learned from. The features are those of `alignment.py` and `similarity.py`, and the opinion of a
