@@ -193,19 +193,19 @@ def commands(task: str, name: str) -> list[tuple[str, str]]:
             ),
         ]
     script = f"python {task}/{name}.py"
+    zipped = f"submissions/{layout.submission_name(int(task[-1]))}".replace(".csv", ".zip")
+    check = (f"python -m common.check_submission {zipped}", "checks the zip")
     if task == "task_3":
         return [
             (script, "ranks the questions, writes the zip to upload too"),
             (f"python {task}/local_evaluation.py --phase public", "scores that"),
-            (
-                "python -m common.check_submission submissions/submission_task_3.zip",
-                "checks the zip",
-            ),
+            check,
         ]
     return [
         (f"{script} --local", "trains and predicts on the local split"),
         (f"python {task}/local_evaluation.py", "scores that"),
         (script, "trains on all answers, writes the zip to upload"),
+        check,
     ]
 
 

@@ -5,6 +5,7 @@ A question that nearly everybody answers alike says little about students: its e
 Run:     python task_3/sample_model_entropy.py
          python task_3/local_evaluation.py --phase public
 Writes:  submissions/submission_task_3.csv and the zip to upload
+Scores:  0.68 by the best of five experts on 25 real pairs, 0.62 on average
 """
 
 import numpy as np

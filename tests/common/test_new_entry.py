@@ -199,3 +199,9 @@ def test_the_marked_block_can_be_replaced(script: Path) -> None:
     needed = (used & inside) - outside
     assert needed
     assert needed <= set(promised)
+
+
+@pytest.mark.parametrize("task", ["task_1", "task_2", "task_3"])
+def test_the_last_command_checks_what_is_uploaded(task: str) -> None:
+    command, _ = new_entry.commands(task, "my_idea")[-1]
+    assert command == f"python -m common.check_submission submissions/submission_{task}.zip"
