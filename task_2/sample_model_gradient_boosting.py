@@ -107,6 +107,8 @@ def main() -> None:
     blocks = [table[i : i + BLOCK] for i in range(0, len(table), BLOCK)]
     p_outcome = np.zeros((len(asked), 4))
     p_outcome[:, model.classes_] = np.concatenate([model.predict_proba(b) for b in blocks])
+    # Outcomes that were left out are rare, not impossible.
+    p_outcome = (p_outcome + 1 / len(outcome)) / (1 + 4 / len(outcome))
     assert known.outcome_of_option is not None
     outcome_of_option = known.outcome_of_option[pairs.numbers["question"][asked]]
     p_option = np.take_along_axis(p_outcome, outcome_of_option, axis=1)

@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -218,7 +219,8 @@ class Submission:
     def predict(self, seen, right):
         return right * 0
 """
-    opens = "open(__import__('glob').glob('/tmp/**/key.txt', recursive=True)[0])"
+    keys = f"{tempfile.gettempdir()}/**/key.txt"
+    opens = f"open(__import__('glob').glob({keys!r}, recursive=True)[0])"
     cases = {
         "fails": {name: entry.format(fails)},
         "tells": {name: tells},

@@ -156,11 +156,16 @@ def test_unknown_ids_and_few_answers(run: Run, tmp_path: Path, task: int) -> Non
     answers = simulate()
     answers.UserId += 2_000_000_000
     answers.QuestionId += 9_999_900
+    # Two options of every question are never chosen, which does not make them impossible.
+    is_wrong = answers.IsCorrect == 0
+    answers.loc[is_wrong, "AnswerValue"] = answers.CorrectAnswer[is_wrong] % 4 + 1
     rest = write(tmp_path, answers, 400)
     rest.loc[0, "UserId"], rest.loc[1, "QuestionId"] = 1, 1
     rest[["UserId", "QuestionId"]].to_csv(tmp_path / "submission_task_1_2.csv", index=False)
-    prediction, _ = predict(run, task, tmp_path)
+    prediction, _ = predict(run, task, tmp_path, "--probabilities", tmp_path / "p.parquet")
     assert prediction.isin([0, 1] if task == 1 else [1, 2, 3, 4]).all()
+    p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability")
+    assert (p.to_numpy() > 0).all()
 
 
 def test_right_and_wrong_are_enough_for_task_1(run: Run, tmp_path: Path) -> None:
