@@ -161,7 +161,7 @@ def main() -> None:
     model = PartialVAE(answer.bincount(minlength=4 * len(key)).view(-1, 4), options.dimensions)
     train(model, answer, count, options)
     if RANK > 0:
-        return
+        os._exit(0)  # The end of Python may abort while gloo's threads run.
     pairs = find_ids(student_ids, template.student), find_ids(question_ids, template.question)
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
