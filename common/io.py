@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -640,9 +641,7 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     """
     for path in paths:
         require_place(path)
-    partial = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
-    for path in paths:
-        _sweep(path)
+    partial = [partial_beside(path) for path in paths]
     try:
         with ExitStack() as stack:
             files: list[BinaryIO] = []
@@ -662,12 +661,17 @@ def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
             temporary.unlink(missing_ok=True)
 
 
-def _sweep(path: Path) -> None:
-    """Remove what killed runs have left beside a file that they were writing."""
+def partial_beside(path: Path) -> Path:
+    """Return where to write what is to replace a path; remove what killed runs have left there."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         owner = leftover.name.split(".")[-2]
-        if owner.isdecimal() and not is_running(int(owner)):
+        if not owner.isdecimal() or is_running(int(owner)):
+            continue
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
             leftover.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -4,7 +4,6 @@ Nothing here knows the rules of the game: a trainer needs answers only.
 """
 
 import argparse
-import os
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -144,11 +143,7 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     """
     students = np.unique(student)
     before = _read_students(folder / TRAINED_STUDENTS)
-    for leftover in folder.glob(".weights.*.partial"):
-        owner = leftover.name.split(".")[-2]
-        if owner.isdecimal() and not provenance.is_running(int(owner)):
-            shutil.rmtree(leftover, ignore_errors=True)
-    partial = folder / f".weights.{os.getpid()}.partial"
+    partial = io.partial_beside(folder / "weights")
     partial.mkdir()
     try:
         yield partial
