@@ -201,12 +201,12 @@ def score_all(
     """Score a folder of submissions, write the leaderboards; return how many results failed."""
     submissions = find_submissions(options.submissions)
     records = submission_records.Records(options.output_dir, provenance.digest(options.bundle))
+    of_phase = [bundle.tasks[index] for index in phase.tasks]
     attempts: list[Attempt] = []
     for submission in tqdm(submissions, desc="Submissions", disable=None):
         about = (submission.team, submission.file, submission.submitted)
         try:
             # What is for other tasks only is none of these tasks' failures.
-            of_phase = [bundle.tasks[index] for index in phase.tasks]
             held = choose_tasks(of_phase, submission.path, named=False)
             chosen = [task for task in tasks if task in held]
             sha = provenance.digest(submission.path)
