@@ -265,12 +265,13 @@ def describe(answers: Responses, train: BoolArray) -> FloatArray:
             return np.array([number_of[word] for word in text], int)
 
         numbered = [number_words(text) for text in references]
+        numbered_question = number_words(asked)
         known: dict[tuple[str, ...], FloatArray] = {}
         for row in rows:
             key = tuple(texts[row])
             if key not in known:
                 answer = number_words(key)
-                known[key] = describe_answer(answer, numbered, number_words(asked), words)
+                known[key] = describe_answer(answer, numbered, numbered_question, words)
             features[row] = known[key]
     return np.array(features)
 
