@@ -181,6 +181,12 @@ def test_split_masks_the_latest_click_and_counts_degrees(
     assert answers == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
 
+def read_phase(write: Write, lines: dict[str, str], number: int) -> Any:
+    """Write files of clicks, by the middle of their names, and read a phase of them."""
+    folders = [write(f"underexpose_{name}.csv", text).parent for name, text in lines.items()]
+    return recommend.read_phase(folders[0], folders[0], number)
+
+
 def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
     """User 2 is a test user of phase 2; phase 1 holds the click to be predicted, on item 7."""
     lines = {
@@ -193,9 +199,7 @@ def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
         "test_qtime-2": "2,0.45\n",
         "train_click-3": "2,7,0.45\n",
     }
-    for name, text in lines.items():
-        folder = write(f"underexpose_{name}.csv", text).parent
-    phase = recommend.read_phase(folder, folder, 2)
+    phase = read_phase(write, lines, 2)
     # From 0.4 on, which is where the phase begins, its own files; before it those of phase 1 down
     # to 0.37, where that begins, and then those of phase 0 down to one length of the phase, 0.2.
     # Item 6 is none of the phase.
@@ -222,9 +226,7 @@ def test_a_phase_that_begins_with_a_click_to_be_predicted(write: Write) -> None:
         "test_click-1": "12,8,0.50\n",
         "test_qtime-1": "1,0.35\n12,0.55\n",
     }
-    for name, text in lines.items():
-        folder = write(f"underexpose_{name}.csv", text).parent
-    phase = recommend.read_phase(folder, folder, 1)
+    phase = read_phase(write, lines, 1)
     before = phase.time < 0
     assert phase.item_ids[phase.item[before]].tolist() == [7, 8]
     np.testing.assert_allclose(phase.time[before], [-0.5, -0.3])
