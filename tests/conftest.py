@@ -5,13 +5,14 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from run_scripts import ROOT, Done, run_process, run_script
 
 # The same examples in every run; `pytest --hypothesis-profile exploring` looks for new ones. An
 # example has no time limit, which a busy machine would exceed.
@@ -24,26 +25,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a shell runs in the background ignores Control-C, and so would every script tried here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-ROOT = Path(__file__).resolve().parent.parent
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., Done]
 
 
-def run_python(
-    arguments: Sequence[object], *, kit: Path = ROOT, cwd: Path | None = None, timeout: float = 120
-) -> "subprocess.CompletedProcess[str]":
-    """Run Python on a script of a kit, from another folder than the kit's, as a user might."""
-    first, *rest = (str(argument) for argument in arguments)
-    script = str(kit / first) if first.endswith(".py") else first
-    return subprocess.run(
-        [sys.executable, script, *rest],
-        cwd=cwd or kit.parent,
-        env={**os.environ, "PYTHONPATH": str(kit)},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
+def run_python(arguments: Sequence[object], **options: Any) -> Done:
+    """Run a script in this process; what is no script, or starts others, in one of its own."""
+    first, *rest = map(str, arguments)
+    is_module = first == "-m" and rest[0].startswith("common.")
+    if is_module or (first.endswith(".py") and not first.endswith("quickstart.py")):
+        options.pop("timeout", None)
+        return run_script(arguments, **options)
+    return run_process(arguments, **options)
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +46,24 @@ def run() -> Run:
     return run_python
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def succeeds() -> Callable[..., str]:
+    """Run a script that must succeed, and say nothing on stderr; return what it prints."""
+
+    def check(arguments: Sequence[object], **options: Any) -> str:
+        done = run_python(arguments, **options)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+        return done.stdout
+
+    return check
+
+
+@pytest.fixture(scope="session")
 def fails() -> Callable[..., str]:
     """Run a script that must fail with one line and exit code 2; return that line."""
 
-    def check(arguments: Sequence[object], **options: object) -> str:
-        done = run_python(arguments, **options)  # type: ignore[arg-type]
+    def check(arguments: Sequence[object], **options: Any) -> str:
+        done = run_python(arguments, **options)
         assert done.returncode == 2, done.stdout + done.stderr
         lines = done.stderr.strip().splitlines()
         assert len(lines) == 1, done.stderr
@@ -85,17 +91,55 @@ def copy_kit(destination: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def simulated_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the kit with tiny simulated data, shared by all tests: only read from it."""
+def simulated_kit(tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]) -> Path:
+    """A copy of the kit with tiny simulated data, shared by all tests: only read from it."""
     kit = copy_kit(tmp_path_factory.mktemp("simulated") / "kit")
-    done = run_python(["data/generate_sample.py", "--size", "tiny"], kit=kit)
-    assert done.returncode == 0, done.stderr
+    succeeds(["data/generate_sample.py", "--size", "tiny"], kit=kit)
+    return kit
+
+
+@pytest.fixture(scope="session")
+def split_kit(
+    simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
+) -> Path:
+    """A kit with the local splits of tasks 1, 2 and 4, shared by all tests: only read from it."""
+    kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("split") / "kit"))
+    for task in (1, 4):
+        succeeds([f"task_{task}/local_data_split.py"], kit=kit)
+    return kit
+
+
+@pytest.fixture(scope="session")
+def scored_kit(
+    split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
+) -> Path:
+    """A kit with scores of all tasks, shared by all tests: only read from it.
+
+    The record's lines: 1 and 2, local, majority and matrix factorisation of task 1; 3, majority of
+    task 2; 4, public, majority of task 1; 5 and 6, public, random and entropy of task 3; 7, local,
+    most popular of task 4, trained in task_4/numpy. Submissions of lines 1 to 3 lie in the kit's
+    folder as 1_majority.csv and so on, and as zips.
+    """
+    kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("scored") / "kit"))
+    for task, model in ((1, "majority"), (1, "matrix_factorization"), (2, "majority")):
+        succeeds([f"task_{task}/sample_model_{model}.py", "--local"], kit=kit)
+        succeeds([f"task_{task}/local_evaluation.py"], kit=kit)
+        for suffix in ("csv", "zip"):
+            written = kit / f"data/test_output/test_submission_task_{task}.{suffix}"
+            shutil.copyfile(written, kit / f"{task}_{model}.{suffix}")
+    succeeds(["task_1/sample_model_majority.py"], kit=kit)
+    succeeds(["task_1/local_evaluation.py", "--phase", "public"], kit=kit)
+    for model in ("random", "entropy"):
+        succeeds([f"task_3/sample_model_{model}.py"], kit=kit)
+        succeeds(["task_3/local_evaluation.py"], kit=kit)
+    succeeds(["task_4/numpy/train_model.py", "--local"], kit=kit)
+    succeeds(["task_4/numpy/local_evaluation.py", "--skip_curve"], kit=kit)
     return kit
 
 
 @pytest.fixture
 def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
-    """Return a copy of the kit with tiny simulated data that a test may change."""
+    """A copy of the kit with tiny simulated data that a test may change."""
     return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from conftest import Run, blocks, commands, copy_kit
-from html_page import check_page
+from page_reading import read_page as check_page
 
 from common import layout
 from common.answers import Answers, pair_keys

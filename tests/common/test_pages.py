@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from html_page import check_page
+from page_reading import read_page as check_page
 
 from common import pages
 

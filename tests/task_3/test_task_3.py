@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
-from html_page import check_page
 from hypothesis import given
 from hypothesis import strategies as st
+from page_reading import read_page as check_page
 
 from common import metrics
 from common.submission import rank_by_quality
@@ -85,7 +85,7 @@ def test_entropy_ranking_on_simulated_answers(tiny_kit: Path, run: Run) -> None:
     assert np.mean(floor > high) <= 0.05 < np.mean(floor >= high)
     assert f"at most 1 in 20 exceeds {high:.2f}" in done.stdout
     page = (tiny_kit / "data/test_output/scores_task_3_public.html").read_text(encoding="utf-8")
-    assert check_page(page).n_charts == 1
+    assert len(check_page(page).charts) == 1
     for expert, share in zip(EXPERTS, agreement, strict=True):
         assert f"<title>{expert}: {share:.2f}</title>" in page
 

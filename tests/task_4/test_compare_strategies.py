@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import run_python
-from html_page import check_page
+from page_reading import read_page as check_page
 
 Fails = Callable[..., str]
 SCRIPT = "task_4/compare_strategies.py"

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from ability import Bank, Course
 from conftest import ROOT, Run, run_python
-from html_page import check_page
+from page_reading import read_page as check_page
 from student_page import Report, interval, share_below, student_page
 
 from common.adaptive.game import Reference, make_reference, read_reference
@@ -287,7 +287,7 @@ def test_pages_of_students(kit: Path, run: Run, tmp_path: Path) -> None:
         assert line.startswith(f"UserId {student}: 10 questions, ability ")
         page = (tmp_path / f"student_{student}.html").read_text()
         # The ability, the areas, the topics.
-        assert check_page(page).n_charts == 3
+        assert len(check_page(page).charts) == 3
         assert "From simulated answers" in page
         assert "IsTarget" in page
         rows = re.findall(

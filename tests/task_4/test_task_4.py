@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, Run, run_python
-from html_page import check_page
+from page_reading import read_page as check_page
 
 from common.adaptive import isolation
 
@@ -214,7 +214,7 @@ def test_phases_average_their_ten_masks(
     assert "unobserved = 0" in page
     assert phase in page
     # Every mask's accuracy, and no curve.
-    assert check_page(page).n_charts == 1
+    assert len(check_page(page).charts) == 1
     for k, score in enumerate(scores):
         assert f"<title>IsTarget_{k}: {score:.4f}</title>" in page
     sequences = pd.read_csv(tmp_path / f"sequence_task_4_{phase}.csv")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from html_page import check_page
+from page_reading import read_page as check_page
 from recorded import LENIENT, RANDOM, RESULT, seeded
 
 from common.scores import scoreboard, scoreboard_page
@@ -29,7 +29,7 @@ def test_the_page_is_self_contained_and_well_formed() -> None:
     results.append(replace(RESULT, simulated=False))
     text = page_of(results)
     # Each chart once for a phone and once as wide as the page.
-    assert check_page(text).n_charts == 2 * 5
+    assert len(check_page(text).charts) == 2 * 5
     assert text == page_of(results[::-1])
     assert "random rankings reach 0.59" in text
     assert text.index("Real answers") < text.index("0.7474") < text.index("Simulated answers")

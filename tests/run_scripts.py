@@ -1,0 +1,191 @@
+"""Running the kit's scripts as a user does: in this process, which is quick, or in one of its own.
+
+`run_script` pays no second for importing PyTorch again. It cannot see that a script works only
+because an earlier one imported something, nor what happens when a process ends or is killed; that
+is what `run_process` is for: every command of the READMEs, Control-C, torchrun and the like.
+"""
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
+# Where Python finds libraries: not the places that pytest adds for the tests.
+LIBRARIES = [
+    place
+    for place in dict.fromkeys(sys.path)
+    if place and (not Path(place).is_relative_to(ROOT) or "site-packages" in place)
+]
+# Packages that a script finds wherever it lies; in a copy of the kit, this kit's are taken.
+SHARED = [ROOT / "common"]
+
+Done = subprocess.CompletedProcess[str]
+
+
+def run_process(
+    arguments: Sequence[object],
+    *,
+    kit: Path = ROOT,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 120,
+) -> Done:
+    """Run Python with these arguments in a process of its own, from outside the kit by default."""
+    first, *rest = map(str, arguments)
+    script = str(kit / first) if first.endswith(".py") else first
+    return subprocess.run(
+        [sys.executable, script, *rest],
+        cwd=cwd or kit.parent,
+        env={**os.environ, "PYTHONPATH": str(kit), **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def run_script(
+    arguments: Sequence[object],
+    *,
+    kit: Path = ROOT,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Done:
+    """Run a script, or with ``-m`` a module, of a kit in this process.
+
+    The script is that of the kit given, with the modules beside it; `common` is this kit's, with
+    its paths in the kit given. Of the process, what a script may change is put back: arguments,
+    folder, environment, search path, modules, signal handlers, warnings.
+    """
+    first, *rest = words = [str(argument) for argument in arguments]
+    kit = kit.resolve()
+    if first == "-m":
+        module, *rest = rest
+        script, beside = kit / f"{module.replace('.', '/')}.py", Path(cwd or kit.parent)
+    else:
+        script = kit / first
+        beside = script.parent
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    place, before = Path.cwd(), dict(os.environ)
+    argv, search_path = sys.argv, sys.path[:]
+    code: object = 0
+    with (
+        _captured() as read,
+        _paths_of(kit),
+        _without_modules_of(kit, beside),
+        warnings.catch_warnings(),
+    ):
+        warnings.resetwarnings()
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", category=ResourceWarning)
+        warnings.showwarning = _show_warning
+        os.environ.update({"PYTHONPATH": str(kit), **(environment or {})})
+        os.chdir(cwd or kit.parent)
+        sys.argv, sys.path[:] = [str(script), *rest], [str(beside), str(kit), *LIBRARIES]
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as ended:
+            code = ended.code
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+        finally:
+            sys.argv, sys.path[:] = argv, search_path
+            os.chdir(place)
+            os.environ.clear()
+            os.environ.update(before)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+        stdout, stderr = read()
+    return Done(words, code if isinstance(code, int) else int(code is not None), stdout, stderr)
+
+
+@contextmanager
+def _captured() -> Iterator[object]:
+    """Take what is written to stdout and stderr, by child processes too."""
+    streams = sys.stdout, sys.stderr
+    for stream in streams:
+        stream.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa
+
+        def read() -> tuple[str, str]:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode("utf-8", "backslashreplace"))
+            return texts[0], texts[1]
+
+        try:
+            yield read
+        finally:
+            sys.stdout, sys.stderr = streams
+            for number, copy in zip((1, 2), kept, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+
+
+@contextmanager
+def _paths_of(kit: Path) -> Iterator[None]:
+    """Let the kit's paths be those of a copy of it."""
+    _move_paths(ROOT, kit)
+    try:
+        yield
+    finally:
+        # Also those of modules that have been imported meanwhile.
+        _move_paths(kit, ROOT)
+
+
+def _move_paths(old: Path, new: Path) -> None:
+    """Replace a folder in all constants of `common` that are paths."""
+    for name, module in list(sys.modules.items()):
+        for constant, value in list(vars(module).items()) if name.startswith("common.") else ():
+            if isinstance(value, Path) and value.is_relative_to(old):
+                setattr(module, constant, new / value.relative_to(old))
+
+
+@contextmanager
+def _without_modules_of(*places: Path) -> Iterator[None]:
+    """Hide the modules that lie beside scripts: several folders have the same names."""
+    folders = tuple(f"{place}{os.sep}" for place in (ROOT, *places))
+    kept = tuple(f"{place}{os.sep}" for place in (*SHARED, ROOT / "tests", ROOT / ".venv"))
+
+    def found() -> dict[str, ModuleType]:
+        return {name: module for name, module in list(sys.modules.items()) if is_beside(module)}
+
+    def is_beside(module: ModuleType) -> bool:
+        file = vars(module).get("__file__") or ""
+        return file.startswith(folders) and not file.startswith(kept)
+
+    hidden = found()
+    for name in hidden:
+        del sys.modules[name]
+    try:
+        yield
+    finally:
+        for name in found():
+            del sys.modules[name]
+        sys.modules.update(hidden)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
+) -> None:
+    """Write a warning to stderr, as Python does where nobody records warnings."""
+    print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
