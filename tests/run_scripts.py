@@ -174,6 +174,8 @@ def _without_modules_of(*places: Path) -> Iterator[None]:
         return file.startswith(folders) and not file.startswith(kept)
 
     hidden = found()
+    # A kernel that ran a notebook lets scripts believe that they are one.
+    hidden |= {"ipykernel": sys.modules["ipykernel"]} if "ipykernel" in sys.modules else {}
     for name in hidden:
         del sys.modules[name]
     try:
