@@ -35,10 +35,8 @@ PACKAGES = OUTPUT / "packages"
 FINISHED_NAME = "quickstart_{title}.txt"
 OLDEST_PYTHON = (3, 11)
 DATA_SUFFIXES = (".csv", ".txt", ".xml")
-TEST_STEPS = (
-    ("ruff and mypy", ("tests/static_checks.py",)),
-    ("tests", ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")),
-)
+CHECKS = ("tests/static_checks.py",)
+TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")
 
 
 @dataclass(frozen=True)
@@ -162,11 +160,14 @@ def succeeds(command: list[str]) -> bool:
 
 
 def run_tests(python: str) -> int:
-    """Check the code, then run the tests, whatever the checks found; return the exit code."""
-    codes = {}
-    for name, command in TEST_STEPS:
-        print(f"running {name}", flush=True)
-        codes[name] = subprocess.call([python, *command], cwd=ROOT)
+    """Check the code while the tests run, whatever either finds; return the exit code."""
+    print("running ruff and mypy, and the tests", flush=True)
+    with tempfile.TemporaryFile() as kept:
+        checks = subprocess.Popen([python, *CHECKS], cwd=ROOT, stdout=kept, stderr=kept)
+        codes = {"tests": subprocess.call([python, *TESTS], cwd=ROOT)}
+        codes["ruff and mypy"] = checks.wait()
+        kept.seek(0)
+        print(kept.read().decode(errors="replace"), end="", flush=True)
     failed = [name for name, code in codes.items() if code]
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

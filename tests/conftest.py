@@ -30,6 +30,11 @@ sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), st
 Run = Callable[..., Done]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the slow tests: one at the end would keep the other cores waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def run_python(arguments: Sequence[object], **options: Any) -> Done:
     """Run a script in this process; what is no script, or starts others, in one of its own."""
     first, *rest = map(str, arguments)
@@ -175,3 +180,23 @@ def commands(page: Path) -> list[list[str]]:
     """Return the commands of a Markdown page: every line of its bash blocks, without comments."""
     lines = "".join(blocks(page, "bash")).splitlines()
     return [shlex.split(line, comments=True) for line in lines]
+
+
+# All pages of the documentation, as seen from the kit's folder.
+PAGES = sorted(
+    path.relative_to(ROOT)
+    for pattern in ("*.md", "*/*.md", "*/*/*.md")
+    for path in ROOT.glob(pattern)
+    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+)
+
+
+def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
+    """Run a command of a page in a kit: in a process of its own if the page is the first with it.
+
+    Only that shows that a script works by itself; once a command is enough.
+    """
+    first = next(path for path in PAGES if [*arguments] in [c[1:] for c in commands(ROOT / path)])
+    if first != page:
+        return run_python(arguments, kit=kit, cwd=kit)
+    return run_process(arguments, kit=kit, cwd=kit, timeout=250)

@@ -11,16 +11,44 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Run, copy_kit
+from conftest import ROOT, Run, copy_kit
+from run_scripts import LIBRARIES
 from terminal import run_on_terminal
 
-ROOT = Path(__file__).resolve().parents[1]
 SPLITS = [("1", "local split"), ("4", "local split")]
+# Scripts that stand for those of the kit where only the quickstart's own part is tried.
+QUICK_SPLIT = """
+from common import layout
+layout.TEST_INPUT_DIR.mkdir(exist_ok=True)
+"""
+QUICK_MODEL = """
+import sys
+from pathlib import Path
+from common import layout
+Path(sys.argv[sys.argv.index("--output_dir") + 1]).mkdir(parents=True, exist_ok=True)
+"""
+QUICK_EVALUATION = """
+import json, sys
+from pathlib import Path
+from common import layout
+name = Path(sys.argv[sys.argv.index("--output_dir") + 1]).name
+result = {**json.loads(SCORED), "task": int(Path(__file__).parent.name[-1]), "model": name}
+with (layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME).open("a") as record:
+    record.write(json.dumps(result) + "\\n")
+"""
 
 
-@pytest.fixture(scope="module")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_kit(tmp_path_factory.mktemp("quickstart") / "a kit")
+@pytest.fixture
+def quick_kit(tiny_kit: Path, scored_kit: Path) -> Path:
+    """A kit whose only models are one of task 1 and one of task 2, which take no time."""
+    keep_only(tiny_kit)
+    result = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()[0]
+    (tiny_kit / "task_1/local_data_split.py").write_text(QUICK_SPLIT)
+    for task in (1, 2):
+        (tiny_kit / f"task_{task}/sample_model_majority.py").write_text(QUICK_MODEL)
+        evaluation = QUICK_EVALUATION.replace("SCORED", repr(result))
+        (tiny_kit / f"task_{task}/local_evaluation.py").write_text(evaluation)
+    return tiny_kit
 
 
 def models(kit: Path) -> list[tuple[str, str]]:
@@ -64,7 +92,9 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
     return {(str(r["task"]), r["model"]): r["score"] for r in map(json.loads, lines)}
 
 
-def test_everything_is_scored_and_a_second_run_only_shows_it(kit: Path, run: Run) -> None:
+@pytest.mark.slow
+def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path, run: Run) -> None:
+    kit = copy_kit(tmp_path / "a kit")
     first = run(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "simulating tiny data" in first.stdout
@@ -83,9 +113,11 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(kit: Path, run: Run
     assert table(second.stdout) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
 def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: Run) -> None:
     keep_only(tiny_kit, "majority", "matrix_factorization")
+    shutil.rmtree(tiny_kit / "task_2")
     name = "an_idea_whose_name_is_longer_than_a_line_of_a_table_and_goes_on_below_it"
     shutil.copy(
         tiny_kit / "task_1/sample_model_majority.py", tiny_kit / f"task_1/sample_model_{name}.py"
@@ -95,7 +127,7 @@ def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: R
     )
     assert code == 0, lines
     # Progress bars do not run over the names of the steps.
-    step = lines.index("[4/6] task 1  matrix_factorization:")
+    step = lines.index("[4/4] task 1  matrix_factorization:")
     assert lines[step + 1].startswith("fitting: 100%")
     assert re.fullmatch(r"[\d.]+ s", lines[step + 2])
 
@@ -116,57 +148,54 @@ def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: R
     assert (tiny_kit / "task_1/my_idea.py").exists()
 
 
-def test_the_python_of_its_environment_is_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.syspath_prepend(ROOT)
-    import quickstart
+def test_the_python_of_its_environment_is_named(quick_kit: Path) -> None:
+    """And runs the steps, where it has everything."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", quick_kit / ".venv"], check=True)
+    (packages,) = (quick_kit / ".venv").glob("lib/python*/site-packages")
+    (packages / "kit.pth").write_text("\n".join(map(str, [quick_kit, *LIBRARIES])))
+    done = subprocess.run(
+        [sys.executable, str(quick_kit / "quickstart.py")],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "installing" not in done.stdout
+    last = done.stdout.splitlines()[-1]
+    python = Path(".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python")
+    assert last == f"your own idea: {python} -m common.new_entry task_1 my_idea"
 
-    (tmp_path / "results.jsonl").touch()
-    for name, found in (("prepare_data", None), ("find_models", []), ("run", None)):
-        monkeypatch.setattr(quickstart, name, lambda *_, found=found, **__: found)
-    monkeypatch.setattr(quickstart, "RECORD", tmp_path / "results.jsonl")
-    python = quickstart.VENV / "bin/python"
-    assert quickstart.run_everything(str(python), None) == 0
-    (line,) = [line for line in capfd.readouterr().out.splitlines() if "my_idea" in line]
-    assert line == f"your own idea: {Path('.venv/bin/python')} -m common.new_entry task_1 my_idea"
 
-
-def test_what_has_changed_runs_again(tiny_kit: Path, run: Run) -> None:
-    keep_only(tiny_kit, "majority")
+def test_what_has_changed_runs_again(quick_kit: Path, run: Run) -> None:
     majority = [("1", "majority"), ("2", "majority")]
-    first = run(["quickstart.py"], kit=tiny_kit)
-    assert steps(first.stdout) == dict.fromkeys([SPLITS[0], *majority], "run")
 
+    def said() -> dict[tuple[str, str], str]:
+        return steps(run(["quickstart.py"], kit=quick_kit).stdout)
+
+    assert said() == dict.fromkeys([SPLITS[0], *majority], "run")
     # Changed code, and a mark that was left half-written.
-    script = tiny_kit / "task_2/sample_model_majority.py"
+    script = quick_kit / "task_2/sample_model_majority.py"
     script.write_text(script.read_text() + "# Changed.\n")
-    (tiny_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
-    second = run(["quickstart.py"], kit=tiny_kit)
-    assert steps(second.stdout) == {
-        SPLITS[0]: "run",
-        majority[0]: "done already",
-        majority[1]: "run",
-    }
-
+    (quick_kit / "data/test_input/quickstart_task_1.txt").write_text("half")
+    assert said() == {SPLITS[0]: "run", majority[0]: "done already", majority[1]: "run"}
     # A new file that nothing imports makes nothing run again; nor does another package.
-    (tiny_kit / "task_1/my_notes.py").write_text("x = 1\n")
-    (tiny_kit / "common/adaptive/game.py").write_text("y = 1\n")
-    again = run(["quickstart.py"], kit=tiny_kit)
-    assert steps(again.stdout) == dict.fromkeys([SPLITS[0], *majority], "done already")
-
+    (quick_kit / "task_1/my_notes.py").write_text("x = 1\n")
+    (quick_kit / "common/adaptive/game.py").write_text("y = 1\n")
+    assert said() == dict.fromkeys([SPLITS[0], *majority], "done already")
+    # Changed code of the kit, which all of them import.
+    layout = quick_kit / "common/layout.py"
+    layout.write_text(layout.read_text() + "# Changed.\n")
+    assert said() == dict.fromkeys([SPLITS[0], *majority], "run")
     # Changed data.
-    (tiny_kit / "data/train_data/train_task_1_2.csv").touch()
-    third = run(["quickstart.py"], kit=tiny_kit)
-    assert steps(third.stdout) == dict.fromkeys([SPLITS[0], *majority], "run")
-
+    (quick_kit / "data/train_data/train_task_1_2.csv").touch()
+    assert said() == dict.fromkeys([SPLITS[0], *majority], "run")
     # No record of scores to show.
-    (tiny_kit / "data/test_output/results.jsonl").unlink()
-    fourth = run(["quickstart.py"], kit=tiny_kit)
-    assert steps(fourth.stdout) == {SPLITS[0]: "done already", **dict.fromkeys(majority, "run")}
-    assert sorted(scores(tiny_kit)) == majority
+    (quick_kit / "data/test_output/results.jsonl").unlink()
+    assert said() == {SPLITS[0]: "done already", **dict.fromkeys(majority, "run")}
+    assert sorted(scores(quick_kit)) == majority
 
 
+@pytest.mark.slow
 def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run: Run) -> None:
     """In a fresh clone, of which two challenges were deleted and the others keep one sample."""
     kit = copy_kit(tmp_path / "kit")
@@ -224,29 +253,35 @@ def test_weights_of_all_students_stay(tiny_kit: Path, run: Run) -> None:
     assert list(scores(tiny_kit)) == [("4", "numpy")]
 
 
-def test_tasks_without_data_are_named(tiny_kit: Path, run: Run) -> None:
-    keep_only(tiny_kit, "majority")
-    (tiny_kit / "data/train_data/train_task_3_4.csv").unlink()
-    done = run(["quickstart.py"], kit=tiny_kit)
+def test_tasks_without_data_are_named(quick_kit: Path, run: Run) -> None:
+    (quick_kit / "data/train_data/train_task_3_4.csv").unlink()
+    done = run(["quickstart.py"], kit=quick_kit)
     assert done.returncode == 0, done.stderr
     missing = "data/train_data/train_task_3_4.csv"
     assert f"left out: tasks 3 and 4: {missing} is missing" in done.stdout
 
 
-def test_a_model_that_fails_does_not_keep_the_others_from_running(tiny_kit: Path, run: Run) -> None:
-    keep_only(tiny_kit, "majority")
-    broken = tiny_kit / "task_1/sample_model_broken.py"
-    broken.write_text("import sys\nprint('the reason', file=sys.stderr)\nsys.exit(3)\n")
-    first = run(["quickstart.py"], kit=tiny_kit)
+def test_a_model_that_fails_does_not_keep_the_others_from_running(
+    quick_kit: Path, run: Run
+) -> None:
+    """Its last lines, in their order, say why."""
+    broken = quick_kit / "task_1/sample_model_broken.py"
+    broken.write_text(
+        "import sys\n"
+        "for number in range(20):\n"
+        "    print('line', number, file=sys.stderr)\n"
+        "sys.exit(3)\n"
+    )
+    first = run(["quickstart.py"], kit=quick_kit)
     assert first.returncode == 1
     reason, *more = first.stderr.splitlines()
     assert reason.startswith("failed: task 1, broken: `python task_1/sample_model_broken.py ")
     assert reason.endswith("ended with exit code 3")
-    assert more == ["  the reason"]
-    assert sorted(scores(tiny_kit)) == [("1", "majority"), ("2", "majority")]
+    assert more == [f"  line {number}" for number in range(8, 20)]
+    assert sorted(scores(quick_kit)) == [("1", "majority"), ("2", "majority")]
     assert "majority" in table(first.stdout)
     # A failed step does not count as done.
-    second = run(["quickstart.py"], kit=tiny_kit)
+    second = run(["quickstart.py"], kit=quick_kit)
     assert second.returncode == 1
     assert steps(second.stdout) == {
         SPLITS[0]: "done already",
@@ -257,17 +292,16 @@ def test_a_model_that_fails_does_not_keep_the_others_from_running(tiny_kit: Path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
-def test_control_c_stops_the_model_too_and_the_next_run_resumes(tiny_kit: Path, run: Run) -> None:
-    keep_only(tiny_kit, "majority")
-    slow = tiny_kit / "task_2/sample_model_slow.py"
+def test_control_c_stops_the_model_too_and_the_next_run_resumes(quick_kit: Path, run: Run) -> None:
+    slow = quick_kit / "task_2/sample_model_slow.py"
     slow.write_text(
         "import os, pathlib, time\n"
         "pathlib.Path(__file__).with_name('pid').write_text(str(os.getpid()))\n"
         "time.sleep(100)\n"
     )
     with subprocess.Popen(
-        [sys.executable, str(tiny_kit / "quickstart.py")],
-        env={**os.environ, "PYTHONPATH": str(tiny_kit)},
+        [sys.executable, str(quick_kit / "quickstart.py")],
+        env={**os.environ, "PYTHONPATH": str(quick_kit)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -284,17 +318,16 @@ def test_control_c_stops_the_model_too_and_the_next_run_resumes(tiny_kit: Path, 
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
     slow.write_text("import sys; sys.exit(1)")
-    again = run(["quickstart.py"], kit=tiny_kit)
+    again = run(["quickstart.py"], kit=quick_kit)
     assert steps(again.stdout)["1", "majority"] == "done already"
     assert steps(again.stdout)["2", "slow"] == "failed"
 
 
-def test_output_may_be_cut_off(tiny_kit: Path) -> None:
+def test_output_may_be_cut_off(quick_kit: Path) -> None:
     """As by `python3 quickstart.py | head -1`."""
-    keep_only(tiny_kit, "majority")
     with subprocess.Popen(
-        [sys.executable, str(tiny_kit / "quickstart.py")],
-        env={**os.environ, "PYTHONPATH": str(tiny_kit)},
+        [sys.executable, str(quick_kit / "quickstart.py")],
+        env={**os.environ, "PYTHONPATH": str(quick_kit)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -331,59 +364,39 @@ def test_another_size_replaces_simulated_data(tiny_kit: Path, run: Run) -> None:
     assert "simulating tiny data" in done.stdout
 
 
-def test_a_half_made_environment_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
     """Without pip in it, as where the first run was interrupted or python3-venv was missing."""
-    monkeypatch.syspath_prepend(ROOT)
-    import quickstart
-
-    monkeypatch.setattr(quickstart, "VENV", tmp_path / ".venv")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
-    left_over = tmp_path / ".venv/left_over"
-    left_over.touch()
-    commands: list[tuple[str, ...]] = []
-    really_run = quickstart.run
-
-    def run_but_install(python: str, *arguments: str, shown: bool = False) -> None:
-        commands.append(arguments)
-        if "pip" not in arguments:
-            really_run(python, *arguments, shown=shown)
-
-    monkeypatch.setattr(quickstart, "run", run_but_install)
-    # Nothing is there until pip has been asked to install it.
-    monkeypatch.setattr(quickstart, "has_everything", lambda *_: len(commands) == 2)
-    python = quickstart.set_up(for_tests=True)
-    assert Path(python).is_relative_to(tmp_path / ".venv")
-    assert [arguments[1] for arguments in commands] == ["venv", "pip"]
-    assert subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
-    assert not left_over.exists()
-    # One that pip works in is kept.
-    commands.clear()
-    monkeypatch.setattr(quickstart, "has_everything", lambda *_: len(commands) == 1)
-    assert quickstart.set_up(for_tests=True) == python
-    assert [arguments[1] for arguments in commands] == ["pip"]
+    kit = copy_kit(tmp_path / "kit")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", kit / ".venv"], check=True)
+    left_over = kit / ".venv/left_over"
+    for made_again in (True, False):
+        left_over.touch()
+        # Nothing can be installed here, so that both runs end there.
+        done = subprocess.run(
+            [sys.executable, str(kit / "quickstart.py")],
+            env={**os.environ, "PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert done.stdout == "installing requirements.txt into .venv (once; a few minutes)\n"
+        assert done.stderr.startswith("error: `python -m pip install --editable .` ended with ")
+        assert list((kit / ".venv").glob("lib/python*/site-packages/pip"))
+        assert left_over.exists() != made_again
 
 
+@pytest.mark.parametrize(("checks", "tests", "failed"), [(1, 0, "ruff and mypy"), (0, 1, "tests")])
 def test_a_failed_check_fails_the_test_command_but_the_tests_still_run(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    checks: int, tests: int, failed: str, tmp_path: Path, run: Run
 ) -> None:
-    monkeypatch.syspath_prepend(ROOT)
-    import quickstart
-
-    assert [name for name, _ in quickstart.TEST_STEPS] == ["ruff and mypy", "tests"]
-    fails, passes = ("-c", "raise SystemExit(1)"), ("-c", "print('3 passed')")
-    for checks, tests, code, failed in (
-        (fails, passes, 1, "failed: checks\n"),
-        (passes, fails, 1, "failed: tests\n"),
-        (passes, passes, 0, ""),
-    ):
-        monkeypatch.setattr(quickstart, "TEST_STEPS", (("checks", checks), ("tests", tests)))
-        assert quickstart.run_tests(sys.executable) == code
-        said = capfd.readouterr()
-        assert "running tests" in said.out
-        assert (tests == fails) or said.out.endswith("3 passed\n")
-        assert said.err == failed
+    kit = copy_kit(tmp_path / "kit")
+    shutil.rmtree(kit / "tests")
+    (kit / "tests").mkdir()
+    (kit / "tests/static_checks.py").write_text(f"raise SystemExit({checks})\n")
+    (kit / "tests/test_one.py").write_text(f"def test_one():\n    assert not {tests}\n")
+    done = run(["quickstart.py", "--test"], kit=kit)
+    assert (done.returncode, done.stderr) == (1, f"failed: {failed}\n")
+    assert "1 failed" in done.stdout if tests else "1 passed" in done.stdout
 
 
 def test_every_check_goes_through_the_quickstart() -> None:

@@ -4,15 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Run, commands
+from conftest import PAGES, ROOT, commands, run_as_on
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted(
-    path.relative_to(ROOT)
-    for pattern in ("*.md", "*/*.md", "*/*/*.md")
-    for path in ROOT.glob(pattern)
-    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
-)
 # The guide's way has a test of its own.
 WITH_COMMANDS = [
     page for page in PAGES if commands(ROOT / page) and page.name != "WRITE_YOUR_OWN_ENTRY.md"
@@ -20,12 +13,12 @@ WITH_COMMANDS = [
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=str)
-def test_commands_run(page: Path, tiny_kit: Path, run: Run) -> None:
+def test_commands_run(page: Path, tiny_kit: Path) -> None:
     for program, *arguments in commands(ROOT / page):
         assert program in ("python", "python3")
         if arguments[0] == "quickstart.py":
             continue  # tests/test_quickstart.py runs it; with --test it is these very tests.
-        done = run(arguments, kit=tiny_kit, cwd=tiny_kit, timeout=250)
+        done = run_as_on(page, arguments, tiny_kit)
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
 
 

@@ -49,6 +49,7 @@ def executed(
     return fresh
 
 
+@pytest.mark.slow
 def test_it_shows_what_it_showed_before(
     stored: nbformat.NotebookNode, executed: nbformat.NotebookNode
 ) -> None:
