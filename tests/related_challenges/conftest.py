@@ -1,71 +1,58 @@
-"""A copy of the kit with the simulated samples of the related challenges, and a fast way to run."""
+"""The related challenges: their samples, shared, and a model's way to a score."""
 
-import io
-import runpy
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from run_scripts import ROOT
 
 # So that tests can import the challenges' own modules, as their scripts do.
 sys.path += [str(path) for path in sorted((ROOT / "related_challenges").iterdir()) if path.is_dir()]
 
 
-def run_here(arguments: Sequence[object], kit: Path = ROOT) -> str:
-    """Run a script that must succeed inside this process, which saves importing again.
+@pytest.fixture(scope="session")
+def challenge_kit(
+    tmp_path_factory: pytest.TempPathFactory, succeeds: Callable[..., str]
+) -> Callable[[str], Path]:
+    """Return a function from a challenge's name to a copy of the kit with its sample, split.
 
-    The script is read and run as from the command line, with its own folder first on the path.
+    All tests share it: only read from it.
     """
-    script, *flags = (str(argument) for argument in arguments)
-    path = kit / script
-    siblings = [sibling.stem for sibling in path.parent.glob("*.py")]
-    hidden = {name: sys.modules.pop(name) for name in siblings if name in sys.modules}
-    argv, search_path, handler = sys.argv, sys.path[:], signal.getsignal(signal.SIGTERM)
-    sys.argv, sys.path[:0] = [str(path), *flags], [str(path.parent)]
-    output, errors = io.StringIO(), io.StringIO()
-    try:
-        with (
-            redirect_stdout(output),
-            redirect_stderr(errors),
-            # The scripts of a copy run with this kit's modules here, on purpose.
-            patch("common.cli._require_own_kit"),
-            pytest.raises(SystemExit) as stop,
-        ):
-            runpy.run_path(str(path), run_name="__main__")
-    finally:
-        sys.argv, sys.path[:] = argv, search_path
-        signal.signal(signal.SIGTERM, handler)
-        for name in siblings:
-            sys.modules.pop(name, None)
-        sys.modules.update(hidden)
-    assert not stop.value.code, errors.getvalue()
-    return output.getvalue()
-
-
-@pytest.fixture(scope="session")
-def succeeds() -> Callable[..., str]:
-    """Run a script that must succeed; return what it prints."""
-    return run_here
-
-
-@pytest.fixture(scope="session")
-def challenge_kit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function from a challenge's name to a copy of the kit with its sample."""
     kit = tmp_path_factory.mktemp("related") / "kit"
     ignored = shutil.ignore_patterns("data", "__pycache__")
     for folder in ("common", "related_challenges"):
         shutil.copytree(ROOT / folder, kit / folder, ignore=ignored)
 
     def prepare(name: str) -> Path:
-        if not (kit / f"related_challenges/{name}/data").exists():
-            run_here([f"related_challenges/{name}/generate_sample.py"], kit=kit)
+        folder = f"related_challenges/{name}"
+        if not (kit / folder / "data").exists():
+            succeeds([f"{folder}/generate_sample.py"], kit=kit)
+            if name != "science_exam":
+                flags = [] if name == "debiasing" else ["--folds", "3"]
+                flags += ["--by_question"] if name == "student_response" else []
+                succeeds([f"{folder}/local_data_split.py", *flags], kit=kit)
         return kit
 
     return prepare
+
+
+@pytest.fixture
+def score(
+    challenge_kit: Callable[[str], Path], succeeds: Callable[..., str], tmp_path: Path
+) -> Callable[..., str]:
+    """Let a sample model predict its challenge's sample, and score it, in the test's own folder.
+
+    Returns what the evaluation prints.
+    """
+
+    def predict_and_score(challenge: str, model: str, *flags: object) -> str:
+        kit, folder = challenge_kit(challenge), f"related_challenges/{challenge}"
+        local = ["--local"] if challenge in ("cloze", "debiasing") else []
+        own = ["--output_dir", tmp_path]
+        succeeds([f"{folder}/sample_model_{model}.py", *local, *flags, *own], kit=kit)
+        scored = [f"{folder}/local_evaluation.py", "--submission_dir", tmp_path, *own]
+        return succeeds(scored, kit=kit)
+
+    return predict_and_score

@@ -1,37 +1,77 @@
-"""Student responses: the scripts, on bad input, on the sample and on real answers."""
+"""Student responses: the scripts, on few answers, on the sample and on real answers."""
 
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
+from page_reading import read_page
 from question_files import FOLDER, ONE_ANSWER, TWO_ANSWERS, Write
 
-from common.scores import results
-
-grading_measures = import_module("grading_measures")
 responses = import_module("responses")
 
 
-def test_refuses_an_empty_folder(fails: Callable[..., str], tmp_path: Path) -> None:
-    line = fails([f"{FOLDER}/local_data_split.py", "--input_dir", tmp_path])
-    assert "file not found" in line
+def table_in(printed: str) -> dict[str, list[str]]:
+    """Return the rows of a table by their first cells; cells are two spaces apart."""
+    rows = (re.split("  +", line.strip()) for line in printed.splitlines() if "  " in line)
+    return {name: " ".join(cells).split() for name, *cells in rows}
 
 
-def test_refuses_finer_labels_than_the_files_tell(write: Write, fails: Callable[..., str]) -> None:
-    folder = write("a.xml", TWO_ANSWERS.format("a", "correct", "incorrect")).parent
-    line = fails([f"{FOLDER}/local_evaluation.py", "--input_dir", folder, "--ways", "5"])
-    assert "has only 2 labels" in line
-
-
-def test_folds_by_domain_keep_modules_together(
+def test_an_evaluation_by_hand(
     write: Write, succeeds: Callable[..., str], fails: Callable[..., str], tmp_path: Path
 ) -> None:
+    """Predictions stand in rows; finer labels than the files tell are refused."""
+    for name, second in (("a", "contradictory"), ("b", "incorrect")):
+        write(f"xml/{name}.xml", TWO_ANSWERS.format(name, "correct", second))
+    labels = ("correct", "correct", "contradictory", "contradictory")
+    ids = ("a.1", "a.2", "b.1", "b.2")
+    rows = zip(ids, labels, strict=True)
+    write("submission.csv", "id,label\n" + "".join(f"{row},{label}\n" for row, label in rows))
+    flags = ["--input_dir", tmp_path / "xml", "--submission_dir", tmp_path]
+    script = [f"{FOLDER}/local_evaluation.py", *flags, "--output_dir", tmp_path]
+    printed = succeeds(script)
+    assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
+    measures = {
+        "correct": ["0.5000", "0.5000", "0.5000"],
+        "contradictory": ["0.0000"] * 3,
+        "incorrect": ["0.0000"] * 3,
+        "macro average": ["0.1667"] * 3,
+        "micro average": ["0.2500"] * 3,
+        "corrective feedback": ["0.5000"] * 3,
+    }
+    assert {name: table_in(printed)[name] for name in measures} == measures
+    page = read_page((tmp_path / "scores_student_response.html").read_text())
+    assert page.table("Micro").rows == [[name, *cells] for name, cells in measures.items()]
+    confusion = page.table("Numbers of answers")
+    assert confusion.columns == ["", "truly correct", "truly contradictory", "truly incorrect"]
+    assert confusion.rows == [
+        ["predicted correct", "1", "1", "0"],
+        ["predicted contradictory", "1", "0", "1"],
+        ["predicted incorrect", "0", "0", "0"],
+    ]
+    coarse = succeeds([*script, "--ways", "2"])
+    assert "contradictory" not in coarse and "score 0.5000" in coarse
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert [json.loads(line)["rules"] for line in lines] == ["3 labels", "2 labels"]
+    assert "has only 3 labels" in fails([*script, "--ways", "5"])
+
+
+def test_folds_keep_questions_and_modules_together(
+    challenge_kit: Callable[[str], Path],
+    write: Write,
+    succeeds: Callable[..., str],
+    fails: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    data = challenge_kit("student_response") / FOLDER / "data"
+    lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]  # By question.
+    fold_of = {tuple(line.replace(".", ",").split(",")[::2]) for line in lines}
+    assert len(fold_of) == len(list((data / "train_data").glob("*.xml")))
+
     for name, module in (("a", "M"), ("b", "N"), ("c", "M"), ("d", "O")):
         text = ONE_ANSWER.format(name, module, f"{name}.1", ' accuracy="correct"')
         write(f"test-unseen-domains/{name}.xml", text)
@@ -53,14 +93,15 @@ def test_folds_by_domain_keep_modules_together(
 def test_label_distribution(write: Write, succeeds: Callable[..., str], tmp_path: Path) -> None:
     write("x/a.xml", TWO_ANSWERS.format("a", "correct", "irrelevant"))
     write("y/b.xml", TWO_ANSWERS.format("b", "correct", "incorrect"))
-    printed = succeeds(
-        [f"{FOLDER}/label_distribution.py", "--input_dir", tmp_path / "x", tmp_path / "y"]
-    )
-    rows = {line.split("  ")[0]: line.split()[1:] for line in printed.splitlines()[1:]}
-    assert rows["correct"] == ["1", "(50.0%)", "1", "(50.0%)"]
-    assert rows["irrelevant"] == rows["incorrect"] == ["1", "(50.0%)"]
+    write("y/c.xml", TWO_ANSWERS.format("c", "correct", "correct"))
+    folders = [tmp_path / "x", tmp_path / "y"]
+    printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders])
+    rows = table_in(printed)
+    assert rows["correct"] == ["1", "(50.0%)", "3", "(75.0%)"]
+    assert rows["irrelevant"] == ["1", "(50.0%)"]
+    assert rows["incorrect"] == ["1", "(25.0%)"]
     assert rows["non_domain"] == ["0", "(0.0%)"]
-    assert rows["questions"] == ["1", "1"]
+    assert (rows["answers"], rows["questions"]) == (["2", "4"], ["1", "2"])
 
 
 def test_test_sets_are_predicted_and_scored(
@@ -68,8 +109,8 @@ def test_test_sets_are_predicted_and_scored(
 ) -> None:
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
-    # Three domains of seven, and no label in what is to be predicted.
-    for path in data.glob("t*_data/**/D[015]-*.xml"):
+    # Two domains of seven, and no label in what is to be predicted.
+    for path in data.glob("t*_data/**/D[05]-*.xml"):
         place = path.relative_to(data)
         for copy in (tmp_path / place, tmp_path / "unlabelled" / place):
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -79,80 +120,68 @@ def test_test_sets_are_predicted_and_scored(
     test = ["--test_dir", tmp_path / "unlabelled/test_data"]
     succeeds([f"{FOLDER}/sample_model_similarity_boosting.py", *flags, *test], kit=kit)
     flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    scored = [f"{FOLDER}/local_evaluation.py", *flags, "--input_dir"]
-    printed = succeeds([*scored, tmp_path / "test_data"], kit=kit)
+    scored = [f"{FOLDER}/local_evaluation.py", *flags, "--input_dir", tmp_path / "test_data"]
+    printed = succeeds(scored, kit=kit)
     rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
     assert [row[:2] for row in rows] == [
         [scenario, ways] for scenario in responses.SCENARIOS for ways in ("5", "3", "2")
     ]
     macro = [float(row[4]) for row in rows if row[1] == "5"]
     assert min(macro) > 0.5
-    text = (tmp_path / "scores_student_response.txt").read_text()
-    assert float(text.removeprefix("score:")) == pytest.approx(np.mean(macro), abs=1e-4)
-    recorded = results.read_results(tmp_path / "results.jsonl")[0][-1]
-    assert recorded.rules == "5 labels, mean of test sets"
-    page = (tmp_path / "scores_student_response.html").read_text()
-    assert page.count("test-unseen-domains") >= 3
+    page = read_page((tmp_path / "scores_student_response.html").read_text())
+    assert [row for row in page.table("SemEval").rows if row[0] in responses.SCENARIOS] == rows
+    line = json.loads((tmp_path / "results.jsonl").read_text())
+    assert line["rules"] == "5 labels, mean of test sets"
+    assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
 
 
-def test_scripts(
-    challenge_kit: Callable[[str], Path],
-    succeeds: Callable[..., str],
-    run: Callable[..., subprocess.CompletedProcess[str]],
+@pytest.mark.parametrize("name", ["lexical_similarity", "word_svm", "similarity_boosting"])
+def test_few_answers_to_learn_from(
+    name: str, write: Write, run: Callable[..., Any], fails: Callable[..., str], tmp_path: Path
 ) -> None:
-    kit = challenge_kit("student_response")
-    data = kit / FOLDER / "data"
-    succeeds([f"{FOLDER}/local_data_split.py", "--folds", "3", "--by_question"], kit=kit)
-    lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]
-    fold_of = {tuple(line.replace(".", ",").split(",")[::2]) for line in lines}
-    assert len(fold_of) == len(list((data / "train_data").glob("*.xml")))
+    """Five of the most frequent label suffice, beside one of another."""
+    write("test/t.xml", ONE_ANSWER.format("R", "M", "t.1", ""))
+    answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
+    flags = ["--train_dir", tmp_path / "train", "--output_dir", tmp_path]
+    script = [f"{FOLDER}/sample_model_{name}.py", *flags]
+    test = ["--test_dir", tmp_path / "test"]
 
-    answers = responses.read_responses(data / "train_data")
-    f1 = {}
-    for model in ("majority", "lexical_similarity", "word_svm"):
-        succeeds([f"{FOLDER}/sample_model_{model}.py"], kit=kit)
-        predicted = responses.read_predictions(data / "test_output/submission.csv", answers)
-        gold = [answers.labels[number] for number in answers.label]
-        counts = grading_measures.count(gold, predicted, answers.labels)
-        f1[model] = grading_measures.evaluate(counts).macro[2]
-    done = run([f"{FOLDER}/local_evaluation.py"], kit=kit)  # In a process of its own, as users do.
-    assert f"score {f1['word_svm']:.4f}" in done.stdout
-    text = (data / "test_output/scores_student_response.txt").read_text()
-    assert float(text.removeprefix("score:")) == pytest.approx(f1["word_svm"])
-    assert f1["majority"] < 0.15
-    assert f1["lexical_similarity"] > 0.5
-    assert f1["word_svm"] > 0.5
-    coarse = succeeds([f"{FOLDER}/local_evaluation.py", "--ways", "2"], kit=kit)
-    assert "contradictory" not in coarse
+    def write_answers(n_correct: int, other: str) -> None:
+        own = "".join(answer.format(number) for number in range(n_correct))
+        text = ONE_ANSWER.format("Q", "M", "t.2", f' accuracy="{other}"')
+        write("train/t.xml", text.replace("</studentAnswers>", f"{own}</studentAnswers>"))
+
+    write_answers(4, "incorrect")
+    line = fails([*script, *test])
+    assert "train: of 5 answers to learn from only 4 are 'correct', the most frequ" in line
+    write_answers(5, "correct")
+    line = fails([*script, *test])
+    assert "train: all 6 answers to learn from are 'correct', expected at least two" in line
+    assert "--train_dir needs --test_dir" in fails(script)
+    assert not (tmp_path / "submission.csv").exists()
+    write_answers(5, "incorrect")
+    done = run([*script, *test])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
 
 
 def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Callable[..., str]) -> None:
-    folder = real_data / "related/student_response/beetle_5way/train/Core"
-    flags = ["--input_dir", folder, "--output_dir", tmp_path]
+    related = real_data / "related/student_response"
+    beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
+    flags = ["--input_dir", beetle, "--output_dir", tmp_path]
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
-    template = ["--submission_template_dir", tmp_path]
-    succeeds([f"{FOLDER}/sample_model_majority.py", *flags, *template])
+    model = f"{FOLDER}/sample_model_majority.py"
+    succeeds([model, *flags, "--submission_template_dir", tmp_path])
     printed = succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--submission_dir", tmp_path])
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
 
+    other = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
+    assert "4,969 rows" in succeeds([model, *other])
 
-def test_real_label_distribution(real_data: Path, succeeds: Callable[..., str]) -> None:
-    folder = real_data / "related/student_response"
-    folders = [folder / "beetle_5way/train/Core", folder / "sciEntsBank_3way/train"]
-    printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders])
-    rows = {line.split("  ")[0]: line.split()[1:] for line in printed.splitlines()[1:]}
+    printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", beetle, sciences])
+    rows = table_in(printed)
     assert rows["answers"] == ["3,941", "4,969"]
     assert rows["questions"] == ["47", "135"]
     assert rows["modules"] == ["3", "12"]
     assert rows["contradictory"] == ["1,049", "(26.6%)", "499", "(10.0%)"]
-
-
-def test_real_answers_of_another_corpus(
-    real_data: Path, tmp_path: Path, succeeds: Callable[..., str]
-) -> None:
-    folder = real_data / "related/student_response"
-    flags = ["--train_dir", folder / "beetle_5way/train/Core", "--output_dir", tmp_path]
-    test = ["--test_dir", folder / "sciEntsBank_3way/train"]
-    printed = succeeds([f"{FOLDER}/sample_model_majority.py", *flags, *test])
-    assert "4,969 rows" in printed

@@ -1,4 +1,4 @@
-"""Student responses: how words match, by hand, as properties, and without a leak."""
+"""Student responses: how words of texts match, by hand, as properties, and without a leak."""
 
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,34 @@ from question_files import GOOD, Write
 
 alignment = import_module("alignment")
 responses = import_module("responses")
+similarity = import_module("similarity")
+
+
+def words_of(vocabulary: list[str], question: list[str]) -> Any:
+    return alignment.know_words(vocabulary, question, 9, alignment.Counter({"the": 9}))
+
+
+def test_shared_phrases_by_hand() -> None:
+    left = similarity.words("The bulb isn't in a closed path, so it is out.")
+    assert " ".join(left) == "the bulb isnt in a closed path so it is out"
+    right = similarity.words("it is not in a closed path")
+    assert similarity.shared_phrases(left, right) == [4, 2]
+    assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
+
+
+texts = st.lists(st.sampled_from("abcd"), max_size=8)
+
+
+@given(texts, texts)
+def test_properties_of_similarity(left: list[str], right: list[str]) -> None:
+    lengths = similarity.shared_phrases(left, right)
+    # As many words as appear in both; only phrases split by an earlier one change the rest.
+    assert sum(lengths) == sum(min(left.count(word), right.count(word)) for word in set(left))
+    overlap, f1, lesk, cosine = similarity.measure(left, right)
+    assert overlap <= lesk <= overlap**2
+    assert 0 <= f1 <= cosine + 1e-12 <= 1 + 2e-12
+    if left:
+        assert similarity.measure(left, left) == (len(left), 1, len(left) ** 2, 1)
 
 
 def test_alignment_by_hand() -> None:
@@ -19,25 +47,21 @@ def test_alignment_by_hand() -> None:
     # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
     assert spelling[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
     weight = np.array([1.0, 1.0, 3.0])
-    assert alignment.covered(np.array([0, 2]), np.array([1]), spelling, weight) == pytest.approx(
-        0.7 / 4
-    )
+    covered = alignment.covered(np.array([0, 2]), np.array([1]), spelling, weight)
+    assert covered == pytest.approx(0.7 / 4)
     runs = alignment.shared_runs(np.array([0, 1, 2]), np.array([0, 1, 0, 1]), 2)
     assert runs == (1 / 3, 1 / 2)
 
 
-def words_of(vocabulary: list[str], question: list[str]) -> Any:
-    return alignment.know_words(vocabulary, question, 9, alignment.Counter({"the": 9}))
-
-
 def test_words_are_weighed_and_told_apart() -> None:
     words = words_of(["the", "bulb", "not", "b", "12", "bulbz"], ["bulb"])
-    assert words.weight.tolist() == pytest.approx(
-        [0.3 * 0.3, *[np.log(10) + 0.3] * 5] * np.array([1, 1, 0.3, 1, 1, 1])
-    )
+    usual = np.log(10) + 0.3
+    assert words.weight.tolist() == pytest.approx([0.09, usual, 0.3 * usual, *[usual] * 3])
     assert words.is_negation.tolist() == [False, False, True, False, False, False]
     assert words.is_symbol.tolist() == [False, False, False, True, True, False]
     assert words.is_in_question.tolist() == [False, True, False, False, False, False]
+    for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
+        assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
 
 
 numbered = st.lists(st.integers(0, 5), max_size=8).map(lambda values: np.array(values, int))
@@ -46,19 +70,18 @@ numbered = st.lists(st.integers(0, 5), max_size=8).map(lambda values: np.array(v
 @given(numbered, numbered)
 def test_properties_of_comparison(answer: Any, reference: Any) -> None:
     words = words_of(["the", "bulb", "not", "b", "light", "lights"], ["bulb"])
-    compared = dict(
-        zip(alignment.COMPARED, alignment.compare(answer, reference, words), strict=True)
-    )
+
+    def compare(left: Any, right: Any) -> dict[str, float]:
+        return dict(zip(alignment.COMPARED, alignment.compare(left, right, words), strict=True))
+
+    compared, same = compare(answer, reference), compare(answer, answer)
     limited = [name for name in compared if "negations" not in name and "length" not in name]
     assert all(0 <= compared[name] <= 1 + 1e-9 for name in limited if name != "rarest word missing")
     # What an answer covers of a reference is what the reference covers of the answer, swapped.
-    swapped = dict(
-        zip(alignment.COMPARED, alignment.compare(reference, answer, words), strict=True)
-    )
+    swapped = compare(reference, answer)
     assert compared["recall"] == swapped["precision"]
     assert compared["recall of triples"] == swapped["precision of triples"]
     assert compared["more negations"] == -swapped["more negations"]
-    same = dict(zip(alignment.COMPARED, alignment.compare(answer, answer, words), strict=True))
     assert same["rarest word missing"] == 0
     if len(answer):
         assert same["f1"] == pytest.approx(1)
@@ -66,30 +89,24 @@ def test_properties_of_comparison(answer: Any, reference: Any) -> None:
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
-    def describe(last: str) -> Any:
+    def read(last: str) -> Any:
         text = GOOD.replace("it is", "the bulb is lit").replace("></studentA", f">{last}</studentA")
         return responses.read_responses(write("a.xml", text).parent, reads_labels=False)
 
     train = np.array([True, False])
-    features = [alignment.describe(describe(last), train) for last in ("because", "no", "")]
+    features = [alignment.describe(read(last), train) for last in ("because", "no", "")]
     assert np.isfinite(features).all()
     for other in features[1:]:
         np.testing.assert_array_equal(features[0][0], other[0])
         assert (features[0][1] != other[1]).any()
     # Only the words of training answers are counted.
-    assert (alignment.describe(describe("because"), ~train) != features[0]).any()
-    marked = alignment.mark_words(describe("because lamp"))
+    assert (alignment.describe(read("because"), ~train) != features[0]).any()
+    marked = alignment.mark_words(read("because lamp"))
     assert marked[1] == "=because +lamp because_lamp because lamp"
 
 
 def test_texts_without_a_word_have_features_too(write: Write) -> None:
     text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
     answers = responses.read_responses(write("a.xml", text).parent)
-    features = alignment.describe(answers, np.array([True, False]))
-    assert np.isfinite(features).all()
+    assert np.isfinite(alignment.describe(answers, np.array([True, False]))).all()
     assert alignment.mark_words(answers) == ["", ""]
-
-
-def test_negations_and_function_words_are_known_without_their_endings() -> None:
-    for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
-        assert set(alignment.stems(text)) <= getattr(alignment, kinds), text

@@ -1,0 +1,240 @@
+"""What the scripts of all four related challenges have in common, from the sample to the score."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_reading import read_page
+from question_files import ONE_ANSWER
+
+from common import provenance
+
+Write = Callable[[str, str | bytes], Path]
+
+# The quickest model of each, the metric in the record, what the evaluation says of the number of
+# cases, the page's row with it, and what the check says of the model's submission.
+CHALLENGES = {
+    "cloze": (
+        "frequent", "token F1", "600 queries", ["Queries", "600"], "600 rows: every query of"
+    ),
+    "debiasing": (
+        "popularity", "NDCG@50 full, sum over the phases", "a sum over 10 phases",
+        ["Users scored", "398"], "50 different items each\ndifferent items recommended: ",
+    ),
+    "science_exam": (
+        "constant", "MAP@3", "200 questions", ["Questions", "200"], "first guesses: A 200, B 0"
+    ),
+    "student_response": (
+        "majority", "macro F1", "800 answers", ["Answers", "800 to 20 questions"],
+        "correct 100.0%",
+    ),
+}  # fmt: skip
+# Between which scores a model's is, on the sample; those of one challenge in ascending order.
+SCORES = {
+    "cloze": {
+        "frequent": (0.2, 0.4), "back_off": (0.5, 0.66), "nearest_queries": (0.6, 0.8),
+        "mix": (0.6, 0.8),
+    },
+    "debiasing": {"popularity": (0.3, 1.2), "item_cf": (1.5, 2.7), "item_cf_time": (3.3, 5)},
+    "science_exam": {
+        "tfidf": (0.2, 0.36), "constant": (0.31, 0.43), "word_overlap": (0.34, 0.5),
+        "longest_option": (0.55, 0.8), "ranker": (0.55, 0.8), "ensemble": (0.55, 0.8),
+    },
+    "student_response": {
+        "majority": (0.05, 0.15), "lexical_similarity": (0.5, 0.9), "word_svm": (0.5, 0.9),
+    },
+}  # fmt: skip
+# Files with what is to be predicted, a submission with every fault, and what is said of each.
+QUERIES = "".join(f'{{"qid": "{i}", "query": "[MASK]", "answer": ["y"]}}\n' for i in "abc")
+QUESTIONS = "id,prompt,A,B,C,D,E,answer\n1,Which?,a,b,c,d,e,A\n2,Why?,a,b,c,d,e,B\n"
+LABELLED = [("a", "correct"), ("b", "incorrect"), ("c", "contradictory")]
+ITEMS = ",".join(map(str, range(1, 51)))
+FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
+    "cloze": (
+        {"KCT_train_public.txt": QUERIES, "KCT_test_public.txt": QUERIES},
+        'id,ret\na,[]\na,[1]\nx,\nb,no\nd,"[""1"",""2"",""3"",""4"",""5"",""6""]"\n',
+        [
+            "column 'ret': row 4 is empty, expected text",
+            "column 'id': row 3 repeats 'a' of row 2",
+            "column 'id': row 4 is 'x', which is not in the queries (2 such rows)",
+            "1 of 3 ids are missing, first 'c'",
+            "column 'ret': row 3 is '[1]'; row 5 is 'no'; row 6 holds 6 answers, expected a JSON",
+        ],
+    ),
+    "debiasing": (
+        {
+            "underexpose_train_click-0.csv": "1,2,0.5\n",
+            "underexpose_test_qtime-0.csv": "11,0.5\n22,0.5\n33,0.5\n",
+            "debias_track_answer.csv": "0,11,1,4\n0,22,1,4\n0,33,1,4\n",
+        },
+        f"11,x{ITEMS[1:]}\n22,2{ITEMS[1:]}\n22,{ITEMS}\n\n0,{ITEMS}\n",
+        [
+            "column 'item_1': row 1 is 'x', expected",
+            "column 'user_id': row 3 repeats user 22",
+            "row 2: user 22 has 49 different items",
+            "1 of 3 test users are missing, first user_id 33",
+        ],
+    ),
+    "science_exam": (
+        {"train.csv": QUESTIONS, "test.csv": QUESTIONS},
+        "id,prediction\n1,A F\n1,AB\n3,\n",
+        [
+            "column 'prediction': row 4 is empty",
+            "column 'id': row 3 repeats '1'",
+            "column 'id': row 4 is '3', which is not in the questions",
+            "1 of 2 ids are missing, first '2'",
+            "column 'prediction': row 2 is 'A F'; row 3 is 'AB', expected up to 3 of A, B",
+        ],
+    ),
+    "student_response": (
+        {
+            f"{name}.xml": ONE_ANSWER.format(name, "M", name, f' accuracy="{label}"')
+            for name, label in LABELLED
+        },
+        "id,label\na,right\nb,wrong\nb,correct\nd,\n",
+        [
+            "column 'label': row 5 is empty",
+            "column 'id': row 4 repeats 'b' of row 3",
+            "column 'id': row 5 is 'd', which is not in the answers",
+            "1 of 3 ids are missing, first 'c'",
+            "column 'label': row 2 is 'right' (2 such rows), expected one of",
+        ],
+    ),
+}
+
+
+def scripts(challenge: str) -> list[str]:
+    """Name the scripts that read files, by one sample model."""
+    split = ["local_data_split"] if challenge != "science_exam" else []
+    model = f"sample_model_{CHALLENGES[challenge][0]}"
+    return [*split, model, "local_evaluation", "check_submission"]
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES)
+def test_a_sample_is_marked_and_that_of_its_seed(
+    challenge: str, succeeds: Callable[..., str], tmp_path: Path
+) -> None:
+    contents = []
+    for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
+        own = ["--output_dir", tmp_path / folder, "--seed", seed]
+        succeeds([f"related_challenges/{challenge}/generate_sample.py", *own])
+        paths = sorted(path for path in (tmp_path / folder).glob("*_data/**/*") if path.is_file())
+        assert sorted(provenance.simulated_files(tmp_path / folder)) == paths != []
+        contents.append([path.read_bytes() for path in paths])
+    assert contents[0] == contents[1] != contents[2]
+
+
+@pytest.mark.parametrize(
+    ("challenge", "script"), [(name, script) for name in CHALLENGES for script in scripts(name)]
+)
+def test_a_missing_file_is_named(
+    challenge: str, script: str, fails: Callable[..., str], write: Write
+) -> None:
+    write("in/mine.txt", "")
+    submission = write("in/mine.csv", "id,label\n1,x\n")
+    flags = ["--input_dir", submission.parent, "--output_dir", submission.parent.parent]
+    flags = [submission, *flags[:2]] if script == "check_submission" else flags
+    line = fails([f"related_challenges/{challenge}/{script}.py", *flags])
+    found = re.fullmatch(r"(.*)/in/?([^/]*): file not found(.*)", line)
+    assert found and found[1] == str(submission.parents[1])
+    if challenge != "student_response":  # There it is a folder without questions.
+        assert found[2] and found[3].startswith("; the folder holds mine.")
+
+
+@pytest.mark.parametrize(
+    ("challenge", "model"), [(name, model) for name, models in SCORES.items() for model in models]
+)
+def test_every_model_predicts_what_is_asked(
+    challenge: str, model: str, score: Callable[..., str], tmp_path: Path
+) -> None:
+    """Its score on the sample is as expected, and the same again."""
+    printed = score(challenge, model)
+    low, high = SCORES[challenge][model]
+    found = re.search(r"^score ([0-9.]+)", printed, re.MULTILINE)
+    assert found and low < float(found[1]) < high
+    content = (tmp_path / "submission.csv").read_bytes()
+    if model != "ensemble":  # The slowest.
+        assert score(challenge, model) == printed
+        assert (tmp_path / "submission.csv").read_bytes() == content
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES)
+def test_a_score_is_printed_shown_and_recorded(
+    challenge: str,
+    challenge_kit: Callable[[str], Path],
+    score: Callable[..., str],
+    succeeds: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    model, metric, said, row, checked = CHALLENGES[challenge]
+    printed = score(challenge, model)
+    text, page_path = (tmp_path / f"scores_{challenge}.{suffix}" for suffix in ("txt", "html"))
+    value = float(text.read_text().splitlines()[0].removeprefix("score:"))
+    assert f"score {value:.4f}" in printed and said in printed
+    assert printed.endswith(f"written: {text}, {page_path}\n")
+    page = read_page(page_path.read_text())
+    assert f" {value:.4f} " in page.text and "simulated" in page.text
+    facts = page.tables[0]
+    assert facts.row("Submission")[1] == str(tmp_path / "submission.csv")
+    assert facts.row(row[0]) == row
+    (line,) = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
+    assert (line["task"], line["model"], line["score"]) == (challenge, model, value)
+    assert (line["metric_name"], line["simulated"]) == (metric, True)
+    assert f"sample_model_{model}.py" in line["made_by"]
+    assert ("3 folds" in line["rules"]) == (challenge in ("cloze", "student_response"))
+
+    check = f"related_challenges/{challenge}/check_submission.py"
+    out = succeeds([check, tmp_path / "submission.csv"], kit=challenge_kit(challenge))
+    assert f"submission.csv: valid for {challenge}\n" in out
+    assert checked in out
+
+
+@pytest.mark.parametrize("challenge", FAULTS)
+def test_a_wrong_submission_gets_messages_and_no_score(
+    challenge: str, run: Callable[..., Any], fails: Callable[..., str], write: Write, tmp_path: Path
+) -> None:
+    """The check says all that is wrong; the evaluation the first, and takes older scores away."""
+    files, submission, messages = FAULTS[challenge]
+    for name, content in files.items():
+        write(f"in/{name}", content)
+    path = write("submission.csv", submission)
+    folder, given = f"related_challenges/{challenge}", ["--input_dir", tmp_path / "in"]
+    done = run([f"{folder}/check_submission.py", path, *given])
+    lines = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, len(lines)) == (2, "", len(messages))
+    for line, message in zip(lines, messages, strict=True):
+        assert line.startswith(f"error: {path}: {message}")
+    older = [write(f"scores_{challenge}.{suffix}", "older") for suffix in ("txt", "html")]
+    own = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    line = fails([f"{folder}/local_evaluation.py", *given, *own])
+    assert line == lines[0].removeprefix("error: ")
+    assert not any(path.exists() for path in older)
+    assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_the_common_check_finds_the_challenge(
+    challenge_kit: Callable[[str], Path], run: Callable[..., Any], write: Write, tmp_path: Path
+) -> None:
+    """By the place of the file, or by a flag; an unknown flag is none of a task."""
+    kit = challenge_kit("science_exam")
+    inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
+    check: list[object] = ["-m", "common.check_submission"]
+    done = run([*check, inside], kit=kit)
+    assert "valid for science_exam" in done.stdout, done.stderr
+    check.append(write("mine_task_1.csv", "id,prediction\n0,F\n"))
+    done = run([*check, "--challenge", "science_exam", "--test_data", "test.csv"], kit=kit)
+    assert done.returncode == 2
+    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["error"] * 2
+    for flags, message in (
+        (
+            ["--challenge", "science_exam", "--unobserved", "0"],
+            "argument --unobserved: is for the tasks 1 to 4, not for science_exam",
+        ),
+        (["--test_data", "test.csv"], "unrecognized arguments: --test_data"),
+    ):
+        done = run([*check, *flags], kit=kit)
+        assert done.returncode == 2
+        assert message in done.stderr
