@@ -128,6 +128,33 @@ def test_a_sample_is_marked_and_that_of_its_seed(
 
 
 @pytest.mark.parametrize(
+    ("challenge", "script", "file"),
+    [
+        ("cloze", "local_data_split", "folds.csv"),
+        ("student_response", "local_data_split", "folds.csv"),
+        ("science_exam", "sample_model_ranker", "submission.csv"),
+        ("science_exam", "sample_model_ensemble", "submission.csv"),
+    ],
+)
+def test_a_seed_of_folds_has_an_effect(
+    challenge: str,
+    script: str,
+    file: str,
+    challenge_kit: Callable[[str], Path],
+    succeeds: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    found = set()
+    for seed in (1, 2):
+        flags = ["--seed", seed, "--output_dir", tmp_path]
+        succeeds(
+            [f"related_challenges/{challenge}/{script}.py", *flags], kit=challenge_kit(challenge)
+        )
+        found.add((tmp_path / file).read_bytes())
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
     ("challenge", "script"), [(name, script) for name in CHALLENGES for script in scripts(name)]
 )
 def test_a_missing_file_is_named(
