@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from page_reading import read_page
 
 from common.errors import InputError
@@ -18,30 +16,20 @@ from common.errors import InputError
 exam = import_module("exam")
 
 Write = Callable[[str, str | bytes], Path]
+Check = Callable[..., str]
+Kits = Callable[[str], Path]
+Run = Callable[..., Any]
 FOLDER = "related_challenges/science_exam"
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 ROWS = "0,Which?,a,b,c,d,e,A\n1,Why?,a,b,c,d,e,B\n"
 
 
-def plain_average_precision(answer: str, predicted: list[str]) -> float:
-    """Average precision at 3 with one relevant label, from its general definition."""
-    relevant, n_found, total = {answer}, 0, 0.0
-    for place in (1, 2, 3):
-        if place <= len(predicted) and predicted[place - 1] in relevant:
-            relevant.remove(predicted[place - 1])
-            n_found += 1
-            total += n_found / place
-    return total
-
-
-label = st.sampled_from("ABCDE")
-
-
-@given(st.lists(st.tuples(label, st.lists(label, max_size=6)), min_size=1))
-def test_metric_agrees_with_a_plain_one(pairs: list[tuple[str, list[str]]]) -> None:
-    answers, predicted = zip(*pairs, strict=True)
-    expected = np.mean([plain_average_precision(*pair) for pair in pairs])
-    assert exam.mean_average_precision(answers, predicted) == pytest.approx(expected)
+@pytest.mark.parametrize(
+    ("predicted", "score"),
+    [("A A B", 1), ("A", 1), ("B A", 1 / 2), ("B B A", 1 / 3), ("B C A A", 1 / 3), ("B C D A", 0)],
+)
+def test_worked_examples(predicted: str, score: float) -> None:
+    assert exam.average_precision("A", predicted.split()) == pytest.approx(score)
 
 
 def test_random_guesses_score_as_stated() -> None:
@@ -68,26 +56,12 @@ def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
         exam.write_predictions(path, questions, np.array([[0, 2, 1, 2, np.nan], [1, 1, 1, 1, 1]]))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (HEADER + "0,Which?,a,b,c,d,e,F\n", "column 'answer': row 2 is 'F'"),
-        (HEADER + "0,Which?,a,b,,d,e,A\n", "column 'C': row 2 is empty"),
-        (HEADER + ROWS + "0,Who?,a,b,c,d,e,A\n", "row 4 repeats '0'"),
-        ("id,prompt,A,B,C,D,answer\n0,Which?,a,b,c,d,A\n", "column 'E' is missing"),
-    ],
-)
-def test_refuses_wrong_questions(write: Write, content: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        exam.read_questions(write("train.csv", content), answers=True)
-
-
 def figures_of(folder: Path) -> dict[str, float]:
     lines = (folder / "scores_science_exam.txt").read_text().splitlines()
     return {name: float(value) for name, _, value in (line.partition(":") for line in lines)}
 
 
-def test_an_evaluation_by_hand(write: Write, run: Callable[..., Any]) -> None:
+def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     """Places, interval and what counts too much are printed, on the page and in the record."""
     content = HEADER + ROWS + "2,Who?,a,b,c,d,e,E\n3,When?,a,b,c,d,e,E\n"
     folder = write("train.csv", content).parent
@@ -97,6 +71,9 @@ def test_an_evaluation_by_hand(write: Write, run: Callable[..., Any]) -> None:
     assert done.stderr == (
         "warning: 2 predictions hold more than 3 labels; only the first 3 count\n"
     )
+    check = ["check_submission.py", folder / "submission.csv", "--test_data", "train.csv"]
+    checked = run([f"{FOLDER}/{check[0]}", *check[1:], *flags[:2]]).stdout
+    assert checked.endswith("\n2 rows hold more than 3 labels, of which only the first 3 count\n")
     points = np.array([0, 1 / 2, 1 / 3, 1 / 2])
     margin = 1.96 * points.std(ddof=1) / 2
     low, high = points.mean() - margin, points.mean() + margin
@@ -118,7 +95,7 @@ def test_an_evaluation_by_hand(write: Write, run: Callable[..., Any]) -> None:
 
 
 def test_the_published_sample_submission_is_the_constant_model(
-    challenge_kit: Callable[[str], Path], score: Callable[..., str], tmp_path: Path
+    challenge_kit: Kits, score: Check, tmp_path: Path
 ) -> None:
     score("science_exam", "constant")
     folder = challenge_kit("science_exam") / FOLDER / "data/train_data"
@@ -127,38 +104,53 @@ def test_the_published_sample_submission_is_the_constant_model(
     assert (tmp_path / "submission.csv").read_text() == published
 
 
+@pytest.fixture
+def predict(challenge_kit: Kits, succeeds: Check, tmp_path: Path) -> Callable[..., str]:
+    """Return a function that lets a model learn from lines of questions and predict others."""
+
+    def learn_and_predict(model: str, train: list[str], test: list[str], *flags: object) -> str:
+        for name, lines in (("train", train), ("test", test)):
+            (tmp_path / f"{name}.csv").write_text("\n".join([HEADER.strip(), *lines]))
+        own = ["--input_dir", tmp_path, "--output_dir", tmp_path, *flags]
+        kit = challenge_kit("science_exam")
+        succeeds([f"{FOLDER}/sample_model_{model}.py", *own], kit=kit)
+        return (tmp_path / "submission.csv").read_text()
+
+    return learn_and_predict
+
+
+@pytest.fixture
+def lines(challenge_kit: Kits) -> list[str]:
+    """Return the lines of the sample's questions."""
+    path = challenge_kit("science_exam") / FOLDER / "data/train_data/train.csv"
+    return path.read_text().splitlines()[1:]
+
+
 @pytest.mark.parametrize("model", ["ranker", "ensemble"])
 def test_no_question_is_predicted_by_a_model_that_has_seen_its_answer(
-    model: str, tmp_path: Path, challenge_kit: Callable[[str], Path], succeeds: Callable[..., str]
+    model: str, lines: list[str], predict: Check
 ) -> None:
     """One question stands in the file fifty times: its prediction rests on the others' answers."""
-    kit = challenge_kit("science_exam")
-    lines = (kit / FOLDER / "data/train_data/train.csv").read_text().splitlines()
     found = []
     for own, others in (("A", "A"), ("E", "A"), ("A", "E")):
-        copies = [f"x{number},{lines[1].partition(',')[2][:-3]}{own}" for number in range(50)]
-        rest = [f"{line[:-3]}{others}" for line in lines[2:22]]
-        (tmp_path / "train.csv").write_text("\n".join([lines[0], *copies, *rest]))
-        (tmp_path / "test.csv").write_text("\n".join([lines[0], copies[0]]))
-        flags = ["--input_dir", tmp_path, "--output_dir", tmp_path]
-        succeeds([f"{FOLDER}/sample_model_{model}.py", *flags], kit=kit)
-        found.append((tmp_path / "submission.csv").read_text())
+        copies = [f"x{number},{lines[0].partition(',')[2][:-3]}{own}" for number in range(50)]
+        rest = [f"{line[:-3]}{others}" for line in lines[1:21]]
+        found.append(predict(model, copies + rest, copies[:1]))
     assert found[0] == found[1] != found[2]
 
 
+@pytest.mark.parametrize("model", ["ranker", "ensemble"])
+def test_a_seed_of_folds_has_an_effect(model: str, lines: list[str], predict: Check) -> None:
+    found = {predict(model, lines[:40], lines[:12], "--seed", seed) for seed in (1, 2)}
+    assert len(found) == 2
+
+
 def test_each_member_of_the_ensemble_changes_what_it_predicts(
-    tmp_path: Path, challenge_kit: Callable[[str], Path], succeeds: Callable[..., str]
+    lines: list[str], predict: Check
 ) -> None:
-    kit = challenge_kit("science_exam")
-    # Two parts of the questions: one model, of all of the first, predicts the second.
-    lines = (kit / FOLDER / "data/train_data/train.csv").read_text().splitlines()
-    (tmp_path / "train.csv").write_text("\n".join(lines[:25]))
-    (tmp_path / "test.csv").write_text("\n".join(lines[:1] + lines[25:50]))
-    found = set()
-    for members in (["length"], ["length", "overlap"], ["length", "cosine"], ["length", "words"]):
-        flags = ["--input_dir", tmp_path, "--output_dir", tmp_path, "--members", *members]
-        succeeds([f"{FOLDER}/sample_model_ensemble.py", *flags], kit=kit)
-        found.add((tmp_path / "submission.csv").read_text())
+    # One model, of all of the first questions, predicts the others.
+    members = (["length"], ["length", "overlap"], ["length", "cosine"], ["length", "words"])
+    found = {predict("ensemble", lines[:24], lines[24:49], "--members", *some) for some in members}
     assert len(found) == 4
 
 
@@ -166,7 +158,7 @@ def test_each_member_of_the_ensemble_changes_what_it_predicts(
     ("model", "score"), [("constant", 0.3783), ("longest_option", 0.5825), ("tfidf", 0.2967)]
 )
 def test_real_questions(
-    real_data: Path, tmp_path: Path, succeeds: Callable[..., str], model: str, score: float
+    real_data: Path, tmp_path: Path, succeeds: Check, model: str, score: float
 ) -> None:
     folder = real_data / "related/llm_science_exam"
     flags = ["--input_dir", folder, "--output_dir", tmp_path]

@@ -1,13 +1,11 @@
 """Student responses: the measures of the paper and of the task's scorer, and what is published."""
 
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from question_files import TWO_ANSWERS, Write
 
 grading_measures = import_module("grading_measures")
 responses = import_module("responses")
@@ -31,10 +29,6 @@ PUBLISHED = {
         ],
         "0.51 0.58 0.54  0.38 0.35 0.36  0.16 0.11 0.13  0.38 0.40 0.39  0 0 0 "
         "0.29 0.29 0.29  0.41 0.43 0.42  0.69 0.63 0.66",
-    ),
-    "SciEntsBank majority": (
-        [(2095, 1431, 526, 1175, 24), *[(0,) * 5] * 4],
-        "0.40 1.00 0.57  0 0 0  0 0 0  0 0 0  0 0 0  0.08 0.20 0.11  0.16 0.40 0.23  0 0 0",
     ),
 }  # fmt: skip
 
@@ -93,19 +87,3 @@ def test_the_macro_average_leaves_out_what_the_scorer_does() -> None:
     }
     unseen = ("test-unseen-answers", "test-unseen-questions")
     assert left_out == {(semeval_2013.SCIENTSBANK, 5, scenario) for scenario in unseen}
-
-
-def test_the_table_shows_what_is_published(write: Write, tmp_path: Path) -> None:
-    folder = tmp_path / "3way/sciEntsBank"
-    write("3way/sciEntsBank/test-unseen-domains/a.xml", TWO_ANSWERS.format("a", *["correct"] * 2))
-    answers = responses.read_responses(folder)
-    corpus = semeval_2013.corpus_of(folder)
-    assert corpus == semeval_2013.SCIENTSBANK
-    scores = semeval_2013.score_scenarios(answers, ["correct", "irrelevant"], corpus)
-    assert [(one.ways, one.answers, one.accuracy) for one in scores] == [
-        (ways, 2, 0.5) for ways in (5, 3, 2)
-    ]
-    header, rows = semeval_2013.table(scores, corpus)
-    assert all(len(row) == len(header) for row in rows)
-    assert rows[1] == ["  best [3]", "5", "", "", "0.375", ""]
-    assert len(rows) == 4

@@ -12,6 +12,10 @@ import pytest
 from page_reading import read_page
 from question_files import FOLDER, ONE_ANSWER, TWO_ANSWERS, Write
 
+Check = Callable[..., str]
+Kits = Callable[[str], Path]
+Run = Callable[..., Any]
+
 responses = import_module("responses")
 
 
@@ -21,28 +25,22 @@ def table_in(printed: str) -> dict[str, list[str]]:
     return {name: " ".join(cells).split() for name, *cells in rows}
 
 
-def test_an_evaluation_by_hand(
-    write: Write, succeeds: Callable[..., str], fails: Callable[..., str], tmp_path: Path
-) -> None:
+def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_path: Path) -> None:
     """Predictions stand in rows; finer labels than the files tell are refused."""
     for name, second in (("a", "contradictory"), ("b", "incorrect")):
         write(f"xml/{name}.xml", TWO_ANSWERS.format(name, "correct", second))
-    labels = ("correct", "correct", "contradictory", "contradictory")
-    ids = ("a.1", "a.2", "b.1", "b.2")
-    rows = zip(ids, labels, strict=True)
-    write("submission.csv", "id,label\n" + "".join(f"{row},{label}\n" for row, label in rows))
+    rows = "a.1,correct\na.2,correct\nb.1,contradictory\nb.2,contradictory\n"
+    write("submission.csv", f"id,label\n{rows}")
     flags = ["--input_dir", tmp_path / "xml", "--submission_dir", tmp_path]
     script = [f"{FOLDER}/local_evaluation.py", *flags, "--output_dir", tmp_path]
     printed = succeeds(script)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
-    measures = {
-        "correct": ["0.5000", "0.5000", "0.5000"],
-        "contradictory": ["0.0000"] * 3,
-        "incorrect": ["0.0000"] * 3,
-        "macro average": ["0.1667"] * 3,
-        "micro average": ["0.2500"] * 3,
-        "corrective feedback": ["0.5000"] * 3,
-    }
+    # Precision, recall and F1 are the same here.
+    same = {
+        "correct": 0.5, "contradictory": 0, "incorrect": 0,
+        "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
+    }  # fmt: skip
+    measures = {name: [f"{value:.4f}"] * 3 for name, value in same.items()}
     assert {name: table_in(printed)[name] for name in measures} == measures
     page = read_page((tmp_path / "scores_student_response.html").read_text())
     assert page.table("Micro").rows == [[name, *cells] for name, cells in measures.items()]
@@ -61,11 +59,7 @@ def test_an_evaluation_by_hand(
 
 
 def test_folds_keep_questions_and_modules_together(
-    challenge_kit: Callable[[str], Path],
-    write: Write,
-    succeeds: Callable[..., str],
-    fails: Callable[..., str],
-    tmp_path: Path,
+    challenge_kit: Kits, write: Write, succeeds: Check, fails: Check, tmp_path: Path
 ) -> None:
     data = challenge_kit("student_response") / FOLDER / "data"
     lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]  # By question.
@@ -90,13 +84,12 @@ def test_folds_keep_questions_and_modules_together(
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
 
 
-def test_label_distribution(write: Write, succeeds: Callable[..., str], tmp_path: Path) -> None:
+def test_label_distribution(write: Write, succeeds: Check, tmp_path: Path) -> None:
     write("x/a.xml", TWO_ANSWERS.format("a", "correct", "irrelevant"))
     write("y/b.xml", TWO_ANSWERS.format("b", "correct", "incorrect"))
     write("y/c.xml", TWO_ANSWERS.format("c", "correct", "correct"))
     folders = [tmp_path / "x", tmp_path / "y"]
-    printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders])
-    rows = table_in(printed)
+    rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
     assert rows["correct"] == ["1", "(50.0%)", "3", "(75.0%)"]
     assert rows["irrelevant"] == ["1", "(50.0%)"]
     assert rows["incorrect"] == ["1", "(25.0%)"]
@@ -105,7 +98,7 @@ def test_label_distribution(write: Write, succeeds: Callable[..., str], tmp_path
 
 
 def test_test_sets_are_predicted_and_scored(
-    challenge_kit: Callable[[str], Path], succeeds: Callable[..., str], tmp_path: Path
+    challenge_kit: Kits, succeeds: Check, tmp_path: Path
 ) -> None:
     kit = challenge_kit("student_response")
     data = kit / FOLDER / "data"
@@ -119,8 +112,10 @@ def test_test_sets_are_predicted_and_scored(
     flags = ["--train_dir", tmp_path / "train_data", "--output_dir", tmp_path]
     test = ["--test_dir", tmp_path / "unlabelled/test_data"]
     succeeds([f"{FOLDER}/sample_model_similarity_boosting.py", *flags, *test], kit=kit)
+    sets = tmp_path / "sciEntsBank"
+    (tmp_path / "test_data").rename(sets)
     flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    scored = [f"{FOLDER}/local_evaluation.py", *flags, "--input_dir", tmp_path / "test_data"]
+    scored = [f"{FOLDER}/local_evaluation.py", *flags, "--input_dir", sets]
     printed = succeeds(scored, kit=kit)
     rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
     assert [row[:2] for row in rows] == [
@@ -129,7 +124,11 @@ def test_test_sets_are_predicted_and_scored(
     macro = [float(row[4]) for row in rows if row[1] == "5"]
     assert min(macro) > 0.5
     page = read_page((tmp_path / "scores_student_response.html").read_text())
-    assert [row for row in page.table("SemEval").rows if row[0] in responses.SCENARIOS] == rows
+    table = page.table("SemEval").rows
+    assert [row for row in table if row[0] in responses.SCENARIOS] == rows
+    # Beside them what is published of this corpus.
+    best = [["best [3]", "5", "", "", published, ""] for published in ("0.581", "0.384", "0.375")]
+    assert [table[table.index(row) + 1] for row in rows if row[1] == "5"] == best
     line = json.loads((tmp_path / "results.jsonl").read_text())
     assert line["rules"] == "5 labels, mean of test sets"
     assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
@@ -137,7 +136,7 @@ def test_test_sets_are_predicted_and_scored(
 
 @pytest.mark.parametrize("name", ["lexical_similarity", "word_svm", "similarity_boosting"])
 def test_few_answers_to_learn_from(
-    name: str, write: Write, run: Callable[..., Any], fails: Callable[..., str], tmp_path: Path
+    name: str, write: Write, run: Run, fails: Check, tmp_path: Path
 ) -> None:
     """Five of the most frequent label suffice, beside one of another."""
     write("test/t.xml", ONE_ANSWER.format("R", "M", "t.1", ""))
@@ -165,7 +164,7 @@ def test_few_answers_to_learn_from(
     assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
 
 
-def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Callable[..., str]) -> None:
+def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
     related = real_data / "related/student_response"
     beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
     flags = ["--input_dir", beetle, "--output_dir", tmp_path]

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from question_files import GOOD, Write
 
 alignment = import_module("alignment")
@@ -24,21 +22,6 @@ def test_shared_phrases_by_hand() -> None:
     right = similarity.words("it is not in a closed path")
     assert similarity.shared_phrases(left, right) == [4, 2]
     assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
-
-
-texts = st.lists(st.sampled_from("abcd"), max_size=8)
-
-
-@given(texts, texts)
-def test_properties_of_similarity(left: list[str], right: list[str]) -> None:
-    lengths = similarity.shared_phrases(left, right)
-    # As many words as appear in both; only phrases split by an earlier one change the rest.
-    assert sum(lengths) == sum(min(left.count(word), right.count(word)) for word in set(left))
-    overlap, f1, lesk, cosine = similarity.measure(left, right)
-    assert overlap <= lesk <= overlap**2
-    assert 0 <= f1 <= cosine + 1e-12 <= 1 + 2e-12
-    if left:
-        assert similarity.measure(left, left) == (len(left), 1, len(left) ** 2, 1)
 
 
 def test_alignment_by_hand() -> None:
@@ -64,28 +47,21 @@ def test_words_are_weighed_and_told_apart() -> None:
         assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
 
 
-numbered = st.lists(st.integers(0, 5), max_size=8).map(lambda values: np.array(values, int))
-
-
-@given(numbered, numbered)
-def test_properties_of_comparison(answer: Any, reference: Any) -> None:
+def test_an_answer_is_compared_with_a_reference() -> None:
     words = words_of(["the", "bulb", "not", "b", "light", "lights"], ["bulb"])
 
-    def compare(left: Any, right: Any) -> dict[str, float]:
-        return dict(zip(alignment.COMPARED, alignment.compare(left, right, words), strict=True))
+    def compare(left: list[int], right: list[int]) -> dict[str, float]:
+        values = alignment.compare(np.array(left, int), np.array(right, int), words)
+        return dict(zip(alignment.COMPARED, values, strict=True))
 
-    compared, same = compare(answer, reference), compare(answer, answer)
-    limited = [name for name in compared if "negations" not in name and "length" not in name]
-    assert all(0 <= compared[name] <= 1 + 1e-9 for name in limited if name != "rarest word missing")
+    compared, swapped = compare([0, 1, 2, 4], [1, 5]), compare([1, 5], [0, 1, 2, 4])
     # What an answer covers of a reference is what the reference covers of the answer, swapped.
-    swapped = compare(reference, answer)
-    assert compared["recall"] == swapped["precision"]
-    assert compared["recall of triples"] == swapped["precision of triples"]
-    assert compared["more negations"] == -swapped["more negations"]
-    assert same["rarest word missing"] == 0
-    if len(answer):
-        assert same["f1"] == pytest.approx(1)
-        assert same["recall of words as spelt"] == 1
+    assert compared["precision"] == swapped["recall"] < compared["recall"] == swapped["precision"]
+    assert compared["more negations"] == -swapped["more negations"] != 0
+    same = compare([0, 1, 2], [0, 1, 2])
+    assert (same["f1"], same["recall of words as spelt"]) == pytest.approx((1, 1))
+    assert same["rarest word missing"] == 0 < swapped["rarest word missing"]
+    assert np.isfinite([*compare([], [1]).values(), *compare([1], []).values()]).all()
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
