@@ -1,9 +1,14 @@
-"""Small files of questions with answers of students, for tests of student responses."""
+"""What tests of the related challenges share: types, scores, small files of questions."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+# Of the fixtures `write`, `run`, `succeeds` and `fails`, `challenge_kit`.
 Write = Callable[[str, str | bytes], Path]
+Run = Callable[..., Any]
+Check = Callable[..., str]
+Kits = Callable[[str], Path]
 
 FOLDER = "related_challenges/student_response"
 
@@ -19,3 +24,10 @@ GOOD = TWO_ANSWERS.format("a", "correct", "irrelevant")
 ONE_ANSWER = """<question id="{0}" module="{1}"><questionText>Why?</questionText>
 <referenceAnswers><referenceAnswer id="r">Because.</referenceAnswer></referenceAnswers>
 <studentAnswers><studentAnswer id="{2}"{3}>it is</studentAnswer></studentAnswers></question>"""
+
+
+def scores_in(folder: Path) -> dict[str, float]:
+    """Return the figures of the text file in which a score lies, `score` first."""
+    (path,) = folder.glob("scores_*.txt")
+    pairs = (line.split(":") for line in path.read_text().splitlines())
+    return {name: float(value) for name, value in pairs}

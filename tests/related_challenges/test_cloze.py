@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 from page_reading import read_page
+from question_files import Check, Kits, Write, scores_in
 
 from common.errors import InputError
 
 queries = import_module("queries")
 
-Write = Callable[[str, str | bytes], Path]
-Check = Callable[..., str]
-Kits = Callable[[str], Path]
 FOLDER = "related_challenges/cloze"
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 
@@ -27,10 +25,6 @@ def to_lines(*records: Mapping[str, object]) -> str:
     known: dict[str, object] = {"query": "[MASK]", "answer": ["x"]}
     numbered = ({"qid": str(number), **known, **more} for number, more in enumerate(records))
     return "".join(f"{json.dumps(record)}\n" for record in numbered)
-
-
-def score_of(folder: Path) -> float:
-    return float((folder / "scores_cloze.txt").read_text().removeprefix("score:"))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +101,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check
     shares = ("Answered in full", "Answered in part", "Without a guess")
     assert [facts[name] for name in shares] == ["25.0%", "25.0%", "25.0%"]
     (line,) = map(json.loads, (folder / "results.jsonl").read_text().splitlines())
-    assert line["score"] == score_of(folder) == pytest.approx(5 / 12)
+    assert line["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
     assert line["parts"] == pytest.approx({name: float(f1) for name, _, f1, _ in rows}, abs=1e-4)
     out = succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--candidates", "1"])
     assert "score 0.2500" in out
@@ -153,7 +147,7 @@ def test_models_do_not_see_the_answers_they_predict(write: Write, succeeds: Chec
     for model in ("frequent", "back_off", "nearest_queries", "mix"):
         succeeds([f"{FOLDER}/sample_model_{model}.py", *flags, *local])
         succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--submission_dir", folder])
-        assert score_of(folder) == 0
+        assert scores_in(folder)["score"] == 0
 
 
 def test_real_queries(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
@@ -165,4 +159,4 @@ def test_real_queries(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
     succeeds([model, *train, "--local", "--submission_template_dir", tmp_path])
     evaluation = [f"{FOLDER}/local_evaluation.py", *flags, "--ref_data", name]
     succeeds([*evaluation, "--submission_dir", tmp_path, "--output_dir", tmp_path])
-    assert score_of(tmp_path) == pytest.approx(0.211, abs=0.002)
+    assert scores_in(tmp_path)["score"] == pytest.approx(0.211, abs=0.002)

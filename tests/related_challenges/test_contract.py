@@ -2,20 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from page_reading import read_page
-from question_files import GOOD, ONE_ANSWER
+from question_files import GOOD, ONE_ANSWER, Check, Kits, Run, Write
 
 from common import provenance
-
-Write = Callable[[str, str | bytes], Path]
-Check = Callable[..., str]
-Kits = Callable[[str], Path]
-Run = Callable[..., Any]
 
 # The quickest model of each, the metric in the record, what the evaluation says of the number of
 # cases, the page's row with it, and what the check says of the model's submission.
@@ -95,15 +88,11 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
         ],
     ),
 }  # fmt: skip
-# What holds the true answers of each, and what is said of a wrong one.
-ANSWERS = {
-    "cloze": "KCT_train_public.txt", "debiasing": "debias_track_answer.csv",
-    "science_exam": "train.csv", "student_response": "a.xml",
-}  # fmt: skip
+# What is said of wrong files of true answers.
 QUERY = '{"qid": "0", "query": "[MASK]", "answer": ["x"]}'
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
 WRONG: dict[str, list[tuple[str | bytes, str]]] = {
-    "cloze": [
+    "cloze/KCT_train_public.txt": [
         (QUERY[:-3], "line 1 is not JSON"),
         ("[]", "line 1 holds no JSON object"),
         (QUERY.replace('"0"', "1"), "line 1: 'qid' is 1, expected text"),
@@ -119,16 +108,16 @@ WRONG: dict[str, list[tuple[str | bytes, str]]] = {
         ("\n", "is empty"),
         (b"\xff\xfe", "is not UTF-8"),
     ],
-    "debiasing": [
+    "debiasing/debias_track_answer.csv": [
         ("0,0,1,4\n1,13,1,4\n", "column 'phase_id': row 2 is 1 for user 13"),
         ("0,0,1,4\n0,0,2,4\n", "column 'user_id': row 2 repeats user 0"),
     ],
-    "science_exam": [
+    "science_exam/train.csv": [
         (f"{HEADER}0,Which?,a,b,c,d,e,F\n", "column 'answer': row 2 is 'F'"),
         (f"{HEADER}0,Which?,a,b,,d,e,A\n", "column 'C': row 2 is empty"),
         (HEADER + "0,Why?,a,b,c,d,e,A\n" * 2, "column 'id': row 3 repeats '0'"),
     ],
-    "student_response": [
+    "student_response/a.xml": [
         (GOOD[:200], "is not XML"),
         ("<answers/>", "holds <answers>, expected <question>"),
         (GOOD.replace("Why?", ""), "<questionText> is missing or empty"),
@@ -275,13 +264,13 @@ def test_the_common_check_finds_the_challenge(challenge_kit: Kits, run: Run, wri
 
 
 @pytest.mark.parametrize(
-    ("challenge", "content", "message"),
+    ("file", "content", "message"),
     [(name, *case) for name, cases in WRONG.items() for case in cases],
 )
 def test_wrong_answers_are_refused(
-    challenge: str, content: str | bytes, message: str, fails: Check, write: Write
+    file: str, content: str | bytes, message: str, fails: Check, write: Write
 ) -> None:
-    path = write(ANSWERS[challenge], content)
+    path = write(file, content)
     flags = ["--input_dir", path.parent, "--output_dir", path.parent]
-    line = fails([f"related_challenges/{challenge}/local_evaluation.py", *flags])
+    line = fails([f"related_challenges/{path.parent.name}/local_evaluation.py", *flags])
     assert line.startswith(f"{path}: ") and message in line

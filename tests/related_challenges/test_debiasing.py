@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 import shutil
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reading import read_page
+from question_files import Check, Kits, Write, scores_in
 from scipy.sparse import csr_array
 
 from common.errors import InputError
@@ -26,9 +26,6 @@ clicks = import_module("clicks")
 recommend = import_module("recommend")
 item_cf_time = import_module("sample_model_item_cf_time")
 
-Write = Callable[[str, str | bytes], Path]
-Check = Callable[..., str]
-Kits = Callable[[str], Path]
 FOLDER = "related_challenges/debiasing"
 FIFTY = list(range(1, 51))
 
@@ -40,11 +37,6 @@ def row(user: int, items: list[int]) -> str:
 def evaluation(folder: Path, *flags: object) -> list[object]:
     where = ("--input_dir", folder, "--submission_dir", folder, "--output_dir", folder)
     return [f"{FOLDER}/local_evaluation.py", *where, *flags]
-
-
-def scores_in(folder: Path) -> dict[str, float]:
-    lines = (folder / "scores_debiasing.txt").read_text().splitlines()
-    return {name: float(value) for name, value in (line.split(":") for line in lines)}
 
 
 def read_phase(write: Write, lines: dict[str, str], number: int) -> Any:

@@ -111,7 +111,7 @@ def test_no_label_of_what_is_predicted_is_given(write: Write) -> None:
         label = f' accuracy="{name}"'
         xml = write(f"xml/{number}.xml", ONE_ANSWER.format(number, "M", f"a.{number}", label))
     write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
-    flags = {"input_dir": xml.parent, "submission_template_dir": xml.parent.parent}
+    flags: dict[str, Any] = {"input_dir": xml.parent, "submission_template_dir": xml.parent.parent}
     flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
     known = responses.read_responses(xml.parent)
     answers, splits = train_and_test.read(argparse.Namespace(**flags))

@@ -3,18 +3,12 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 from page_reading import read_page
-from question_files import FOLDER, ONE_ANSWER, TWO_ANSWERS, Write
-
-Check = Callable[..., str]
-Kits = Callable[[str], Path]
-Run = Callable[..., Any]
+from question_files import FOLDER, ONE_ANSWER, TWO_ANSWERS, Check, Kits, Run, Write
 
 responses = import_module("responses")
 
