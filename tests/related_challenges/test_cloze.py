@@ -1,4 +1,4 @@
-"""Cloze: the metric by known answers and a second implementation, bad files, kinds, no leak."""
+"""Cloze: the metric by known answers, files, scores by kind, candidates, no leak."""
 
 import argparse
 import json

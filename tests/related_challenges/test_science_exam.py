@@ -1,4 +1,4 @@
-"""Science exam: the metric by known answers and a second implementation, bad files, no leak."""
+"""Science exam: the metric by known answers, an evaluation by hand, models, no leak."""
 
 import itertools
 import json
@@ -17,7 +17,6 @@ exam = import_module("exam")
 
 FOLDER = "related_challenges/science_exam"
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
-ROWS = "0,Which?,a,b,c,d,e,A\n1,Why?,a,b,c,d,e,B\n"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,10 @@ def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
 
 def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     """Places, interval and what counts too much are printed, on the page and in the record."""
-    content = HEADER + ROWS + "2,Who?,a,b,c,d,e,E\n3,When?,a,b,c,d,e,E\n"
+    content = (
+        HEADER
+        + "0,Which?,a,b,c,d,e,A\n1,Why?,a,b,c,d,e,B\n2,Who?,a,b,c,d,e,E\n3,When?,a,b,c,d,e,E\n"
+    )
     folder = write("train.csv", content).parent
     write("submission.csv", "id,prediction\n1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n")
     flags = ["--input_dir", folder, "--submission_dir", folder, "--output_dir", folder]
@@ -62,8 +64,8 @@ def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     assert done.stderr == (
         "warning: 2 predictions hold more than 3 labels; only the first 3 count\n"
     )
-    check = ["check_submission.py", folder / "submission.csv", "--test_data", "train.csv"]
-    checked = run([f"{FOLDER}/{check[0]}", *check[1:], *flags[:2]]).stdout
+    given = [folder / "submission.csv", *flags[:2], "--test_data", "train.csv"]
+    checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
     assert checked.endswith("\n2 rows hold more than 3 labels, of which only the first 3 count\n")
     points = np.array([0, 1 / 2, 1 / 3, 1 / 2])
     margin = 1.96 * points.std(ddof=1) / 2
