@@ -18,6 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+# Before the first script runs: its paths are moved to where the script's kit is.
+import common.layout  # noqa: F401
+
 ROOT = Path(__file__).resolve().parents[1]
 # Where Python finds libraries: not the places that pytest adds for the tests.
 LIBRARIES = [
