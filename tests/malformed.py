@@ -90,7 +90,7 @@ task_3/sample_model_confidence.py --output_dir out
     data/metadata/answer_metadata_task_3_4.csv: answer_id_or_empty confidence group_id quiz_id
 task_3/sample_model_rank_average.py --output_dir out
     data/train_data/train_task_3_4.csv: learned_2
-task_3/question_report.py --output_dir out
+task_3/question_report.py --output_dir out --question 1
     data/metadata/question_metadata_task_3_4.csv ?: question_id subject_list
 task_3/local_evaluation.py --output_dir out
     data/test_data/quality_response_remapped_public.csv +: left right experts

@@ -13,7 +13,7 @@ import malformed
 import pytest
 
 INPUTS = malformed.find_inputs()
-N_SAMPLED = 8
+N_SAMPLED = 6
 
 
 @pytest.fixture(scope="module")

@@ -9,30 +9,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.answers import (
-    find_repeats,
-    pair_keys,
-    read_answer_table,
-    read_answers,
-    read_students,
-)
+from common.answers import find_repeats, pair_keys, read_answer_table, read_answers, read_students
 from common.errors import InputError
 
 Write = Callable[[str, str], Path]
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
+SHORT = "QuestionId,UserId,IsCorrect\n"
 
 
-def test_reads_columns_of_small_integers(write: Write) -> None:
-    answers = read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,9,101,0,1,4\n"))
-    assert len(answers) == 2
-    assert answers.student.tolist() == [9, 9]
-    assert answers.question.tolist() == [5, 6]
-    assert answers.option is not None
-    assert answers.option.tolist() == [2, 4]
-    assert answers.correct_option is not None
-    assert answers.correct_option.tolist() == [2, 1]
-    assert answers.is_correct.dtype == np.int8
-    assert answers.take(np.array([False, True])).question.tolist() == [6]
+def test_a_frame_of_pandas_in_one_line(write: Write) -> None:
+    path = write("a.csv", HEADER + "5,9,100,1,2,2\n6,8,101,0,1,4\n")
+    assert pd.DataFrame(vars(read_answers(path, ids=True))).to_dict("list") == {
+        "student": [9, 8],
+        "question": [5, 6],
+        "is_correct": [1, 0],
+        "option": [2, 4],
+        "correct_option": [2, 1],
+        "answer_id": [100, 101],
+    }
+    assert read_answers(path).is_correct.dtype == np.int8
+
+
+def test_right_wrong_only(write: Write) -> None:
+    path = write("a.csv", SHORT + "5,9,1\n")
+    answers = read_answers(path, ids=True)
+    assert answers.option is None and answers.answer_id is None
+    assert answers.take(np.array([0])).option is None
+    assert pd.DataFrame(vars(answers))[["option", "answer_id"]].isna().all(axis=None)
+    assert read_answer_table(path).column_names == ["QuestionId", "UserId", "IsCorrect"]
+    half = write("half.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n5,9,1,2\n")
+    for file, wanted in ((path, True), (half, None)):
+        with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
+            read_answers(file, options=wanted)
 
 
 def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
@@ -58,81 +66,40 @@ def test_answers_stay_in_the_order_of_the_file(write: Write) -> None:
             assert np.array_equal(column, values[rows])
 
 
-def test_right_wrong_only(write: Write) -> None:
-    path = write("a.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n")
-    answers = read_answers(path)
-    assert answers.option is None
-    assert answers.take(np.array([0])).option is None
-    assert read_answers(path, ids=True).answer_id is None
-    assert read_answer_table(path).column_names == ["QuestionId", "UserId", "IsCorrect"]
-    with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
-        read_answers(path, options=True)
-
-
-def test_a_frame_of_pandas_in_one_line(write: Write) -> None:
-    frame = pd.DataFrame(
-        vars(read_answers(write("a.csv", HEADER + "5,9,100,1,2,2\n6,8,101,0,1,4\n"), ids=True))
-    )
-    assert frame.to_dict("list") == {
-        "student": [9, 8],
-        "question": [5, 6],
-        "is_correct": [1, 0],
-        "option": [2, 4],
-        "correct_option": [2, 1],
-        "answer_id": [100, 101],
-    }
-    short = read_answers(write("b.csv", "QuestionId,UserId,IsCorrect\n5,9,1\n"))
-    assert pd.DataFrame(vars(short))[["option", "answer_id"]].isna().all(axis=None)
-
-
-def test_half_the_options_is_a_fault(write: Write) -> None:
-    path = write("a.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n5,9,1,2\n")
-    with pytest.raises(InputError, match="column 'CorrectAnswer' is missing"):
-        read_answers(path)
-
-
-def test_contradiction(write: Write) -> None:
+def test_contradictions_and_repeats(write: Write) -> None:
     path = write("a.csv", HEADER + "5,9,100,1,2,2\n6,9,101,1,1,4\n7,9,102,0,1,1\n")
     with pytest.raises(InputError) as raised:
         read_answers(path)
-    assert "row 3: column 'IsCorrect' is 1, but AnswerValue is 4 and CorrectAnswer is 1" in str(
-        raised.value
-    )
+    fault = "row 3: column 'IsCorrect' is 1, but AnswerValue is 4 and CorrectAnswer is 1"
+    assert fault in str(raised.value)
     assert "(2 such rows)" in str(raised.value)
     # To predict right or wrong, the options are not even read.
     assert len(read_answers(path, options=False)) == 3
-
-
-def test_repeated_pair(write: Write) -> None:
-    path = write("a.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
+    path = write("b.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
     with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
         read_answers(path)
 
 
 @given(st.lists(st.integers(0, 20), max_size=40))
 def test_repeats_are_the_later_rows(keys: list[int]) -> None:
-    seen: set[int] = set()
-    expected = []
-    for row, key in enumerate(keys):
-        if key in seen:
-            expected.append(row)
-        seen.add(key)
+    expected = [row for row, key in enumerate(keys) if key in keys[:row]]
     assert find_repeats(np.array(keys, np.int64)).tolist() == expected
 
 
-@given(
-    st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
-    st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
-)
+IDS = st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
+
+
+@given(IDS, IDS)
 def test_different_pairs_have_different_keys(a: tuple[int, int], b: tuple[int, int]) -> None:
     keys = pair_keys(np.array([a[0], b[0]], np.int32), np.array([a[1], b[1]], np.int32))
     assert (keys[0] == keys[1]) == (a == b)
 
 
-def test_students_of_several_files(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("first.csv", "second.csv", "third.csv")]
-    for file, student in zip(files, (1, 2, 1), strict=True):
-        file.write_text(f"QuestionId,UserId,IsCorrect\n5,{student},1\n7,{student},0\n")
+def test_students_of_several_files(write: Write) -> None:
+    files = [
+        write(f"{name}.csv", f"{SHORT}5,{student},1\n7,{student},0\n")
+        for name, student in (("first", 1), ("second", 2), ("third", 1))
+    ]
     together = read_students(files[:2])
     assert together.student.tolist() == [1, 1, 2, 2]
     assert together.question.tolist() == [5, 7, 5, 7]

@@ -14,11 +14,7 @@ from hypothesis.extra import numpy as np_st
 
 from common import io
 from common.errors import InputError
-from common.probabilities import (
-    read_probabilities,
-    write_mask_probabilities,
-    write_probabilities,
-)
+from common.probabilities import read_probabilities, write_mask_probabilities, write_probabilities
 from common.submission import Pairs
 
 STUDENT = np.array([7, 7, 2, 5], np.int32)
@@ -45,6 +41,7 @@ def options_frame(p: Any = P_OPTION) -> pd.DataFrame:
 @pytest.mark.parametrize(("task", "p"), [(1, P_RIGHT), (2, P_OPTION)])
 def test_what_is_written_comes_back(tmp_path: Path, task: int, p: np.ndarray) -> None:
     path = tmp_path / "new" / "p.parquet"
+    write_probabilities(pairs(), task, p, None)
     write_probabilities(pairs(), task, p, path)
     found = read_probabilities(path, task)
     expected = np.column_stack([1 - p, p]) if task == 1 else p
@@ -55,6 +52,9 @@ def test_what_is_written_comes_back(tmp_path: Path, task: int, p: np.ndarray) ->
     # Other order, and fewer pairs.
     order = np.array([2, 0, 3])
     assert np.allclose(found.at(pairs(STUDENT[order], QUESTION[order])), expected[order], atol=1e-7)
+    missing = "1 of 2 pairs are missing, first UserId 7 and QuestionId 3, expected every pair"
+    with pytest.raises(InputError, match=missing):
+        found.at(pairs([7, 7], [3, 1]))
 
 
 def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
@@ -66,15 +66,10 @@ def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
     assert read_probabilities(path, 1).origin is None
 
 
-def test_nothing_is_written_unless_asked_for() -> None:
-    write_probabilities(pairs(), 1, P_RIGHT, None)
-
-
 def test_masks(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     masks = ["IsTarget_0", "IsTarget_0", "IsTarget_1", "IsTarget_1"]
-    student, question = np.array([3, 3, 3, 4], np.int32), np.array([1, 2, 1, 1], np.int32)
-    write_mask_probabilities(path, masks, student, question, P_RIGHT)
+    write_mask_probabilities(path, masks, STUDENT, QUESTION, P_RIGHT)
     found = pd.read_parquet(path)
     assert list(found) == ["Mask", "UserId", "QuestionId", "ProbabilityCorrect"]
     assert found.Mask.tolist() == masks
@@ -94,29 +89,19 @@ NAN, LARGE = float("nan"), 2**40
 FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(ProbabilityCorrect=[0.1, 1.5, -2, 0]), "row 2 is 1.5 .2 such rows., expected a num"),
     (1, frame(ProbabilityCorrect=[0.1, 0, 0, -1e-3]), "'ProbabilityCorrect': row 4 is -0.001"),
-    (1, frame(ProbabilityCorrect=[0.1, 0, np.inf, 0]), "row 3 is inf"),
     (1, frame(ProbabilityCorrect=[0.1, 0, NAN, 0]), "row 3 is (nan|empty)"),
-    (1, frame(ProbabilityCorrect=[0.1, 0, None, 0]), "row 3 is (nan|empty)"),
     (1, frame(ProbabilityCorrect=list("abcd")), "holds .*string, expected numbers"),
     (1, frame(UserId=[7.0, 7, 2, 5]), "column 'UserId' holds double, expected whole numbers"),
-    (
-        1,
-        frame(UserId=[7, -7, 2, 5]),
-        "column 'UserId': row 2 is -7, expected a whole number from 0",
-    ),
+    (1, frame(UserId=[7, -7, 2, 5]), "'UserId': row 2 is -7, expected a whole number from 0"),
     (1, frame(QuestionId=[1, 0, LARGE, 1]), f"column 'QuestionId': row 3 is {LARGE}"),
     (1, frame(UserId=[7, 7, 2, 7]), "row 4 repeats UserId 7 and QuestionId 1 .1 such rows., exp"),
     (1, frame().drop(columns="UserId"), "column 'UserId' is missing"),
     (1, frame().iloc[:0], "has no rows"),
     (1, options_frame(), "column 'ProbabilityCorrect' is missing .* found 'UserId'"),
     (2, frame(), "column 'ProbabilityOption1' is missing"),
-    (
-        2,
-        options_frame(P_OPTION * 1.01),
-        "row 1: .*Option1 to ProbabilityOption4 sum to 1.0|row 1 is",
-    ),
     (2, options_frame(P_OPTION * 0.99), "row 1: .* sum to 0.9900 .4 such rows., expected 1"),
-]
+    (2, options_frame(np.full((4, 4), 0.2503)), "row 1: .* sum to 1.0012"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("task", "content", "expected"), FAULTS)
@@ -131,47 +116,20 @@ def test_what_is_wrong_is_said(
     assert "\n" not in str(fault.value)
 
 
-def test_missing_pairs(tmp_path: Path) -> None:
+def test_other_files(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
-    frame().to_parquet(path)
-    with pytest.raises(
-        InputError,
-        match="1 of 2 pairs are missing, first UserId 7 and QuestionId 3, expected every pair",
-    ):
-        read_probabilities(path, 1).at(pairs([7, 7], [3, 1]))
-
-
-@pytest.mark.parametrize("content", [b"", b"UserId,QuestionId\n", b"PAR1" + b"\0" * 20 + b"PAR1"])
-def test_other_files(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "p.parquet"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="is not a Parquet file, expected one with the columns"):
+    with pytest.raises(InputError, match=r"file not found; the folder holds no \.parquet file"):
         read_probabilities(path, 1)
-
-
-def test_a_cut_file(tmp_path: Path) -> None:
-    path = tmp_path / "p.parquet"
     frame().to_parquet(path)
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="is not a Parquet file"):
-        read_probabilities(path, 1)
-
-
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"p\.parquet: file not found; the folder holds no \.parquet file"
-    ):
-        read_probabilities(tmp_path / "p.parquet", 1)
-
-
-def test_a_column_twice(tmp_path: Path) -> None:
-    path = tmp_path / "p.parquet"
+    cut = path.read_bytes()[:-100]
+    for content in (b"", b"UserId,QuestionId\n", b"PAR1" + b"\0" * 20 + b"PAR1", cut):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="is not a Parquet file, expected one with the colum"):
+            read_probabilities(path, 1)
     ids = pa.array(STUDENT)
     names = ["UserId", "QuestionId", "UserId", "ProbabilityCorrect"]
     pq.write_table(pa.table([ids, ids, ids, pa.array(P_RIGHT)], names=names), path)
-    with pytest.raises(
-        InputError, match=r"'UserId' is missing or there twice|is not a Parquet file"
-    ):
+    with pytest.raises(InputError, match=r"'UserId' is missing or there twice|not a Parquet"):
         read_probabilities(path, 1)
 
 
@@ -187,7 +145,6 @@ def test_a_column_twice(tmp_path: Path) -> None:
 def test_a_model_cannot_write_anything_else(
     tmp_path: Path, task: int, p: Any, expected: str
 ) -> None:
-    path = tmp_path / "p.parquet"
     with pytest.raises(InputError, match=expected):
-        write_probabilities(pairs(), task, np.asarray(p), path)
+        write_probabilities(pairs(), task, np.asarray(p), tmp_path / "p.parquet")
     assert not list(tmp_path.iterdir())

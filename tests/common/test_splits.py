@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.answers import pair_keys, read_answers
+from common.answers import read_answers
 from common.errors import InputError
 from common.io import read_columns
 from common.schema import USER_ID, is_target
@@ -29,10 +29,6 @@ def test_share_of_answers(n_answers: int, share: float, seed: int) -> None:
     assert np.array_equal(held_out, hold_out_answers(n_answers, share, seed))
 
 
-def test_another_seed_is_another_split() -> None:
-    assert not np.array_equal(hold_out_answers(100, 0.2, 0), hold_out_answers(100, 0.2, 1))
-
-
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=200), st.integers(0, 9))
 def test_students_are_held_out_whole(students: list[int], seed: int) -> None:
     student = np.array(students)
@@ -48,43 +44,42 @@ def train(write: Write) -> Path:
     for student in range(50):
         for question in rng.permutation(40)[:25]:
             correct, option = rng.integers(1, 5, 2)
-            rows.append(f"{question},{student},{len(rows)},{int(correct == option)},")
-            rows[-1] += f"{correct},{option}"
+            right = int(correct == option)
+            rows.append(f"{question},{student},{len(rows)},{right},{correct},{option}")
     header = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue"
     return write("train.csv", "\n".join([header, *rows]) + "\n")
 
 
 def test_answers_file(train: Path, tmp_path: Path) -> None:
-    train_path, valid_path, template_path = split_answers_file(train, tmp_path / "out", seed=0)
-    rows = train.read_text().splitlines()
-    train_rows, valid_rows = (p.read_text().splitlines() for p in (train_path, valid_path))
-    assert train_rows[0] == valid_rows[0] == rows[0]
-    # Both parts keep the order of the file.
-    held_out = set(valid_rows[1:])
-    assert train_rows[1:] == [row for row in rows[1:] if row not in held_out]
-    assert valid_rows[1:] == [row for row in rows[1:] if row in held_out]
-    assert len(valid_rows) - 1 == 250
+    paths = split_answers_file(train, tmp_path / "out", seed=0)
+    header, *rows = train.read_text().splitlines()
+    learned, examined, template = (path.read_text().splitlines() for path in paths)
+    assert learned[0] == examined[0] == header
+    # Both parts keep the order of the file, and no row is in both.
+    held_out = set(examined[1:])
+    assert learned[1:] == [row for row in rows if row not in held_out]
+    assert examined[1:] == [row for row in rows if row in held_out]
+    assert len(held_out) == 250
     # The template reveals nothing but the pairs.
-    template_rows = template_path.read_text().splitlines()
-    assert template_rows == [",".join(row.split(",")[:3]) for row in valid_rows]
-    before = [path.read_bytes() for path in (train_path, valid_path, template_path)]
-    after = [path.read_bytes() for path in split_answers_file(train, tmp_path / "out", seed=0)]
-    assert before == after
+    assert template == [",".join(row.split(",")[:3]) for row in examined]
+    for seed, is_same in ((0, True), (1, False)):
+        other = split_answers_file(train, tmp_path / "other", seed=seed)
+        assert [path.read_text().splitlines() == lines for path, lines in zip(
+            other, (learned, examined, template), strict=True
+        )] == [is_same] * 3  # fmt: skip
 
 
 def test_students_file(train: Path, tmp_path: Path) -> None:
     train_path, valid_path = split_students_file(train, tmp_path / "out", seed=0)
     learned, examined = read_answers(train_path), read_answers(valid_path)
     assert not np.intersect1d(learned.student, examined.student).size
-    assert len(learned) + len(examined) == 1250
     assert len(np.unique(examined.student)) == 10
     targets = read_columns(valid_path, [is_target()])["IsTarget"]
     assert targets.sum() == round(0.2 * len(examined))
-    # Both parts keep the order of the file.
+    # Both parts keep the order of the file, and no row is lost.
     rows = train.read_text().splitlines()
-    examined_rows = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
-    held_out = set(examined_rows)
-    assert examined_rows[1:] == [row for row in rows[1:] if row in held_out]
+    held_out = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
+    assert held_out[1:] == [row for row in rows[1:] if row in set(held_out)]
     assert train_path.read_text().splitlines()[1:] == [row for row in rows if row not in held_out]
 
 
@@ -103,32 +98,23 @@ def test_targets_are_drawn_apart_from_the_students(write: Write, tmp_path: Path,
 
 
 def test_right_wrong_only_files_can_be_split(write: Write, tmp_path: Path) -> None:
-    train = write(
-        "t.csv", "QuestionId,UserId,IsCorrect\n" + "".join(f"{i},1,0\n" for i in range(9))
-    )
+    rows = "".join(f"{i},1,0\n" for i in range(9))
+    train = write("t.csv", f"QuestionId,UserId,IsCorrect\n{rows}")
     train_path, _, template_path = split_answers_file(train, tmp_path / "out", seed=0)
     assert train_path.read_text().startswith("QuestionId,UserId,IsCorrect\n")
     assert template_path.read_text().startswith("QuestionId,UserId\n")
 
 
-def test_a_split_never_overwrites_what_it_splits(train: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_split(train: Path, write: Write, tmp_path: Path) -> None:
+    # A split never overwrites what it splits.
     official = train.rename(tmp_path / "train_task_1_2.csv")
     before = official.read_bytes()
     with pytest.raises(InputError, match="is the file to be split"):
         split_answers_file(official, tmp_path, seed=0)
     assert official.read_bytes() == before
-
-
-def test_pairs_of_the_split_do_not_overlap(train: Path, tmp_path: Path) -> None:
-    train_path, valid_path, _ = split_answers_file(train, tmp_path / "out", seed=0)
-    keys = [pair_keys(a.student, a.question) for a in map(read_answers, (train_path, valid_path))]
-    assert not np.intersect1d(*keys).size
-
-
-def test_too_few_to_split(write: Write, tmp_path: Path) -> None:
-    train = write("t.csv", "QuestionId,UserId,IsCorrect\n1,1,0\n1,2,0\n")
+    few = write("t.csv", "QuestionId,UserId,IsCorrect\n1,1,0\n1,2,0\n")
     with pytest.raises(InputError, match="holds too few students to hold some out"):
-        split_students_file(train, tmp_path / "out", seed=0)
+        split_students_file(few, tmp_path / "out", seed=0)
     with pytest.raises(InputError, match="holds too few answers to hold some out"):
-        split_answers_file(train, tmp_path / "out", seed=0)
+        split_answers_file(few, tmp_path / "out", seed=0)
     assert not (tmp_path / "out").exists()
