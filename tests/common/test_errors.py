@@ -1,13 +1,12 @@
 """Texts of unknown origin in messages: on one line, printable, cut."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import MAX_SHOWN, one_line, printable, quote
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec=None)))
 def test_whatever_a_file_holds_can_be_shown(text: str) -> None:
     shown = quote(text)

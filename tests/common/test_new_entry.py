@@ -4,11 +4,10 @@ import argparse
 import ast
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conftest import Run, copy_kit
 
 from common import layout, new_entry
 from common.errors import InputError
@@ -25,6 +24,26 @@ Writes:  a file
 
 NAME = "sample_model_simple"
 '''
+COPY = '''"""Task 1, my_idea: say here in one line what it does.
+
+Copied from sample_model_simple.py, whose description is:
+Task 1 baseline: something simple.
+
+Run:     python task_1/my_idea.py --local                  predict
+         python task_1/local_evaluation.py                 score my_idea.py
+Writes:  a file
+"""
+
+NAME = "my_idea"
+'''
+TASKS = ("task_1", "task_2", "task_3")
+SCRIPTS = [
+    path for task in TASKS for path in sorted((layout.ROOT / task).glob("sample_model_*.py"))
+]
+
+
+def model_of(script: Path) -> str:
+    return script.stem.removeprefix("sample_model_")
 
 
 @pytest.fixture
@@ -37,29 +56,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
-    text = new_entry.copy_script(folder, "simple", "my_idea").read_text()
-    assert (
-        text
-        == '''"""Task 1, my_idea: say here in one line what it does.
-
-Copied from sample_model_simple.py, whose description is:
-Task 1 baseline: something simple.
-
-Run:     python task_1/my_idea.py --local                  predict
-         python task_1/local_evaluation.py                 score my_idea.py
-Writes:  a file
-"""
-
-NAME = "my_idea"
-'''
-    )
-
-
-def test_a_docstring_of_one_line(folder: Path) -> None:
-    text = new_entry.copy_script(folder, "other", "my_idea").read_text()
+    assert new_entry.copy_script(folder, "simple", "my_idea").read_text() == COPY
+    # A docstring of one line.
+    text = new_entry.copy_script(folder, "other", "other_idea").read_text()
     docstring = ast.get_docstring(ast.parse(text))
     assert docstring is not None
-    assert docstring.splitlines()[0] == "Task 1, my_idea: say here in one line what it does."
+    assert docstring.splitlines()[0] == "Task 1, other_idea: say here in one line what it does."
     assert docstring.splitlines()[-1] == "Task 1: another."
 
 
@@ -78,11 +80,10 @@ def test_columns_stay_in_line(old: str, new: str, text: str, expected: str) -> N
 
 def test_a_package_is_copied_without_weights(tmp_path: Path) -> None:
     source = tmp_path / "task_4" / "numpy"
-    source.mkdir(parents=True)
+    (source / "__pycache__").mkdir(parents=True)
     (source / "train_model.py").write_text('"""Task 4: train.\n\nRun: task_4/numpy/train.\n"""\n')
     (source / "model.py").write_text("import numpy\n")
     (source / "model_task_4_weights.npy").write_bytes(b"weights")
-    (source / "__pycache__").mkdir()
     target = new_entry.copy_package(tmp_path / "task_4", "numpy", "my_idea")
     assert sorted(path.name for path in target.iterdir()) == ["model.py", "train_model.py"]
     assert "Run: task_4/my_idea/train." in (target / "train_model.py").read_text()
@@ -95,40 +96,29 @@ def test_nothing_is_overwritten(folder: Path) -> None:
     with pytest.raises(InputError, match=r"my_idea\.py: exists already"):
         new_entry.copy_script(folder, "simple", "my_idea")
     assert (folder / "my_idea.py").read_text() == "mine"
-
-
-def test_an_unknown_model_is_named_with_the_known_ones(folder: Path) -> None:
     with pytest.raises(InputError, match="expected one of other, simple"):
-        new_entry.copy_script(folder, "complicated", "my_idea")
+        new_entry.copy_script(folder, "complicated", "other_idea")
 
 
 @pytest.mark.parametrize(
     "name", ["numpy", "common", "json", "My_idea", "2fast", "my-idea", "../my_idea", "a b", ""]
 )
 def test_names_that_would_do_harm(name: str) -> None:
-    command = [sys.executable, "-m", "common.new_entry", "task_1", name]
-    if name in ("numpy", "2fast"):  # the command itself, for two of them
-        done = subprocess.run(command, cwd=layout.ROOT, capture_output=True, text=True)
-        assert done.returncode == 2
-        assert done.stderr.splitlines()[-1].startswith(
-            "python -m common.new_entry: error: argument"
-        )
     with pytest.raises(argparse.ArgumentTypeError):
         new_entry.entry_name(name)
 
 
 def test_every_sample_model_of_the_kit_can_be_copied(tmp_path: Path) -> None:
     """Each copy is valid Python and names what it was copied from exactly once."""
-    for task in ("task_1", "task_2", "task_3"):
-        for source in sorted((layout.ROOT / task).glob("sample_model_*.py")):
-            folder = tmp_path / task
-            folder.mkdir(exist_ok=True)
-            (folder / source.name).write_text(source.read_text(encoding="utf-8"))
-            model = source.stem.removeprefix("sample_model_")
-            text = new_entry.copy_script(folder, model, f"my_{model}").read_text()
-            ast.parse(text)
-            assert text.count(source.stem) == 1
-            assert f"python {task}/my_{model}.py" in text
+    for source in SCRIPTS:
+        folder = tmp_path / source.parent.name
+        folder.mkdir(exist_ok=True)
+        shutil.copy(source, folder)
+        name = f"my_{model_of(source)}"
+        text = new_entry.copy_script(folder, model_of(source), name).read_text()
+        ast.parse(text)
+        assert text.count(source.stem) == 1
+        assert f"python {folder.name}/{name}.py" in text
 
 
 @pytest.mark.parametrize("challenge", new_entry.find_challenges())
@@ -136,51 +126,45 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
     challenge: str, tmp_path: Path
 ) -> None:
     """Each has a block to replace, and a header whose commands run the copy and score it."""
-    sources = sorted((layout.ROOT / challenge).glob("sample_model_*.py"))
+    ignored = shutil.ignore_patterns("data", "__pycache__")
     folder = tmp_path / Path(challenge).name
-    folder.mkdir()
-    for split in (layout.ROOT / challenge).glob("local_data_split.py"):
-        shutil.copy(split, folder)
+    shutil.copytree(layout.ROOT / challenge, folder, ignore=ignored)
+    sources = sorted(folder.glob("sample_model_*.py"))
     for source in sources:
-        shutil.copy(source, folder)
-        model = source.stem.removeprefix("sample_model_")
-        copy = new_entry.copy_script(folder, model, f"my_{model}")
+        name = f"my_{model_of(source)}"
+        copy = new_entry.copy_script(folder, model_of(source), name)
         text = copy.read_text()
         begin = text.index("---- The model: replace this block by your own. -")
         assert begin < text.index("---- End of the model. -")
-        assert text.startswith(f'"""{results.title_of(folder.name)}, my_{model}: say here')
+        assert text.startswith(f'"""{results.title_of(folder.name)}, {name}: say here')
         listed = [command for command, _ in new_entry.commands_of_challenge(copy)]
-        assert any(f"python {challenge}/my_{model}.py" in command for command in listed)
+        assert any(f"python {challenge}/{name}.py" in command for command in listed)
         assert f"python {challenge}/local_evaluation.py" in listed
         n_splits = sum("local_data_split.py" in command for command in listed)
         assert n_splits == (folder / "local_data_split.py").exists()
     shortest = min(sources, key=lambda path: path.stat().st_size)
-    assert new_entry.shortest_model(challenge) == shortest.stem.removeprefix("sample_model_")
+    assert new_entry.shortest_model(challenge) == model_of(shortest)
 
 
-def test_a_related_challenge_is_named_by_its_folder(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    folder = tmp_path / "related_challenges" / "cloze"
-    shutil.copytree(
-        layout.RELATED_DIR / "cloze", folder, ignore=shutil.ignore_patterns("data", "__pycache__")
-    )
-    monkeypatch.setattr(layout, "ROOT", tmp_path)
-    monkeypatch.setattr(layout, "RELATED_DIR", folder.parent)
-    monkeypatch.setattr("sys.argv", ["new_entry", "related_challenges/cloze/", "my_idea"])
-    new_entry.main()
-    out = capsys.readouterr().out
-    assert (folder / "my_idea.py").exists()
+def test_the_command_copies_and_says_what_to_run(tmp_path: Path, run: Run, succeeds: Run) -> None:
+    kit = copy_kit(tmp_path / "kit")
+    start = ["-m", "common.new_entry"]
+    out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
+    assert (kit / "related_challenges/cloze/my_idea.py").exists()
     assert "  python related_challenges/cloze/my_idea.py --local " in out
     submission = "related_challenges/cloze/data/test_output/submission.csv"
     assert f"  python -m common.check_submission {submission} " in out
+    for task, model in (("task_1", "majority"), ("task_2", "majority"), ("task_3", "entropy")):
+        out = succeeds([*start, task, "my_idea"], kit=kit, cwd=kit)
+        assert f"sample_model_{model}.py" in (kit / task / "my_idea.py").read_text()
+        check = f"python -m common.check_submission submissions/submission_{task}.zip"
+        assert out.splitlines()[-1].split("  ")[1] == check
+    done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("python -m common.new_entry: error: argument")
 
 
-@pytest.mark.parametrize(
-    "script",
-    sorted(layout.ROOT.glob("task_[123]/sample_model_*.py")),
-    ids=lambda script: f"{script.parent.name}-{script.stem}",
-)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_marked_block_can_be_replaced(script: Path) -> None:
     """What stands after it uses of the block's names only those that its comment promises."""
     text = script.read_text(encoding="utf-8")
@@ -199,9 +183,3 @@ def test_the_marked_block_can_be_replaced(script: Path) -> None:
     needed = (used & inside) - outside
     assert needed
     assert needed <= set(promised)
-
-
-@pytest.mark.parametrize("task", ["task_1", "task_2", "task_3"])
-def test_the_last_command_checks_what_is_uploaded(task: str) -> None:
-    command, _ = new_entry.commands(task, "my_idea")[-1]
-    assert command == f"python -m common.check_submission submissions/submission_{task}.zip"

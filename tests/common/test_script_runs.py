@@ -13,25 +13,29 @@ import pytest
 from common import layout, script_runs
 from common.errors import InputError
 
-Write = Callable[[str, str], Path]
+Write = Callable[[str, str | bytes], Path]
 
 
-def test_the_last_line_of_a_script_that_fails_is_told(write: Write) -> None:
-    script = write("idea.py", "print('begun')\nraise ValueError('no such thing')\n")
-    expected = r"idea\.py: ended with exit code 1 on fold 3: ValueError: no such thing$"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "print('begun')\nraise ValueError('no such thing')\n",
+            r"idea\.py: ended with exit code 1 on fold 3: ValueError: no such thing$",
+        ),
+        ("raise SystemExit(7)\n", "exit code 7 on fold 3: it printed nothing$"),
+        ("print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n", "fold 3: the end$"),
+    ],
+)
+def test_the_last_line_of_a_script_that_fails_is_told(
+    write: Write, text: str, expected: str
+) -> None:
+    script = write("idea.py", text)
     with pytest.raises(InputError, match=expected):
         script_runs.run_script([script], "fold 3")
-    silent = write("silent.py", "raise SystemExit(7)\n")
-    with pytest.raises(InputError, match="exit code 7 on fold 1: it printed nothing"):
-        script_runs.run_script([silent], "fold 1")
+    # It may be a copy of one.
     with pytest.raises(InputError, match=r"^task_4/x/train_model.py: ended"):
-        script_runs.run_script([silent], "fold 1", layout.ROOT / "task_4/x/train_model.py")
-
-
-def test_a_script_that_prints_much_does_no_harm(write: Write) -> None:
-    script = write("idea.py", "print('x\\n' * 3_000_000)\nraise SystemExit('error: the end')\n")
-    with pytest.raises(InputError, match=r"fold 1: the end$"):
-        script_runs.run_script([script], "fold 1")
+        script_runs.run_script([script], "fold 3", layout.ROOT / "task_4/x/train_model.py")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
@@ -62,9 +66,9 @@ def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Pat
 
 
 def test_the_task_of_an_entry(tmp_path: Path) -> None:
-    assert script_runs.task_of(layout.ROOT / "task_1/sample_model_majority.py") == 1
-    assert script_runs.task_of(layout.ROOT / "task_2/sample_model_majority.py") == 2
-    assert script_runs.task_of(layout.ROOT / "task_4/numpy") == 4
+    tasks = {"task_1/sample_model_majority.py": 1, "task_2/sample_model_majority.py": 2}
+    for path, task in {**tasks, "task_4/numpy": 4}.items():
+        assert script_runs.task_of(layout.ROOT / path) == task
     for path in ("task_3/sample_model_random.py", "task_1/README.md"):
         with pytest.raises(InputError, match=r"is no script in task_1/ or task_2/"):
             script_runs.task_of(layout.ROOT / path)
@@ -72,23 +76,24 @@ def test_the_task_of_an_entry(tmp_path: Path) -> None:
         script_runs.task_of(tmp_path)
 
 
+SHOWS = """
+from common import layout, script_runs
+for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_DIR):
+    print(script_runs.metadata_of(folder / "a.csv"))
+"""
+
+
 def test_metadata_belong_to_answers_in_data_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    simulated_kit: Path, tmp_path: Path, write: Write, succeeds: Callable[..., str]
 ) -> None:
-    for name in ("TRAIN_DIR", "TEST_INPUT_DIR", "METADATA_DIR"):
-        monkeypatch.setattr(layout, name, tmp_path / name)
-    assert script_runs.metadata_of(layout.TRAIN_DIR / "a.csv") is None
-    layout.METADATA_DIR.mkdir()
-    assert script_runs.metadata_of(layout.TRAIN_DIR / "a.csv") == layout.METADATA_DIR
-    assert script_runs.metadata_of(tmp_path / "elsewhere" / "a.csv") is None
-    reads = [
-        script_runs.reads_metadata(layout.ROOT / f"task_1/sample_model_{name}.py")
-        for name in ("majority", "item_response", "gradient_boosting")
-    ]
-    assert reads == [False, True, True]
+    script, metadata = write("shows.py", SHOWS), str(simulated_kit / "data/metadata")
+    assert succeeds([script], kit=simulated_kit).split() == [metadata, metadata, "None"]
+    assert succeeds([script], kit=tmp_path).split() == ["None"] * 3
 
 
-def test_a_script_need_not_be_written_in_utf_8(tmp_path: Path) -> None:
-    script = tmp_path / "idea.py"
-    script.write_bytes("# coding: latin-1\nname = 'é'  # --metadata_dir\n".encode("latin-1"))
-    assert script_runs.reads_metadata(script)
+def test_a_script_that_reads_metadata_is_known_by_its_text(write: Write) -> None:
+    names = ("majority", "item_response", "gradient_boosting")
+    scripts = [layout.ROOT / f"task_1/sample_model_{name}.py" for name in names]
+    assert [script_runs.reads_metadata(script) for script in scripts] == [False, True, True]
+    text = "# coding: latin-1\nname = 'é'  # --metadata_dir\n".encode("latin-1")
+    assert script_runs.reads_metadata(write("idea.py", text))

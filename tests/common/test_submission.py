@@ -1,17 +1,24 @@
-"""Templates of tasks 1 and 2: AnswerIds are read, and pass through as they were written."""
+"""Templates and submissions: AnswerIds pass through, pairs are found in any order, best first."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.errors import InputError
-from common.submission import rank_by_quality, read_template, write_predictions
+from common.io import Source
+from common.submission import Pairs, find_pairs, rank_by_quality, read_template, write_predictions
 
 Write = Callable[[str, str | bytes], Path]
+PAIR_SETS = st.lists(
+    st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 9_999_999)), min_size=1, unique=True
+)
 
 
 @pytest.mark.parametrize("cells", [["12", "0", "2147483647"], ["12.0", "", "7"], ["", "", ""]])
@@ -27,11 +34,8 @@ def test_answer_ids(write: Write, tmp_path: Path, cells: list[str]) -> None:
     assert written.AnswerId.tolist() == cells
 
 
-def test_a_template_without_answer_ids(write: Write) -> None:
+def test_templates_with_other_answer_ids(write: Write) -> None:
     assert read_template(write("t.csv", "QuestionId,UserId\n5,6\n")).answer_id is None
-
-
-def test_an_answer_id_that_is_none(write: Write) -> None:
     path = write("t.csv", "QuestionId,UserId,AnswerId\n5,6,1\n5,7,one\n")
     with pytest.raises(InputError, match="column 'AnswerId': row 3 is 'one', expected a whole"):
         read_template(path)
@@ -55,6 +59,34 @@ def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
             write_predictions(template, 1, value, path)
 
 
-def test_a_quality_for_every_question() -> None:
-    with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(3,\)"):
-        rank_by_quality(np.arange(3), np.ones(2))
+def test_rankings_put_the_best_first() -> None:
+    """Equal quality by QuestionId, unknown quality last."""
+    question = np.array([9, 4, 2, 7, 5])
+    quality = np.array([0.5, np.nan, -1, 0.5, 2])
+    assert rank_by_quality(question, quality).tolist() == [3, 5, 4, 2, 1]
+    with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(5,\)"):
+        rank_by_quality(question, np.ones(2))
+
+
+def pairs(name: str, rows: list[tuple[int, int]]) -> Pairs:
+    columns = np.array(rows, np.int32).reshape(-1, 2)
+    return Pairs(Source(name, open=lambda: pa.BufferReader(b"")), columns[:, 0], columns[:, 1])
+
+
+@given(PAIR_SETS, st.integers(0, 5))
+def test_every_pair_is_found_in_any_order(rows: list[tuple[int, int]], n_extra: int) -> None:
+    submitted = sorted(rows, key=hash)
+    wanted = rows[: max(1, len(rows) - n_extra)]
+    place = {pair: row for row, pair in enumerate(submitted)}
+    found, extra = find_pairs(pairs("mine.csv", submitted), pairs("answers.csv", wanted))
+    assert found.tolist() == [place[pair] for pair in wanted]
+    assert extra.tolist() == [pair not in set(wanted) for pair in submitted]
+
+
+@given(PAIR_SETS, st.data())
+def test_a_missing_pair_is_named(rows: list[tuple[int, int]], data: st.DataObject) -> None:
+    missing = data.draw(st.sampled_from(rows))
+    rest = [pair for pair in reversed(rows) if pair != missing] or [(missing[0], missing[1] ^ 1)]
+    message = f"1 of {len(rows)} pairs are missing, first UserId {missing[0]} and QuestionId "
+    with pytest.raises(InputError, match=f"{message}{missing[1]}, expected"):
+        find_pairs(pairs("mine.csv", rest), pairs("answers.csv", rows))
