@@ -23,7 +23,6 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +43,7 @@ from run_scripts import Done, run_script
 from common import schema
 from common.schema import TEXT, Column
 
-Place = Callable[[Path], None]
+Place = Callable[[Path], object]
 Cases = Iterator[tuple[str, bytes]]
 
 
@@ -144,8 +143,6 @@ related_challenges/student_response/local_evaluation.py --output_dir out
     ./test_output/submission.csv: id label
 related_challenges/student_response/check_submission.py FILE
     ./test_output/submission.csv: id label
-related_challenges/student_response/generate_sample.py
-    ./SIMULATED.json
 related_challenges/debiasing/local_data_split.py --output_dir out
     ./train_data/underexpose_train_click-0.csv ?+-: click
 related_challenges/debiasing/sample_model_popularity.py --output_dir out
@@ -183,29 +180,11 @@ SEVERAL = {
 }
 COLUMNS |= {name: schema.expert_judgement(name) for name in schema.EXPERT_NAMES}
 COLUMNS |= {name: Column(name, high=9_999_999) for name in SEVERAL["items"].split()}
-KINDS = {".csv": "csv", ".zip": "zip", ".txt": "jsonl", ".xml": "xml", ".npy": "npy",
-         ".parquet": "parquet", ".json": "marker", ".jsonl": "record"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Input:
-    """A file that a script reads: a row of the table.
-
-    Attributes
-    ----------
-    script, flags
-        As they are given in the kit's folder.
-    file
-        Seen from the kit's folder.
-    kind
-        How it is written, one of `KINDS`.
-    columns
-        Of a CSV: those that the script reads, with the values that they may hold.
-    free, spare
-        Columns of text in which any text is valid; columns that the script does without.
-    marks
-        ``?``, ``+`` and ``-`` as in the table.
-    """
+    """A file that a script reads, as the table says; its kind is the ending of its name."""
 
     script: str
     flags: str
@@ -245,7 +224,7 @@ def _input(script: str, flags: str, line: str) -> Input:
         words = re.sub(rf"\b{name}\b", several, words)
     columns = {word.rstrip("*~"): COLUMNS[word.rstrip("*~")].name for word in words.split()}
     return Input(
-        script.replace("FILE", file), flags, file, KINDS[Path(file).suffix],
+        script.replace("FILE", file), flags, file, Path(file).suffix[1:],
         tuple(COLUMNS[word] for word in columns),
         tuple(columns[word[:-1]] for word in words.split() if word.endswith("~")),
         tuple(columns[word[:-1]] for word in words.split() if word.endswith("*")),
@@ -293,31 +272,22 @@ def prepare(kit: Path) -> None:
 
 
 def malform(input: Input, content: bytes) -> dict[str, Place]:
-    """Return all damage to a file, by name: functions that put a malformed file at a path.
-
-    Parameters
-    ----------
-    input
-        What the file is.
-    content
-        The file, well formed.
-    """
+    """Return all damage to a file, by name: functions that put a malformed file at a path."""
     kinds: dict[str, Callable[[Input, bytes], Cases]] = {
         "csv": damage_csv,
         "zip": damage_zip,
-        "jsonl": damage_json_lines,
+        "txt": damage_json_lines,
         "xml": damage_xml,
         "npy": damage_array,
         "parquet": damage_probabilities,
-        "marker": damage_marker,
-        "record": damage_record,
+        "jsonl": damage_record,
     }
 
     def writer(damaged: bytes) -> Place:
-        return lambda path: void(path.write_bytes(damaged))
+        return lambda path: path.write_bytes(damaged)
 
     found = {name: writer(damaged) for name, damaged in kinds[input.kind](input, content)}
-    if input.kind in ("marker", "record"):
+    if input.kind == "jsonl":
         return found
     found |= {
         "a picture": writer(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))),
@@ -334,10 +304,6 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
         found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
         found["links in a circle"] = lambda path: path.symlink_to(path.name)
     return found
-
-
-def void(_: object) -> None:
-    """Return nothing."""
 
 
 # What no column of numbers may hold.
@@ -499,7 +465,7 @@ def damage_zip(input: Input, content: bytes) -> Cases:
     good = pack({name: table})
     yield "no zip", table
     yield from cut_off(good, 0.01, 0.3, 0.6, 0.9, 0.99)
-    # Bytes changed one by one are tried in `tests/common/test_zips.py`.
+    # Other names, other bombs and every byte changed: see `tests/common/test_zips.py`.
     for label, method in (("LZMA", zipfile.ZIP_LZMA), ("BZ2", zipfile.ZIP_BZIP2)):
         packed = pack({name: table}, method)
         start, end = 30 + len(name), packed.rindex(b"PK\x01\x02")
@@ -522,24 +488,11 @@ def damage_zip(input: Input, content: bytes) -> Cases:
     yield "smaller size and its checksum", state(shorter, "checksum", number(zlib.crc32(half)))
     yield "size of 4 GB", state(good, "size", b"\xfe\xff\xff\xff")
     yield "packed size of 4 GB", state(good, "packed", b"\xfe\xff\xff\xff")
-    bomb = pack({name: table + bytes(150 << 20)})
-    small = state(bomb, "size", number(len(table)))
-    yield "a bomb", bomb
-    yield "a bomb that states a small size", small
-    yield "a bomb that looks right", state(small, "checksum", number(zlib.crc32(table)))
-    packed = pack({name: table + bytes(150 << 20)}, zipfile.ZIP_BZIP2)
-    yield "a bomb by BZ2", state(packed, "size", number(len(table)))
-    for label, members in {
-        "empty zip": {},
-        "another name": {"mine.csv": table},
-        "name of control characters": {"\x1b[2J\n.csv": table},
-        "in a folder": {f"entry/{name}": table},
-        "above its folder": {f"../{name}": table},
-        "two files": {name: table, "readme.txt": b"hello"},
-        "a zip in it": {name.replace(".csv", ".zip"): good},
-        "nothing in it": {name: b""},
-    }.items():
-        yield label, pack(members)
+    bomb = state(pack({name: table + bytes(150 << 20)}), "size", number(len(table)))
+    yield "a bomb that looks right", state(bomb, "checksum", number(zlib.crc32(table)))
+    yield "empty zip", pack({})
+    yield "above its folder", pack({f"../{name}": table})
+    yield "nothing in it", pack({name: b""})
 
 
 def damage_json_lines(input: Input, content: bytes) -> Cases:
@@ -651,12 +604,9 @@ def damage_array(input: Input, content: bytes) -> Cases:
     yield "UserIds as a text file", "\n".join(map(str, ids.tolist())).encode()
     yield from cut_off(content)
     yield "huge shape", content.replace(b"(%d,)" % len(ids), b"(9" + b"9" * 15 + b",)")
-    for name, header in {
-        "no dictionary": b"7", "no literal": b"{'descr': __import__('os'),",
-        "not closed": b"{'descr': '<i8', (", "quotes": b"'''", "tabs": b"\t\t  {\n\t1",
-    }.items():  # fmt: skip
+    for header in (b"7", b"{'descr': __import__('os'),", b"{'descr': '<i8', (", b"'''"):
         text = header.ljust(53) + b"\n"
-        yield f"header: {name}", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+        yield f"header: {header!r}", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
     yield "unknown version", b"\x93NUMPY\x09\x09" + content[8:]
 
 
@@ -671,28 +621,23 @@ def damage_probabilities(input: Input, content: bytes) -> Cases:
 
     for at, name in enumerate(right.column_names):
         values: list[Any] = right[name].to_pylist()
-        is_id = name.endswith("Id")
         cases: dict[str, Any] = {
-            str(wrong): [*values[:-1], wrong]
-            for wrong in ((-1, 2**40) if is_id else (-0.1, 1.1, float("nan"), float("inf"), 1e300))
-        }
-        cases |= {
             "empty": [*values[:-1], None],
             "all empty": [None] * len(values),
             "texts": list(map(str, values)),
             "lists": [[value] for value in values],
             "truth values": [True] * len(values),
+            "negative": [*values[:-1], -1],
+            "too large": [*values[:-1], 2**40],
         }
-        if is_id:
-            cases["decimals"] = list(map(float, values))
+        if name.endswith("Id"):
             cases["beyond 64 bits"] = np.array(values, np.uint64) + 2**63
             cases["others"] = [value + 10**6 for value in values]
-        elif len(right.column_names) > 3:
-            cases["sums beyond 1"] = [*values[:-1], values[-1] / 2 + 0.4]
+        else:
+            cases["NaN"] = [*values[:-1], float("nan")]
+            cases["infinity"] = [*values[:-1], float("inf")]
         for case, wrong in cases.items():
             yield f"{name}: {case}", save(right.set_column(at, name, pa.array(wrong)))
-        names = [f"{other}?" if other == name else other for other in right.column_names]
-        yield f"{name}: column renamed", save(right.rename_columns(names))
         yield f"{name}: column left out", save(right.drop_columns([name]))
         yield f"{name}: column twice", save(right.append_column(name, right[name]))
     yield "no rows", save(right.slice(0, 0))
@@ -701,26 +646,7 @@ def damage_probabilities(input: Input, content: bytes) -> Cases:
     yield "a row twice", save(pa.concat_tables([right, right.slice(0, 1)]))
     yield from cut_off(content)
     yield "end of zeros", content[:-200] + bytes(200)
-    yield "end only", content[-200:]
     yield "a CSV", right.to_pandas().to_csv(index=False).encode()
-
-
-def damage_marker(input: Input, content: bytes) -> Cases:
-    """Return damage to SIMULATED.json: what it stands for must then not be overwritten."""
-    marker = json.loads(content)
-    (files,) = {"files", "bytes"} & marker.keys()
-    yield "empty", b""
-    yield "cut off", content[: len(content) // 2]
-    yield "no UTF-8", b"\xff" + content
-    yield "nested deeply", DEEP.encode()
-    yield "number of 5,000 digits", f'{{"{files}": {"9" * 5000}}}'.encode()
-    sizes: dict[str, object] = {"a list": [], "a number": 3, "a text": "x", "null": None}
-    for name, value in sizes.items():
-        yield name, json.dumps(value).encode()
-    sizes["sizes as text"] = dict.fromkeys(marker[files], "7")
-    sizes["other sizes"] = dict.fromkeys(marker[files], 7)
-    for name, value in sizes.items():
-        yield f"sizes: {name}", json.dumps({**marker, files: value}).encode()
 
 
 def damage_record(input: Input, content: bytes) -> Cases:
@@ -808,7 +734,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
 def judge(input: Input, done: Done, is_unchanged: bool) -> str:
     """Say what is wrong with how a script met a malformed file; nothing where it refused it."""
     code, lines = done.returncode, done.stderr.splitlines()
-    if input.kind == "record":
+    if input.kind == "jsonl":
         is_left_out = len(lines) == 1 and re.search(r"\b1 (invalid )?lines", lines[0])
         if code == 0 and is_left_out and "majority" not in done.stdout:
             return ""
@@ -823,7 +749,7 @@ def judge(input: Input, done: Done, is_unchanged: bool) -> str:
         return f"was not refused in one line: {done.stderr[-1500:]}"
     if not all(line.isprintable() and len(line) < 1000 for line in lines):
         return f"was refused in a line of {len(done.stderr)} characters: {done.stderr[:300]!r}"
-    if input.kind != "marker" and Path(input.file).name not in lines[0]:
+    if Path(input.file).name not in lines[0]:
         return f"was refused without its name: {lines[0]}"
     if "score" in re.sub(r"\S*score\S*/\S*", "", done.stdout):
         return f"was scored: {done.stdout[-300:]}"
@@ -831,13 +757,7 @@ def judge(input: Input, done: Done, is_unchanged: bool) -> str:
 
 
 def try_out(input: Input, place: Place, kit: Path) -> str:
-    """Put a malformed file into its place, run the script, and put the right one back.
-
-    Returns
-    -------
-    str
-        What is wrong; nothing where the file was refused as it should be.
-    """
+    """Put a malformed file into its place, run the script, put the right one back; judge that."""
     path = kit / input.file
     shutil.rmtree(kit / "out", ignore_errors=True)
     right = path.with_name(f"{path.name}.right")
@@ -860,35 +780,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="default: all")
-    parser.add_argument("--show", type=int, default=5, metavar="N", help="faults to show a file")
-    options = parser.parse_args()
+    only = parser.parse_args().only
+    n_tried = n_refused = 0
     started = time.perf_counter()
-    counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         kit = copy_kit(Path(name).resolve() / "kit")
         run_script(["data/generate_sample.py", "--size", "tiny"], kit=kit)
         prepare(kit)
         for input in find_inputs():
-            if not any(word in input.name for word in options.only):
+            if not any(word in input.name for word in only):
                 continue
             cases = malform(input, (kit / input.file).read_bytes())
-            faults = {}
-            for case, place in cases.items():
-                fault = try_out(input, place, kit)
-                if fault:
-                    faults[case] = fault
-                    kind = "accepted" if fault.startswith(("was accepted", "was sc")) else "other"
-                    counts[kind] += 1
-            counts["tried"] += len(cases)
+            found = {case: try_out(input, place, kit) for case, place in cases.items()}
+            faults = {case: fault for case, fault in found.items() if fault}
+            n_tried, n_refused = n_tried + len(cases), n_refused + len(cases) - len(faults)
             print(f"{len(cases):5} tried, {len(cases) - len(faults):5} refused  {input.name}")
-            for case, fault in list(faults.items())[: options.show]:
+            for case, fault in faults.items():
                 print(f"      {case}: {fault}")
-    n_refused = counts["tried"] - counts["accepted"] - counts["other"]
-    print(
-        f"{counts['tried']:,} tried, {n_refused:,} refused in one line, {counts['accepted']} "
-        f"accepted or scored, {counts['other']} otherwise, {time.perf_counter() - started:.0f} s"
-    )
-    sys.exit(int(counts["tried"] != n_refused))
+    seconds = time.perf_counter() - started
+    print(f"{n_tried:,} tried, {n_refused:,} refused in one line, {seconds:.0f} s")
+    sys.exit(int(n_tried != n_refused))
 
 
 if __name__ == "__main__":

@@ -15,14 +15,8 @@ def run_on_terminal(
 ) -> tuple[int, list[str], list[str]]:
     """Run Python with a terminal as its output.
 
-    Returns
-    -------
-    int
-        The exit code.
-    list of str
-        The lines that stay on the screen; of a progress bar, its last state.
-    list of str
-        All states of all lines, as they were written, one after the other.
+    Return the exit code, the lines that stay on the screen (of a progress bar, its last state), and
+    all states of all lines, as they were written, one after the other.
     """
     import pty
     import termios

@@ -35,7 +35,7 @@ def test_malformed_files_are_refused(kit: Path, number: int) -> None:
     assert not {name: fault for name, fault in faults.items() if fault}
 
 
-COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS if item.kind != "marker"}
+COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

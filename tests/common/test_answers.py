@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from common.answers import find_repeats, pair_keys, read_answer_table, read_answers, read_students
+from common.answers import read_answer_table, read_answers, read_students
 from common.errors import InputError
 
 Write = Callable[[str, str], Path]
@@ -78,21 +76,6 @@ def test_contradictions_and_repeats(write: Write) -> None:
     path = write("b.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
     with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
         read_answers(path)
-
-
-@given(st.lists(st.integers(0, 20), max_size=40))
-def test_repeats_are_the_later_rows(keys: list[int]) -> None:
-    expected = [row for row, key in enumerate(keys) if key in keys[:row]]
-    assert find_repeats(np.array(keys, np.int64)).tolist() == expected
-
-
-IDS = st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
-
-
-@given(IDS, IDS)
-def test_different_pairs_have_different_keys(a: tuple[int, int], b: tuple[int, int]) -> None:
-    keys = pair_keys(np.array([a[0], b[0]], np.int32), np.array([a[1], b[1]], np.int32))
-    assert (keys[0] == keys[1]) == (a == b)
 
 
 def test_students_of_several_files(write: Write) -> None:

@@ -60,9 +60,6 @@ CASES: dict[str, tuple[int, str | bytes, Changes]] = {
         "column 'UserId' is missing, found: UserId;QuestionId;IsCorrect",
         "column 'QuestionId' is missing", "column 'IsCorrect' is missing",
     )),
-    "column of another task": (2, GOOD[1], (
-        "column 'AnswerValue' is missing, found: UserId, QuestionId, IsCorrect",
-    )),
     # The values
     "probabilities": (1, good(1, ("2,10,1", "2,10,0.7"), ("3,12,1", "3,12,0.2")), (
         "column 'IsCorrect': row 4 is '0.7'; row 7 is '0.2', expected a whole number from 0 to 1",
@@ -386,9 +383,7 @@ def test_the_name_tells_the_task(tmp_path: Path, name: str, task: int | None) ->
     else:
         with pytest.raises(InputError, match="does not tell the task, expected it with --task"):
             check_submission.guess_task(path)
-
-
-def test_a_slip_in_the_name_of_a_folder_is_named_as_such() -> None:
+    # A slip in the name of a folder is named as such.
     with pytest.raises(InputError, match=r"task_4/nmpy: file not found"):
         check_submission.guess_task(layout.ROOT / "task_4/nmpy")
 

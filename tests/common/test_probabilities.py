@@ -64,10 +64,7 @@ def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
     frame().astype({"UserId": "int64"}).to_parquet(path)
     assert read_probabilities(path, 1).value[:, 1].tolist() == P_RIGHT.tolist()
     assert read_probabilities(path, 1).origin is None
-
-
-def test_masks(tmp_path: Path) -> None:
-    path = tmp_path / "p.parquet"
+    # Those of task 4 say for which mask.
     masks = ["IsTarget_0", "IsTarget_0", "IsTarget_1", "IsTarget_1"]
     write_mask_probabilities(path, masks, STUDENT, QUESTION, P_RIGHT)
     found = pd.read_parquet(path)

@@ -1,15 +1,87 @@
-"""The steps of a fit: their bar, their log, and Control-C."""
+"""Long runs: their log, whoever else writes and whenever a writer dies; steps, bars, Control-C."""
 
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from terminal import COLUMNS, run_on_terminal
 
-from common import progress
+from common import progress, run_log
 
+
+def read(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
+    """A second run appends."""
+    path = tmp_path / "new folder" / "fit.jsonl"
+    log_event = run_log.open_log(path)
+    log_event("epoch", epoch=1, loss=0.5)
+    log_event("epoch", epoch=np.int64(2), loss=np.float32(0.25), shares=np.array([0.5, np.nan]))
+    run_log.open_log(path)
+    start, first, second, again = read(path)
+    assert start["event"] == again["event"] == "start"
+    assert start["command"] == sys.argv
+    assert (first["epoch"], first["loss"]) == (1, 0.5)
+    assert (second["epoch"], second["loss"], second["shares"]) == (2, 0.25, [0.5, None])
+    assert 0 <= float(str(first["seconds"])) <= float(str(second["seconds"]))
+
+
+def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_log.open_log(None)("epoch", loss=float("inf"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"score": 0.5}\n{"sco', encoding="utf-8")
+    run_log.append_line(path, {"score": 0.75})
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines == ['{"score": 0.5}', '{"sco', '{"score": 0.75}']
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from common.run_log import append_line
+for number in range(100_000 if sys.argv[3] == "forever" else 300):
+    time.sleep(0.001 if sys.argv[3] == "forever" else 0)
+    append_line(Path(sys.argv[1]), {"writer": sys.argv[2], "number": number, "text": "é" * 200})
+"""
+
+
+def test_writers_at_once_and_killed_leave_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+
+    def start(name: str, how_long: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", WRITER, path, name, how_long], cwd=ROOT)
+
+    killed = start("killed", "forever")
+    try:
+        writers = [start("a", "300"), start("b", "300")]
+        assert [writer.wait(60) for writer in writers] == [0, 0]
+        deadline = time.monotonic() + 60
+        while b"killed" not in path.read_bytes() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        killed.kill()
+        killed.wait(60)
+    lines = read(path)
+    for name in ("a", "b"):
+        assert [line["number"] for line in lines if line["writer"] == name] == list(range(300))
+    numbers = [line["number"] for line in lines if line["writer"] == "killed"]
+    assert numbers == list(range(len(numbers))) != []
+
+
+on_a_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
 SCRIPT = """
 from common import progress
 with progress.steps(4, "fitting") as (steps, show):
@@ -22,16 +94,12 @@ print("going on")
 INTERRUPTED = "interrupted: predicting with what has been learned so far"
 
 
-def events(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def test_every_step_is_a_line_of_the_log(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with progress.steps(3, "fitting", log) as (steps, show):
         for step in steps:
             show(loss=0.5 - step / 10)
-    start, *lines = events(log)
+    start, *lines = read(log)
     assert start["event"] == "start"
     told = [(line["event"], line["step"], line["loss"]) for line in lines]
     assert told == [("step", 1, 0.5), ("step", 2, 0.4), ("step", 3, 0.3)]
@@ -47,14 +115,14 @@ def test_control_c_leaves_the_block(tmp_path: Path, capsys: pytest.CaptureFixtur
             if step == 2:
                 raise KeyboardInterrupt
     assert done == [0, 1, 2]
-    last = events(log)[-1]
+    last = read(log)[-1]
     assert (last["event"], last["step"]) == ("stopped early", 3)
     assert capsys.readouterr().err == f"{INTERRUPTED}\n"
     with pytest.raises(ZeroDivisionError), progress.steps(2, "fitting") as (steps, _):
         raise ZeroDivisionError
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a terminal as on Unix")
+@on_a_terminal
 @pytest.mark.parametrize("last", [-1, 1])
 def test_a_bar_ends_at_100_percent_or_says_that_it_stopped_early(last: int) -> None:
     code, (bar, *after), _ = run_on_terminal(["-c", SCRIPT.format(last=last)], ROOT)
@@ -66,3 +134,35 @@ def test_a_bar_ends_at_100_percent_or_says_that_it_stopped_early(last: int) -> N
     else:
         assert "stopped early" in bar and "100%" not in bar
         assert after[:2] == [INTERRUPTED, "going on"]
+
+
+SCRIPTS = {
+    "data/generate_sample.py --size tiny": {"simulate": "100%"},
+    "task_1/sample_model_item_response.py": {"item response": "stopped early"},
+    "task_2/sample_model_matrix_factorization.py --iterations 3": {"fitting": "100%"},
+    "task_3/sample_model_partial_vae.py": {"training": "100%"},
+    # With a bar inside the bar, which goes when it is done.
+    "task_3/question_report.py --question 1 --submission_dir {out}": {},
+}
+
+
+@on_a_terminal
+@pytest.mark.parametrize("command", SCRIPTS)
+def test_a_bar_ends_honestly_and_fits(command: str, simulated_kit: Path, tmp_path: Path) -> None:
+    script, *flags = command.format(out=tmp_path).split()
+    environment = {"PYTHONPATH": str(simulated_kit)}
+    if "--submission_dir" in flags:
+        first = [simulated_kit / "task_3/sample_model_random.py", "--output_dir", tmp_path]
+        assert run_on_terminal(first, simulated_kit, environment)[0] == 0
+    arguments = [simulated_kit / script, *flags, "--output_dir", tmp_path]
+    code, stays, states = run_on_terminal(arguments, simulated_kit, environment)
+    assert code == 0, stays
+    bars = [state for state in states if "%|" in state]
+    assert bars
+    assert max(map(len, bars)) <= COLUMNS
+    final = {line.split(":")[0]: line for line in stays if "%|" in line}
+    assert list(final) == list(SCRIPTS[command])
+    for name, said in SCRIPTS[command].items():
+        assert said in final[name]
+        # Not cut off at the right edge.
+        assert final[name].endswith("]")
