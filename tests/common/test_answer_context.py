@@ -92,22 +92,16 @@ def share(labels: np.ndarray) -> np.ndarray:
 
 
 def test_quizzes_of_classes_are_used_where_they_are_known(planted: Planted) -> None:
-    planted.write()
-    (level,) = planted.find().T
-    assert_array_equal(share(level), share(planted.quiz) & share(planted.group))
+    """Students of unknown groups are one class, which none of the known ones is, not even 0."""
     planted.write(columns=["QuizId"])
     (level,) = planted.find().T
     assert_array_equal(share(level), share(planted.quiz))
-
-
-def test_students_of_unknown_groups_are_one_class(planted: Planted) -> None:
-    """Which none of the known classes is, not even that of GroupId 0."""
     assert (planted.group == 0).any()
-    knows_group = np.random.default_rng(2).random(N) < 0.6
-    planted.write(knows_group=knows_group)
-    (level,) = planted.find().T
-    expected = share(planted.quiz) & share(np.where(knows_group, planted.group, -1))
-    assert_array_equal(share(level), expected)
+    for knows_group in (np.ones(N, bool), np.random.default_rng(2).random(N) < 0.6):
+        planted.write(knows_group=knows_group)
+        (level,) = planted.find().T
+        expected = share(planted.quiz) & share(np.where(knows_group, planted.group, -1))
+        assert_array_equal(share(level), expected)
 
 
 def test_an_unknown_quiz_is_shared_with_nobody(planted: Planted) -> None:

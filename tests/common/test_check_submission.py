@@ -32,6 +32,7 @@ GOOD = {
 RANKING_TEMPLATE = "QuestionId,ranking\n20,\n21,\n22,\n23,\n"
 JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22,23,2,2,1,,1\n"
 
+Check = Callable[..., str]
 Changes = tuple[str, ...]
 # Runs evaluation or checker of a task on a submission: exit code, stdout, lines of stderr.
 Submit = Callable[[str, int, str, str | bytes], tuple[int, str, list[str]]]
@@ -388,8 +389,27 @@ def test_the_name_tells_the_task(tmp_path: Path, name: str, task: int | None) ->
         check_submission.guess_task(layout.ROOT / "task_4/nmpy")
 
 
-def test_the_local_split_has_a_template_of_its_own(scored_kit: Path, succeeds: Run) -> None:
-    path = scored_kit / "data/test_output/test_submission_task_1.csv"
-    out = succeeds(["-m", "common.check_submission", path], kit=scored_kit)
-    assert "every pair of data/test_input/test_submission_task_1_2.csv once" in out
-    assert "to upload" not in out
+@pytest.mark.parametrize(
+    ("file", "template", "train", "upload"),
+    [
+        (
+            "data/test_output/test_submission_task_1.csv",
+            "data/test_input/test_submission_task_1_2.csv",
+            "data/test_input/train_task_1_2.csv",
+            "",
+        ),
+        (
+            "submissions/submission_task_1.csv",
+            "submission_templates/submission_task_1_2.csv",
+            "data/train_data/train_task_1_2.csv",
+            "to upload: submissions/submission_task_1.zip",
+        ),
+    ],
+)
+def test_a_submission_is_compared_with_files_of_its_own_split(
+    scored_kit: Path, succeeds: Check, file: str, template: str, train: str, upload: str
+) -> None:
+    out = succeeds(["-m", "common.check_submission", scored_kit / file], kit=scored_kit)
+    assert f"every pair of {template} once" in out
+    assert f"predicted   {train}" in out
+    assert upload in out if upload else "to upload" not in out

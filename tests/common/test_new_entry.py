@@ -108,17 +108,34 @@ def test_names_that_would_do_harm(name: str) -> None:
         new_entry.entry_name(name)
 
 
-def test_every_sample_model_of_the_kit_can_be_copied(tmp_path: Path) -> None:
-    """Each copy is valid Python and names what it was copied from exactly once."""
-    for source in SCRIPTS:
-        folder = tmp_path / source.parent.name
-        folder.mkdir(exist_ok=True)
-        shutil.copy(source, folder)
-        name = f"my_{model_of(source)}"
-        text = new_entry.copy_script(folder, model_of(source), name).read_text()
-        ast.parse(text)
-        assert text.count(source.stem) == 1
-        assert f"python {folder.name}/{name}.py" in text
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_sample_model_of_the_kit_can_be_copied(script: Path, tmp_path: Path) -> None:
+    """The copy names its source once; its block can be replaced.
+
+    What stands after the block uses of its names only those that its comment promises.
+    """
+    folder = tmp_path / script.parent.name
+    folder.mkdir()
+    shutil.copy(script, folder)
+    name = f"my_{model_of(script)}"
+    text = new_entry.copy_script(folder, model_of(script), name).read_text()
+    assert text.count(script.stem) == 1
+    assert f"python {folder.name}/{name}.py" in text
+    begin, end = (
+        text[: text.index(mark)].count("\n") + 1
+        for mark in ("# ---- The model: replace", "# ---- End of the model")
+    )
+    promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
+    inside, outside, used = set(), set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                (inside if begin < node.lineno < end else outside).add(node.id)
+            elif node.lineno > end:
+                used.add(node.id)
+    needed = (used & inside) - outside
+    assert needed
+    assert needed <= set(promised)
 
 
 @pytest.mark.parametrize("challenge", new_entry.find_challenges())
@@ -162,24 +179,3 @@ def test_the_command_copies_and_says_what_to_run(tmp_path: Path, run: Run, succe
     done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("python -m common.new_entry: error: argument")
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_the_marked_block_can_be_replaced(script: Path) -> None:
-    """What stands after it uses of the block's names only those that its comment promises."""
-    text = script.read_text(encoding="utf-8")
-    begin, end = (
-        text[: text.index(mark)].count("\n") + 1
-        for mark in ("# ---- The model: replace", "# ---- End of the model")
-    )
-    promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
-    inside, outside, used = set(), set(), set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
-                (inside if begin < node.lineno < end else outside).add(node.id)
-            elif node.lineno > end:
-                used.add(node.id)
-    needed = (used & inside) - outside
-    assert needed
-    assert needed <= set(promised)

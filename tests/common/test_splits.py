@@ -72,6 +72,8 @@ def test_answers_file(train: Path, tmp_path: Path) -> None:
 def test_students_file(train: Path, tmp_path: Path) -> None:
     train_path, valid_path = split_students_file(train, tmp_path / "out", seed=0)
     learned, examined = read_answers(train_path), read_answers(valid_path)
+    other = read_answers(split_students_file(train, tmp_path / "other", seed=1)[1])
+    assert set(other.student) != set(examined.student)
     assert not np.intersect1d(learned.student, examined.student).size
     assert len(np.unique(examined.student)) == 10
     targets = read_columns(valid_path, [is_target()])["IsTarget"]
