@@ -8,6 +8,7 @@ import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Run
@@ -33,7 +34,6 @@ RANKING_TEMPLATE = "QuestionId,ranking\n20,\n21,\n22,\n23,\n"
 JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22,23,2,2,1,,1\n"
 
 Check = Callable[..., str]
-Changes = tuple[str, ...]
 # Runs evaluation or checker of a task on a submission: exit code, stdout, lines of stderr.
 Submit = Callable[[str, int, str, str | bytes], tuple[int, str, list[str]]]
 
@@ -53,107 +53,77 @@ def zipped(name: str, content: str) -> bytes:
     return buffer.getvalue()
 
 
-# Task, content, and a part of each message that is expected.
-CASES: dict[str, tuple[int, str | bytes, Changes]] = {
+# Name, task, content, and a part of each message that is expected.
+CASES: list[tuple[Any, ...]] = [
     # The file and its columns
-    "empty": (1, "", ("is empty, expected a header with column names in row 1",)),
-    "separated by semicolons": (1, GOOD[1].replace(",", ";"), (
-        "column 'UserId' is missing, found: UserId;QuestionId;IsCorrect",
-        "column 'QuestionId' is missing", "column 'IsCorrect' is missing",
-    )),
+    ("empty", 1, "", "is empty, expected a header with column names in row 1"),
+    ("separated by semicolons", 1, GOOD[1].replace(",", ";"),
+     "column 'UserId' is missing, found: UserId;QuestionId;IsCorrect",
+     "column 'QuestionId' is missing", "column 'IsCorrect' is missing"),
     # The values
-    "probabilities": (1, good(1, ("2,10,1", "2,10,0.7"), ("3,12,1", "3,12,0.2")), (
-        "column 'IsCorrect': row 4 is '0.7'; row 7 is '0.2', expected a whole number from 0 to 1",
-    )),
-    "options beyond 1 to 4": (2, good(2, ("2,10,4", "2,10,0"), ("2,12,1", "2,12,5")), (
-        "column 'AnswerValue': row 4 is '0'; row 5 is '5', expected a whole number from 1 to 4",
-    )),
-    "true for an option": (2, good(2, ("2,12,1", "2,12,True")), (
-        "column 'AnswerValue': row 5 is 'True', expected",
-    )),
-    "negative student": (1, good(1, ("2,10,1", "-2,10,1")), (
-        "column 'UserId': row 4 is '-2', expected a whole number of at least 0",
-        "1 of 6 pairs are missing, first UserId 2 and QuestionId 10",
-    )),
-    "huge question": (1, good(1, ("2,10,1", "2,10000000,1")), (
-        "column 'QuestionId': row 4 is '10000000', expected a whole number from 0 to 9999999",
-        "1 of 6 pairs are missing",
-    )),
+    ("probabilities", 1, good(1, ("2,10,1", "2,10,0.7"), ("3,12,1", "3,12,0.2")),
+     "column 'IsCorrect': row 4 is '0.7'; row 7 is '0.2', expected a whole number from 0 to 1"),
+    ("options beyond 1 to 4", 2, good(2, ("2,10,4", "2,10,0"), ("2,12,1", "2,12,5")),
+     "column 'AnswerValue': row 4 is '0'; row 5 is '5', expected a whole number from 1 to 4"),
+    ("true for an option", 2, good(2, ("2,12,1", "2,12,True")),
+     "column 'AnswerValue': row 5 is 'True', expected"),
+    ("negative student", 1, good(1, ("2,10,1", "-2,10,1")),
+     "column 'UserId': row 4 is '-2', expected a whole number of at least 0",
+     "1 of 6 pairs are missing, first UserId 2 and QuestionId 10"),
+    ("huge question", 1, good(1, ("2,10,1", "2,10000000,1")),
+     "column 'QuestionId': row 4 is '10000000', expected a whole number from 0 to 9999999",
+     "1 of 6 pairs are missing"),
     # The rows
-    "cut off in a row": (1, GOOD[1][:-4], (
-        "row 7 has 2 columns, expected 3: '3,1'; is the file cut off?",
-        "1 of 6 pairs are missing, first UserId 3 and QuestionId 12",
-    )),
-    "too many columns in rows": (1, good(1, ("2,10,1", "2,10,1,1"), ("3,11,0", "3,11,0,0")), (
-        "row 4 has 4 columns, expected 3: '2,10,1,1' (2 such rows); is the file cut off?",
-        "2 of 6 pairs are missing, first UserId 2 and QuestionId 10; UserId 3 and QuestionId 11",
-    )),
-    "pair too many and one missing": (1, good(1, ("2,10,1\n", "")) + "9,99,1\n", (
-        "1 of 6 pairs are missing, first UserId 2 and QuestionId 10, expected every pair of",
-        "1 rows hold pairs that are not in {reference}, first row 7 with UserId 9",
-    )),
-    "pair twice": (1, GOOD[1] + "1,11,1\n", (
-        "row 8 repeats row 3: UserId 1 and QuestionId 11 (1 repeated rows)",
-    )),
-    "pair twice for another": (2, good(2, ("2,12,1", "1,11,3")), (
-        "row 5 repeats row 3: UserId 1 and QuestionId 11",
-        "1 of 6 pairs are missing, first UserId 2 and QuestionId 12",
-    )),
-    "columns swapped": (1, good(1, ("UserId,QuestionId", "QuestionId,UserId")), (
-        "6 of 6 pairs are missing", "6 rows hold pairs that are not in {reference}, first row 2",
-    )),
-    "everything at once": (
-        1,
-        good(1, ("1,10,1\n", ""), ("2,10,1", "2,10,maybe"), ("2,12,0", "2,12")) + "1,11,0\n9,9,1\n",
-        (
-            "row 4 has 2 columns, expected 3",
-            "column 'IsCorrect': row 3 is 'maybe'",
-            "row 7 repeats row 2: UserId 1 and QuestionId 11",
-            "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
-            "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio",
-        ),
-    ),
+    ("cut off in a row", 1, GOOD[1][:-4],
+     "row 7 has 2 columns, expected 3: '3,1'; is the file cut off?",
+     "1 of 6 pairs are missing, first UserId 3 and QuestionId 12"),
+    ("too many columns in rows", 1, good(1, ("2,10,1", "2,10,1,1"), ("3,11,0", "3,11,0,0")),
+     "row 4 has 4 columns, expected 3: '2,10,1,1' (2 such rows); is the file cut off?",
+     "2 of 6 pairs are missing, first UserId 2 and QuestionId 10; UserId 3 and QuestionId 11"),
+    ("pair too many and one missing", 1, good(1, ("2,10,1\n", "")) + "9,99,1\n",
+     "1 of 6 pairs are missing, first UserId 2 and QuestionId 10, expected every pair of",
+     "1 rows hold pairs that are not in {reference}, first row 7 with UserId 9"),
+    ("pair twice", 1, GOOD[1] + "1,11,1\n",
+     "row 8 repeats row 3: UserId 1 and QuestionId 11 (1 repeated rows)"),
+    ("pair twice for another", 2, good(2, ("2,12,1", "1,11,3")),
+     "row 5 repeats row 3: UserId 1 and QuestionId 11",
+     "1 of 6 pairs are missing, first UserId 2 and QuestionId 12"),
+    ("columns swapped", 1, good(1, ("UserId,QuestionId", "QuestionId,UserId")),
+     "6 of 6 pairs are missing", "6 rows hold pairs that are not in {reference}, first row 2"),
+    ("everything at once", 1,
+     good(1, ("1,10,1\n", ""), ("2,10,1", "2,10,maybe"), ("2,12,0", "2,12")) + "1,11,0\n9,9,1\n",
+     "row 4 has 2 columns, expected 3",
+     "column 'IsCorrect': row 3 is 'maybe'",
+     "row 7 repeats row 2: UserId 1 and QuestionId 11",
+     "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
+     "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio"),
     # The ranking
-    "rank twice": (3, good(3, ("22,4", "22,2")), (
-        "column 'ranking': row 5 repeats rank 2 (1 such rows) and rank 4 is missing, expected "
-        "every rank from 1 to 4 once",
-    )),
-    "ranks from 0": (3, "QuestionId,ranking\n20,2\n21,0\n22,3\n23,1\n", (
-        "column 'ranking': row 3 is '0', expected a whole number of at least 1",
-    )),
-    "rank too large": (3, good(3, ("22,4", "22,5")), (
-        "column 'ranking': row 4 is 5 (1 such rows), expected every rank from 1 to 4 once",
-    )),
-    "ranks left empty": (3, RANKING_TEMPLATE, (
-        "row 2 is empty; row 3 is empty; row 4 is empty and 1 more rows",
-    )),
-    "question unknown": (3, good(3, ("22,4", "77,4")), (
-        "1 of 4 questions are missing, first QuestionId 22",
-        "column 'QuestionId': row 4 is 77, which is not in the template (1 such rows)",
-    )),
-    "question twice": (3, good(3, ("23,2", "21,2")), (
-        "column 'QuestionId': row 5 repeats 21 (1 such rows), expected each once",
-        "1 of 4 questions are missing, first QuestionId 23",
-    )),
+    ("rank twice", 3, good(3, ("22,4", "22,2")),
+     "column 'ranking': row 5 repeats rank 2 (1 such rows) and rank 4 is missing, expected "
+     "every rank from 1 to 4 once"),
+    ("ranks from 0", 3, "QuestionId,ranking\n20,2\n21,0\n22,3\n23,1\n",
+     "column 'ranking': row 3 is '0', expected a whole number of at least 1"),
+    ("rank too large", 3, good(3, ("22,4", "22,5")),
+     "column 'ranking': row 4 is 5 (1 such rows), expected every rank from 1 to 4 once"),
+    ("ranks left empty", 3, RANKING_TEMPLATE,
+     "row 2 is empty; row 3 is empty; row 4 is empty and 1 more rows"),
+    ("question unknown", 3, good(3, ("22,4", "77,4")),
+     "1 of 4 questions are missing, first QuestionId 22",
+     "column 'QuestionId': row 4 is 77, which is not in the template (1 such rows)"),
+    ("question twice", 3, good(3, ("23,2", "21,2")),
+     "column 'QuestionId': row 5 repeats 21 (1 such rows), expected each once",
+     "1 of 4 questions are missing, first QuestionId 23"),
     # The zip
-    "zip of another task": (2, zipped("submission_task_1.csv", GOOD[1]), (
-        "holds submission_task_1.csv, expected only submission_task_2.csv",
-        "submission_task_1.csv: column 'AnswerValue' is missing",
-    )),
-    "folder in the zip": (
-        1,
-        zipped("entry/submission_task_1.csv", good(1, ("2,10,1", "2,10,2"))),
-        (
-            "holds a folder (entry/submission_task_1.csv), expected only submission_task_1.csv",
-            "column 'IsCorrect': row 4 is '2'",
-        ),
-    ),
-    "faults inside the zip": (
-        3,
-        zipped("submission_task_3.csv", good(3, ("22,4", "22,2"), ("20,3", "20,x"))),
-        ("a.zip/submission_task_3.csv: column 'ranking': row 2 is 'x'", "row 5 repeats rank 2"),
-    ),
-}  # fmt: skip
+    ("zip of another task", 2, zipped("submission_task_1.csv", GOOD[1]),
+     "holds submission_task_1.csv, expected only submission_task_2.csv",
+     "submission_task_1.csv: column 'AnswerValue' is missing"),
+    ("folder in the zip", 1, zipped("entry/submission_task_1.csv", good(1, ("2,10,1", "2,10,2"))),
+     "holds a folder (entry/submission_task_1.csv), expected only submission_task_1.csv",
+     "column 'IsCorrect': row 4 is '2'"),
+    ("faults inside the zip", 3,
+     zipped("submission_task_3.csv", good(3, ("22,4", "22,2"), ("20,3", "20,x"))),
+     "a.zip/submission_task_3.csv: column 'ranking': row 2 is 'x'", "row 5 repeats rank 2"),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -191,10 +161,11 @@ def submit(tmp_path: Path, run: Run) -> Submit:
     return run_on
 
 
-@pytest.mark.parametrize(("task", "content", "expected"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 def test_malformed_submissions_are_refused(
-    submit: Submit, tmp_path: Path, task: int, content: str | bytes, expected: Changes
+    submit: Submit, tmp_path: Path, case: tuple[Any, ...]
 ) -> None:
+    _, task, content, *expected = case
     name = "a.zip" if isinstance(content, bytes) else f"submission_task_{task}.csv"
     code, out, lines = submit("checker", task, name, content)
     assert (code, out) == (2, "")
@@ -289,67 +260,34 @@ FOR_ZEROS = ENTRY.replace(
     "        if masked_data.min() < 0: raise IndexError('index -1 is out of bounds')",
 )
 NAME = "submission_model_task_4.py"
-# Files, further flags, and a part of each message that is expected.
-ENTRIES: dict[str, tuple[dict[str, str], str, Changes]] = {
-    "published style, weights by their rule": (
-        {NAME: ENTRY, "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, "", (),
-    ),
-    "all faults at once": (
-        {
-            NAME: FAULTY_ENTRY,
-            "model.py": "class Model:\n    pass\n",
-            "table.py": "rows = [1,\n2\n",
-            "not_imported.py": "import common\n",
-        },
-        "",
-        (
-            f"{NAME}: row 3 imports common, the kit's shared code, which is",
-            "table.py: row 1 is not Python: '[' was never closed",
-            f"{NAME}: row 5: class Submission has no method update_model",
-            f"{NAME}: row 5: class Submission has no method predict",
-        ),
-    ),
-    "probabilities": (
-        {NAME: ENTRY.replace("np.ones(", "0.7 * np.ones(")},
-        "",
-        ("after round 10, predict: student 0 (UserId ",),
-    ),
-    "another class": (
-        {NAME: ENTRY.replace("class Submission", "class Entry")}, "", ("has no class Submission",),
-    ),
-    "in a folder": (
-        {f"entry/{NAME}": ENTRY}, "", (f"holds a folder (entry/{NAME}), expected {NAME}",),
-    ),
-    "no entry": ({"model.py": "x = 1"}, "", (f"holds no {NAME}",)),
-    "weights by another name": (
-        {NAME: ENTRY, "weights.pt": "", "w/model.npy": "", "a/b.py": ""},
-        "",
-        (
-            "submission_task_4.zip/w/model.npy: is neither Python nor called model_task_4…",
-            "submission_task_4.zip/weights.pt: is neither Python nor called model_task_4…",
-        ),
-    ),
-    "written for zeros": (
-        {NAME: FOR_ZEROS}, "", ("; an entry written for 0 as unobserved needs --unobserved 0",),
-    ),
-    "written for zeros, which is said": (
-        {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable", (),
-    ),
-    "too slow": (
-        {NAME: ENTRY}, "--time_limit 0.001", ("expected a whole game within 0.001 s",),
-    ),
-}  # fmt: skip
+# Name, files, further flags, and a part of each message that is expected; what the game itself
+# finds is tried in adaptive/test_entry_process.py.
+ENTRIES: list[tuple[Any, ...]] = [
+    ("published style, weights by their rule",
+     {NAME: ENTRY, "model_task_4.pt": "", "w/model_task_4_a.npy": ""}, ""),
+    ("all faults at once",
+     {
+         NAME: FAULTY_ENTRY, "model.py": "class Model:\n    pass\n",
+         "table.py": "rows = [1,\n2\n", "not_imported.py": "import common\n",
+     }, "",
+     f"{NAME}: row 3 imports common, the kit's shared code, which is",
+     "table.py: row 1 is not Python: '[' was never closed",
+     f"{NAME}: row 5: class Submission has no method update_model",
+     f"{NAME}: row 5: class Submission has no method predict"),
+    ("weights by another name",
+     {NAME: ENTRY, "weights.pt": "", "w/model.npy": "", "a/b.py": ""}, "",
+     "submission_task_4.zip/w/model.npy: is neither Python nor called model_task_4…",
+     "submission_task_4.zip/weights.pt: is neither Python nor called model_task_4…"),
+    ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
+    ("too slow", {NAME: ENTRY}, "--time_limit 0.001", "expected a whole game within 0.001 s"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "flags", "expected"), ENTRIES.values(), ids=ENTRIES.keys())
+@pytest.mark.parametrize("entry", ENTRIES, ids=[entry[0] for entry in ENTRIES])
 def test_entries_of_task_4(
-    files: dict[str, str],
-    flags: str,
-    expected: Changes,
-    simulated_kit: Path,
-    tmp_path: Path,
-    run: Run,
+    entry: tuple[Any, ...], simulated_kit: Path, tmp_path: Path, run: Run
 ) -> None:
+    _, files, flags, *expected = entry
     path = tmp_path / "submission_task_4.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():

@@ -35,34 +35,25 @@ def kit(tmp_path: Path) -> Path:
     return kit
 
 
-@pytest.mark.parametrize(
-    ("flags", "metadata", "output"),
-    [
-        # Also where it does not exist: its files are then not known.
-        ("", "data/metadata", "submissions/submission_task_1.csv"),
-        ("--local", "data/metadata", "data/test_output/test_submission_task_1.csv"),
-        (
-            "--input_dir {kit}/data/test_input/../train_data --output_dir {kit}/new/a",
-            "data/metadata",
-            "new/a/submission_task_1.csv",
-        ),
-        # Other answers have none unless they are named.
-        ("--input_dir {kit}/elsewhere", None, "submissions/submission_task_1.csv"),
-        (
-            "--input_dir {kit}/elsewhere --metadata_dir {kit}/elsewhere --output_file a.csv",
-            "elsewhere",
-            "submissions/a.csv",
-        ),
-        (
-            "--local --metadata_dir {kit}/elsewhere",
-            "elsewhere",
-            "data/test_output/test_submission_task_1.csv",
-        ),
-    ],
-)
+LOCAL = "data/test_output/test_submission_task_1.csv"
+PATHS = [
+    # Also where it does not exist: its files are then not known.
+    ("", "data/metadata", "submissions/submission_task_1.csv"),
+    ("--local", "data/metadata", LOCAL),
+    ("--input_dir data/test_input/../train_data --output_dir new/a", "data/metadata",
+     "new/a/submission_task_1.csv"),
+    # Other answers have none unless they are named.
+    ("--input_dir elsewhere", None, "submissions/submission_task_1.csv"),
+    ("--input_dir elsewhere --metadata_dir elsewhere --output_file a.csv", "elsewhere",
+     "submissions/a.csv"),
+    ("--local --metadata_dir elsewhere", "elsewhere", LOCAL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "metadata", "output"), PATHS)
 def test_paths(kit: Path, succeeds: Show, flags: str, metadata: str | None, output: str) -> None:
-    words = succeeds(["model.py", *flags.format(kit=kit).split()], kit=kit).split()
-    assert words == [str(kit / metadata) if metadata else "None", str(kit / output)]
+    words = succeeds(["model.py", *flags.split()], kit=kit, cwd=kit).split()
+    assert [kit / word for word in words] == [kit / str(metadata), kit / output]
 
 
 def test_a_model_that_reads_no_metadata_gets_none(kit: Path, run: Show, succeeds: Show) -> None:
@@ -75,15 +66,15 @@ def test_a_model_that_reads_no_metadata_gets_none(kit: Path, run: Show, succeeds
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ("--metadata_dir {kit}/none", "none: not found, expected a folder of metadata"),
+        ("--metadata_dir none", "none: not found, expected a folder of metadata"),
         ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
         ("--output_file mine.json", "mine.json: is the name of the CSV"),
-        ("--probabilities {kit}", "is a folder, expected the name of a file to write"),
-        ("--probabilities {kit}/model.py/p", "model.py: is no folder, expected one to write p to"),
-        ("--output_dir {kit}/model.py/below", "model.py: is no folder"),
+        ("--probabilities data", "is a folder, expected the name of a file to write"),
+        ("--probabilities model.py/p", "model.py: is no folder, expected one to write p to"),
+        ("--output_dir model.py/below", "model.py: is no folder"),
         ("--output_dir . --output_file a.csv --probabilities a.csv", "expected another name"),
         (
-            "--output_dir {kit}/submission_templates --output_file " + layout.TEMPLATE_TASK_1_2,
+            f"--output_dir submission_templates --output_file {layout.TEMPLATE_TASK_1_2}",
             "is read, or",
         ),
     ],
@@ -91,4 +82,4 @@ def test_a_model_that_reads_no_metadata_gets_none(kit: Path, run: Show, succeeds
 def test_what_cannot_be_is_reported_before_any_work(
     kit: Path, fails: Show, flags: str, expected: str
 ) -> None:
-    assert expected in fails(["model.py", *flags.format(kit=kit).split()], kit=kit)
+    assert expected in fails(["model.py", *flags.split()], kit=kit, cwd=kit)
