@@ -509,7 +509,11 @@ def damage_json_lines(input: Input, content: bytes) -> Cases:
         line = line.encode() if isinstance(line, str) else line
         return b"\n".join([*lines[:place], line, *lines[place + 1 :]])
 
-    texts = {"list": ["a"], "empty text": "", "half a character": f"[MASK] \ud800 {place}"}
+    texts: dict[str, object] = {
+        "list": ["a"],
+        "empty text": "",
+        "half a character": f"[MASK] \ud800 {place}",
+    }
     wrong: dict[str, dict[str, object]] = {
         "qid": texts,
         "query": {**texts, "no gap, control characters": "\x1b[2J"},
@@ -523,11 +527,7 @@ def damage_json_lines(input: Input, content: bytes) -> Cases:
         values |= {"null": None, "number": 7, "object": {}, "empty": [], "true": True}
         for name, value in values.items():
             yield f"{key}: {name}", with_line(json.dumps({**record, key: value}))
-    for key in ("domain", "NeedReasoning"):
-        other = {"object": {}, "list": ["a"], "a fraction": 0.5, "half a character": "\ud800"}
-        for name, value in other.items():
-            yield f"{key}: {name}", with_line(json.dumps({**record, key: value}))
-    for name, line in {
+    wrong_lines: dict[str, str | bytes] = {
         "number of 5,000 digits": f'{{"qid": {long}, "query": "[MASK]"}}',
         "elsewhere a number of 5,000 digits": f'{right[:-1]}, "x": {long}}}',
         "nested deeply": DEEP, "nested deeply within": f'{right[:-1]}, "x": {DEEP}',
@@ -535,7 +535,8 @@ def damage_json_lines(input: Input, content: bytes) -> Cases:
         "two objects in a line": right + lines[place - 1].decode(),
         "no UTF-8": b'{"qid": "\xff"}', "a line twice": lines[place - 1],
         "a million characters": "y" * 1_000_000,
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for name, line in wrong_lines.items():
         yield name, with_line(line)
     yield "cut off", with_line(right)[: -len(lines[-1]) // 2]
     yield "UTF-16", content.decode().encode("utf-16")

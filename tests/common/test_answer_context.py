@@ -40,9 +40,13 @@ class Planted:
         table = pd.DataFrame(ids).astype(np.int32)
         table[N_TRAIN:].to_csv(folder / "template.csv", index=False)
         self.template = read_template(folder / "template.csv")
-        columns = (table[name][:N_TRAIN].to_numpy() for name in ("UserId", "QuestionId"))
-        self.answers = Answers(*columns, np.ones(N_TRAIN, np.int8))
-        self.answers = replace(self.answers, answer_id=table.AnswerId[:N_TRAIN].to_numpy())
+        learned = table[:N_TRAIN]
+        self.answers = Answers(
+            learned.UserId.to_numpy(),
+            learned.QuestionId.to_numpy(),
+            np.ones(N_TRAIN, np.int8),
+            answer_id=learned.AnswerId.to_numpy(),
+        )
         self.folder = folder / "metadata"
         self.folder.mkdir()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import Run
 
 from common import layout
 
@@ -56,7 +57,7 @@ def test_paths(kit: Path, succeeds: Show, flags: str, metadata: str | None, outp
     assert [kit / word for word in words] == [kit / str(metadata), kit / output]
 
 
-def test_a_model_that_reads_no_metadata_gets_none(kit: Path, run: Show, succeeds: Show) -> None:
+def test_a_model_that_reads_no_metadata_gets_none(kit: Path, run: Run, succeeds: Show) -> None:
     (kit / "model.py").write_text(MODEL.format(reads_metadata=False))
     assert succeeds(["model.py"], kit=kit).startswith("None ")
     done = run(["model.py", "--metadata_dir", kit], kit=kit)

@@ -4,6 +4,7 @@ import argparse
 import ast
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,9 @@ def test_every_sample_model_of_the_kit_can_be_copied(script: Path, tmp_path: Pat
         for mark in ("# ---- The model: replace", "# ---- End of the model")
     )
     promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
-    inside, outside, used = set(), set(), set()
+    inside: set[str] = set()
+    outside: set[str] = set()
+    used: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store):
@@ -163,7 +166,9 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
     assert new_entry.shortest_model(challenge) == model_of(shortest)
 
 
-def test_the_command_copies_and_says_what_to_run(tmp_path: Path, run: Run, succeeds: Run) -> None:
+def test_the_command_copies_and_says_what_to_run(
+    tmp_path: Path, run: Run, succeeds: Callable[..., str]
+) -> None:
     kit = copy_kit(tmp_path / "kit")
     start = ["-m", "common.new_entry"]
     out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)

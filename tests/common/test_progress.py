@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from run_scripts import ROOT
 from terminal import COLUMNS, run_on_terminal
 
 from common import progress, run_log

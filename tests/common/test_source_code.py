@@ -5,32 +5,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from run_scripts import ROOT
 
 from common import layout, source_code
 
 
-def test_files_of_scripts_of_the_kit() -> None:
-    """With modules beside a script, and imports inside functions."""
-    for script, expected, others in (
-        (
-            "task_1/sample_model_majority.py",
-            {"task_1/sample_model_majority.py", "common/__init__.py", "common/io.py"},
-            ("tests/", "data/", "task_2", "common/adaptive/game.py"),
-        ),
+@pytest.mark.parametrize(
+    ("script", "expected", "others"),
+    [
         (
             "task_3/compare_features.py",
-            {"task_3/question_features.py", "common/expert_judgements.py"},
-            ("tests/",),
+            "task_3/question_features.py common/io.py",
+            "tests/ task_1/",
         ),
-        ("common/check_submission.py", {"common/adaptive/playing.py"}, ("tests/",)),
+        # Imported inside a function.
+        ("common/check_submission.py", "common/adaptive/playing.py", "tests/ task_1/"),
         # task_4/numpy/ has the name of the library, which is not a file of the kit.
-        ("task_4/package.py", {"common/cli.py"}, ("task_4/numpy/",)),
-    ):
-        files = source_code.files_of(ROOT / script)
-        found = {path.relative_to(ROOT).as_posix() for path in files if path.is_relative_to(ROOT)}
-        assert expected <= found
-        assert not any(name.startswith(others) for name in found)
+        ("task_4/package.py", "common/__init__.py common/cli.py", "tests/ task_4/numpy/"),
+    ],
+)
+def test_files_of_scripts_of_the_kit(script: str, expected: str, others: str) -> None:
+    files = source_code.files_of(ROOT / script)
+    found = {path.relative_to(ROOT).as_posix() for path in files if path.is_relative_to(ROOT)}
+    assert {script, *expected.split()} <= found
+    assert not any(name.startswith(tuple(others.split())) for name in found)
 
 
 @pytest.fixture

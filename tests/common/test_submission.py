@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,16 +46,18 @@ def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
     """A model of one's own may leave a list, a column of pandas, or a tensor."""
     template = read_template(write("t.csv", "QuestionId,UserId\n5,6\n5,7\n"))
     path = tmp_path / "out.csv"
-    nullable = pd.Series([1, 0], dtype="Int8")
-    for value in ([1, 0], torch.tensor([1, 0]), nullable, np.array([True, False]), [1.0, 0.0]):
+    nullable: Any = pd.Series([1, 0], dtype="Int8")
+    kinds: list[Any] = [[1, 0], torch.tensor([1, 0]), nullable, np.array([1, 0]) > 0, [1.0, 0.0]]
+    for value in kinds:
         write_predictions(template, 1, value, path)
         assert path.read_text(encoding="utf-8") == "QuestionId,UserId,IsCorrect\n5,6,1\n5,7,0\n"
-    for value, expected in (
+    wrong: list[tuple[Any, str]] = [
         (None, r"predictions have shape \(\), expected \(2,\)"),
         (["1", "0"], "predictions are of type <U1, the first is '1', expected a whole number from"),
         ([1, None], "predictions are of type object, the first is '1'"),
         (nullable.where(nullable == 1), "row 3 would be nan"),
-    ):
+    ]
+    for value, expected in wrong:
         with pytest.raises(InputError, match=expected):
             write_predictions(template, 1, value, path)
 

@@ -46,8 +46,8 @@ def test_sizes_that_follow_their_file_are_read(tmp_path: Path) -> None:
     with os.fdopen(writes, "wb") as pipe, zipfile.ZipFile(pipe, "w") as archive:
         archive.writestr(NAME, b"QuestionId\n7\n")
     path = tmp_path / "a.zip"
-    with os.fdopen(reads, "rb") as pipe:
-        path.write_bytes(pipe.read())
+    with os.fdopen(reads, "rb") as end:
+        path.write_bytes(end.read())
     assert path.read_bytes()[6] & 8
     with zip_source(path, NAME, LIMIT).open() as file:
         assert file.read() == b"QuestionId\n7\n"
