@@ -140,7 +140,6 @@ SCRIPTS = {
     "data/generate_sample.py --size tiny": {"simulate": "100%"},
     "task_1/sample_model_item_response.py": {"item response": "stopped early"},
     "task_2/sample_model_matrix_factorization.py --iterations 3": {"fitting": "100%"},
-    "task_3/sample_model_partial_vae.py": {"training": "100%"},
     # With a bar inside the bar, which goes when it is done.
     "task_3/question_report.py --question 1 --submission_dir {out}": {},
 }

@@ -21,6 +21,7 @@ from common import io, layout, provenance, simulated_tree
 from common.errors import InputError
 
 Check = Callable[..., str]
+GENERATOR = "related_challenges/cloze/generate_sample.py"
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
@@ -105,6 +106,29 @@ def test_files_of_two_splits_are_never_used_together(
         assert "`python task_1/local_data_split.py --seed 0` makes it again" in line
 
 
+def test_sample_is_marked_repeatable_and_replaced(run: Run, tmp_path: Path) -> None:
+    content = {}
+    for name, seed in (("a", 0), ("b", 0), ("b", 1)):
+        run([GENERATOR, "--output_dir", tmp_path / name, "--seed", seed])
+        simulated = provenance.simulated_files(tmp_path / name)
+        paths = sorted((tmp_path / name / "train_data").iterdir())
+        content[name, seed] = [path.read_bytes() for path in paths]
+        assert simulated == paths and len(paths) == 2
+    assert content["a", 0] == content["b", 0]
+    assert content["a", 0] != content["b", 1]
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_sample_never_overwrites_real_files(
+    write: Callable[[str, str], Path], fails: Check
+) -> None:
+    path = write("train_data/KCT_train_public.txt", "real")
+    line = fails([GENERATOR, "--output_dir", path.parent.parent])
+    assert "is not a simulated file and would be overwritten" in line
+    assert path.read_text() == "real"
+    assert provenance.simulated_files(path.parent.parent) == []
+
+
 @pytest.mark.parametrize(
     "marker",
     [
@@ -130,7 +154,7 @@ def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, run: Run, mar
     marker = marker.replace("HASH", digest).replace("/OUTSIDE", str(outside))
     (data / layout.SIMULATED_MARKER_NAME).write_text(marker)
     assert provenance.simulated_files(data) == []
-    done = run(["related_challenges/cloze/generate_sample.py", "--output_dir", data])
+    done = run([GENERATOR, "--output_dir", data])
     assert done.returncode == 0, done.stderr
     assert outside.read_text() == "mine\n"
 

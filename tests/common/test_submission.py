@@ -1,4 +1,4 @@
-"""Templates and submissions: AnswerIds pass through, pairs are found in any order, best first."""
+"""Templates and submissions: AnswerIds pass through, origins are told, pairs are found."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common import challenge, origins
 from common.errors import InputError
 from common.io import Source
 from common.submission import Pairs, find_pairs, rank_by_quality, read_template, write_predictions
@@ -62,13 +63,26 @@ def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
             write_predictions(template, 1, value, path)
 
 
-def test_rankings_put_the_best_first() -> None:
-    """Equal quality by QuestionId, unknown quality last."""
-    question = np.array([9, 4, 2, 7, 5])
-    quality = np.array([0.5, np.nan, -1, 0.5, 2])
-    assert rank_by_quality(question, quality).tolist() == [3, 5, 4, 2, 1]
-    with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(5,\)"):
-        rank_by_quality(question, np.ones(2))
+def test_a_quality_for_every_question() -> None:
+    with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(3,\)"):
+        rank_by_quality(np.arange(3), np.ones(2))
+
+
+def test_a_submission_tells_how_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["related_challenges/cloze/my_idea.py", "--seed", "2"])
+    path, folds_file = tmp_path / "submission.csv", tmp_path / "folds.csv"
+    folds_file.write_text("id,fold\na,0\nb,1\n")
+    challenge.write_submission(path, {"id": ["a"], "label": ["b"]})
+    origin = origins.read_origin(path)
+    assert origin is not None
+    assert (origin.model, origin.seed, origin.split) == ("my_idea", 2, "")
+    challenge.write_submission(path, {"id": ["a"]}, header=False, folds_file=folds_file)
+    assert path.read_text() == "a\n"
+    origin = origins.read_origin(path)
+    assert origin is not None and origin.split.startswith("2 folds ")
+    assert not list(tmp_path.glob(".*"))
 
 
 def pairs(name: str, rows: list[tuple[int, int]]) -> Pairs:
