@@ -209,6 +209,9 @@ def test_wherever_a_run_ends_all_files_are_whole_and_known(
     assert not list(tmp_path.glob("*.partial")) and not list(tmp_path.glob(".*.partial"))
     simulated_tree.place_simulated(tmp_path, ["train_data"], writer("newer"))
     assert sorted(path.read_text() for path in folder.iterdir()) == ["a newer", "b newer"]
+    # What has been replaced is no longer known.
+    (folder / "a").write_text(texts[0])
+    assert provenance.simulated_files(tmp_path) == [folder / "b"]
 
 
 def test_two_generators_never_mix(tmp_path: Path) -> None:
