@@ -2,12 +2,13 @@
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+Change = Callable[[dict[str, Any]], Any]
 # Which file each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
 COMMAND = "python3 /app/program/score.py /app/input /app/output"
@@ -51,11 +52,12 @@ def content() -> dict[str, Any]:
     limits = {"max_submissions_per_day": 5, "max_submissions": 100, "execution_time_limit": 600}
     files = {"public_data": "public.zip", "starting_kit": "public.zip"}
     columns = [
-        {"index": 0, "key": "score", "title": "Score", "sorting": "desc", "precision": 4},
-        {"index": 1, "key": "standard_error", "title": "Standard error", "sorting": "asc",
-         "precision": 4},
-        {"index": 2, "key": "mask_0", "title": "Mask 0", "sorting": "desc", "precision": 3},
-        {"index": 3, "key": "mask_1", "title": "Mask 1", "sorting": "desc", "precision": 3},
+        {"index": place, "key": title.lower().replace(" ", "_"), "title": title,
+         "sorting": sorting, "precision": precision}
+        for place, (title, sorting, precision) in enumerate([
+            ("Score", "desc", 4), ("Standard error", "asc", 4), ("Mask 0", "desc", 3),
+            ("Mask 1", "desc", 3),
+        ])
     ]  # fmt: skip
     return {
         "version": 2,
@@ -105,6 +107,14 @@ def write_folder(folder: Path) -> Path:
 def write_yaml(folder: Path, what: object) -> None:
     """Write competition.yaml."""
     (folder / "competition.yaml").write_text(yaml.safe_dump(what, sort_keys=False))
+
+
+def change(folder: Path, *changes: Change) -> None:
+    """Write competition.yaml as of a bundle that is all right, but for some changes."""
+    what = content()
+    for each in changes:
+        each(what)
+    write_yaml(folder, what)
 
 
 def write_zip(path: Path, members: Mapping[str, str], time: float | None = None) -> Path:
