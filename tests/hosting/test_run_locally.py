@@ -2,22 +2,28 @@
 
 import csv
 import json
-import re
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import malformed
 import pytest
 import submission_run
 import toy_bundle
 from bundle import Bundle
+from conftest import Run
+from page_reading import Page
 from platform_rules import read_bundle
+from run_scripts import ROOT, Done
 
-SCRIPT = Path(__file__).resolve().parents[2] / "hosting/run_locally.py"
+from common.errors import InputError
+
+SCRIPT = "hosting/run_locally.py"
+Fails = Callable[..., str]
 FIRST = "submission_task_1.csv"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
@@ -84,31 +90,13 @@ score(0.5, mask_0=0.25)
     assert result.scores == {"score": 0.5, "mask_0": 0.25}
 
 
-def test_where_ingestion_fails_its_message_is_the_reason(bundle: Bundle, tmp_path: Path) -> None:
-    result = play(bundle, tmp_path / "a.zip", "fail", task=4)
-    assert (result.scores, result.fault) == ({}, "the entry failed")
-    assert result.output == ("error: the entry failed", "error: no file of the task in the zip")
-
-
 FAILING = {
     "pass": submission_run.NO_SCORES,
     "sys.exit(3)": submission_run.NO_SCORES,
     "sys.exit('error: row 3 is missing')": "row 3 is missing",
     "raise ValueError('at ' + str(given))": "ValueError: at /app/input",
     "print('warned', file=sys.stderr)": "warned",
-    "score(float('nan'))": "scores.json: score is 'nan', expected a finite number",
-    "score(float('-inf'))": "scores.json: score is '-inf', expected a finite number",
-    "score(10**10)": "scores.json: score is '10000000000', expected a finite number below 1e+10",
-    "(written / 'scores.json').write_text('{\"score\": 1' + 400 * '0' + '}')": "score is '1000",
     "score('0.7')": "scores.json: score is '0.7', expected a finite number",
-    "score(True)": "scores.json: score is 'True', expected a finite number",
-    "score(None)": "scores.json: score is 'None', expected a finite number",
-    "score(0.7, standard_error='x')": "scores.json: standard_error is 'x', expected a finite",
-    "(written / 'scores.json').write_text('{}')": "scores.json: has no score, expected a number",
-    "(written / 'scores.json').write_text('[0.7]')": "scores.json: holds '[0.7]', expected a value",
-    "(written / 'scores.json').write_text('score')": "scores.json: cannot be read, expected",
-    "(written / 'scores.json').write_bytes(b'\\xff')": "scores.json: cannot be read, expected",
-    "(written / 'scores.txt').write_text('score:0.7')": "scores.txt: holds 'score:0.7', expected",
 }
 
 
@@ -122,19 +110,52 @@ def test_without_valid_scores_a_submission_fails(
     assert str(tmp_path) not in result.fault
 
 
+def test_where_ingestion_fails_its_message_is_the_reason(bundle: Bundle, tmp_path: Path) -> None:
+    result = play(bundle, tmp_path / "a.zip", "fail", task=4)
+    assert (result.scores, result.fault) == ({}, "the entry failed")
+    assert result.output == ("error: the entry failed", "error: no file of the task in the zip")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("json", b'{"score": NaN}', "score is 'nan', expected a finite number"),
+        ("json", b'{"score": -Infinity}', "score is '-inf', expected a finite number"),
+        ("json", b'{"score": 10000000000}', "score is '10000000000', expected a finite number b"),
+        ("json", b'{"score": 1' + 400 * b"0" + b"}", "score is '1000"),
+        ("json", b'{"score": true}', "score is 'True', expected a finite number"),
+        ("json", b'{"score": null}', "score is 'None', expected a finite number"),
+        ("json", b'{"score": 1, "standard_error": "x"}', "standard_error is 'x', expected a finit"),
+        ("json", b"{}", "has no score, expected a number"),
+        ("json", b"[0.7]", "holds '[0.7]', expected a value"),
+        ("json", b"score", "cannot be read, expected"),
+        ("json", b"\xff", "cannot be read, expected"),
+        ("txt", b"score:0.7", "holds 'score:0.7', expected"),
+    ],
+)
+def test_files_without_valid_scores(
+    bundle: Bundle, tmp_path: Path, name: str, content: bytes, expected: str
+) -> None:
+    (tmp_path / f"scores.{name}").write_bytes(content)
+    with pytest.raises(InputError) as raised:
+        submission_run.read_scores(tmp_path, bundle.columns, bundle.primary)
+    assert str(raised.value).startswith(f"scores.{name}: {expected}")
+
+
+def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path) -> None:
+    (tmp_path / "scores.txt").write_text("score: 0.25")
+    of = (tmp_path, bundle.columns, bundle.primary)
+    assert submission_run.read_scores(*of) == {"score": 0.25}
+    (tmp_path / "scores.json").write_text('{"score": 0.5, "mask_0": 1, "other": 2}')
+    assert submission_run.read_scores(*of) == {"score": 0.5, "mask_0": 1}
+
+
 def test_what_the_platform_takes_from_a_program_that_fails_counts(
     bundle: Bundle, tmp_path: Path
 ) -> None:
     result = play(bundle, tmp_path / "a.zip", "score(0.5, unknown='x'); sys.exit(3)")
     assert result.scores == {"score": 0.5}
     assert result.output == ("the scoring program ended with exit code 3",)
-
-
-def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path) -> None:
-    text = "(written / 'scores.txt').write_text('score: 0.25')"
-    assert play(bundle, tmp_path / "a.zip", text).scores == {"score": 0.25}
-    both = f"{text}; score(0.5)"
-    assert play(bundle, tmp_path / "a.zip", both).scores == {"score": 0.5}
 
 
 def is_running(process: int) -> bool:
@@ -202,60 +223,41 @@ def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_
 def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(folder, tmp_path / "own"))
     (own / "scoring_program/metadata.yaml").write_text("command: no_such_program /app/input")
-    bundle = read_bundle(own, own)
-    fault = play(bundle, tmp_path / "a.zip", "score(1)").fault
+    fault = play(read_bundle(own, own), tmp_path / "a.zip", "score(1)").fault
     assert fault.startswith("the command 'no_such_program /app/input' cannot be run (No such")
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [(b"", "is not a zip file"), (b"UserId\n1\n", "is not a zip file")],
-)
-def test_a_submission_that_is_no_zip(
-    bundle: Bundle, tmp_path: Path, content: bytes, expected: str
-) -> None:
+def test_a_submission_that_is_no_zip(bundle: Bundle, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
-    path.write_bytes(content)
-    task = bundle.tasks[0]
-    result = submission_run.score(path, task, bundle.columns, bundle.primary, 60)
-    assert expected in result.fault
+    path.write_bytes(b"UserId\n1\n")
+    result = submission_run.score(path, bundle.tasks[0], bundle.columns, bundle.primary, 60)
+    assert "is not a zip file" in result.fault
     assert str(tmp_path) not in result.fault
 
 
 # ---- The command line --------------------------------------------------------------------------
 
 
-def runs(*flags: object) -> malformed.Done:
-    return malformed.run_script(SCRIPT, flags)
-
-
-def refuses(*flags: object) -> str:
-    done = runs(*flags)
-    assert done.code == 2, done.stdout + done.stderr
-    (line,) = done.stderr.strip().splitlines()
-    return line
-
-
-def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path) -> None:
-    path = toy_bundle.write_zip(
-        tmp_path / "a.zip",
-        {FIRST: "score(0.61239, standard_error=0.01)", "submission_task_2.csv": "score(0.5)"},
-    )
-    done = runs(folder, path, "--output_dir", tmp_path / "out")
-    assert done.code == 0, done.stderr
+def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run: Run) -> None:
+    second = {"submission_task_2.csv": "score(0.5)"}
+    first = {FIRST: "score(0.61239, standard_error=0.01)"}
+    path = toy_bundle.write_zip(tmp_path / "a.zip", first | second)
+    flags = ("--output_dir", tmp_path / "out")
+    done = run([SCRIPT, folder, path, *flags])
+    assert done.returncode == 0, done.stderr
     assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in done.stdout
     assert "Task 2, public: scored\n  Score: 0.5000\n" in done.stdout
     assert "Task 4" not in done.stdout
     pages = sorted(page.name for page in (tmp_path / "out").iterdir())
     assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
-    done = runs(folder, path, "--phase", "PRIVATE", "--tasks", 2, "--output_dir", tmp_path / "out")
+    done = run([SCRIPT, folder, path, "--phase", "PRIVATE", "--tasks", 2, *flags])
     assert "Task 2, private: scored" in done.stdout
     assert "Task 1" not in done.stdout
 
 
-def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path) -> None:
-    done = runs(folder)
-    assert done.code == 0, done.stderr
+def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path, run: Run, fails: Fails) -> None:
+    done = run([SCRIPT, folder])
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "the platform would take it: Toy challenge",
         "Public: from 2026-10-01 09:00:00 to 2026-11-01 09:00:00, 600 s; "
@@ -266,19 +268,18 @@ def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path) -> None:
     ]
     own = Path(shutil.copytree(folder, tmp_path / "own"))
     (own / "logo.png").unlink()
-    assert "image: file 'logo.png' is not in the bundle" in refuses(own)
+    assert "image: file 'logo.png' is not in the bundle" in fails([SCRIPT, own])
 
 
 def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, run: Run
 ) -> None:
     path = toy_bundle.write_zip(tmp_path / "a.zip", {"my_submission.csv": "x"})
-    out = ("--output_dir", tmp_path / "out")
-    line = refuses(folder, path, "--tasks", 1, *out)
-    assert line == f"error: {path}: Task 1, public: no file of the task in the zip"
-    done = runs(folder, path, *out)
-    assert done.code == 2
-    assert len(done.stderr.splitlines()) == 3
+    done = run([SCRIPT, folder, path, "--output_dir", tmp_path / "out"])
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"error: {path}: Task 1, public: no file of the task in the zip"
+    assert len(lines) == 3
     assert not (tmp_path / "out").exists()
 
 
@@ -286,10 +287,7 @@ def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
     ("flags", "expected"),
     [
         (["{b}", "{z}", "--submissions", "{d}"], "expected either a submission or"),
-        (
-            ["{b}", "{z}", "--phase", "final"],
-            "--phase final: the bundle has no such phase",
-        ),
+        (["{b}", "{z}", "--phase", "final"], "--phase final: the bundle has no such phase"),
         (["{b}", "{z}", "--tasks", "3"], "--tasks 3: the phase has no such task, expected Task 1"),
         (["{b}", "{d}/none.zip"], "none.zip: file not found"),
         (["{b}/logo.png", "{z}"], "logo.png: is not a zip file"),
@@ -298,26 +296,25 @@ def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
     ],
 )
 def test_wrong_flags_end_in_one_line(
-    folder: Path, tmp_path: Path, flags: list[str], expected: str
+    folder: Path, tmp_path: Path, flags: list[str], expected: str, fails: Fails
 ) -> None:
     toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
     place = {"b": str(folder), "z": str(tmp_path / "a.zip"), "d": str(tmp_path)}
-    line = refuses(*(flag.format(**place) for flag in flags), "--output_dir", tmp_path / "out")
-    assert expected in line
+    given = [flag.format(**place) for flag in flags]
+    assert expected in fails([SCRIPT, *given, "--output_dir", tmp_path / "out"])
     assert not (tmp_path / "out").exists()
 
 
-def test_what_only_the_server_can_do_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_what_only_the_server_can_do_is_refused(folder: Path, tmp_path: Path, fails: Fails) -> None:
     own = Path(shutil.copytree(folder, tmp_path / "own"))
     path = toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
-    content = toy_bundle.content()
-    content["tasks"][0]["ingestion_only_during_scoring"] = True
-    toy_bundle.write_yaml(own, content)
-    assert "Task 1, public: runs its ingestion program during scoring" in refuses(own, path)
-    content = toy_bundle.content()
-    content["leaderboards"][0]["columns"][0] |= {"computation": "avg", "computation_indexes": ["2"]}
-    toy_bundle.write_yaml(own, content)
-    assert "the primary column, score, is computed from others" in refuses(own, path)
+    toy_bundle.change(own, lambda what: what["tasks"][0].update(ingestion_only_during_scoring=True))
+    line = fails([SCRIPT, own, path])
+    assert "Task 1, public: runs its ingestion program during scoring" in line
+    computed = {"computation": "avg", "computation_indexes": ["2"]}
+    toy_bundle.change(own, lambda what: what["leaderboards"][0]["columns"][0].update(computed))
+    line = fails([SCRIPT, own, path])
+    assert "the primary column, score, is computed from others" in line
 
 
 # ---- A class -----------------------------------------------------------------------------------
@@ -333,7 +330,7 @@ def counting(value: float, where: Path) -> str:
 
 
 def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, run: Run
 ) -> None:
     path = toy_bundle.zip_folder(folder, tmp_path / "bundle.zip")
     handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
@@ -341,6 +338,10 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     def submit(name: str, value: float, minute: int, member: str = FIRST) -> None:
         source = f"# {name}\n{counting(value, mark)}"
         toy_bundle.write_zip(handed_in / name, {member: source}, 1e9 + 60 * minute)
+
+    def score(*flags: object, bundle: Path = path, output: Path = out) -> Done:
+        given = [SCRIPT, bundle, "--submissions", handed_in, "--output_dir", output, *flags]
+        return run(given)
 
     submit("ann.zip", 0.6, 1)
     submit("bob/first.zip", 0.5, 2)
@@ -351,9 +352,8 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     (handed_in / "eve.zip").write_bytes(b"PK")
     (handed_in / "notes.txt").write_text("")
     (handed_in / "._ann.zip").write_text("")
-    flags = (path, "--submissions", handed_in, "--output_dir", out)
-    done = runs(*flags)
-    assert done.code == 2, done.stdout + done.stderr
+    done = score()
+    assert done.returncode == 2, done.stdout + done.stderr
     assert sorted(done.stderr.splitlines()) == [
         "error: dan.zip: Task 1, public: row 3",
         "error: eve.zip: is not a zip file, or is cut off",
@@ -368,46 +368,43 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     ]  # fmt: skip
     assert rows(out)[0]["time"] == "2001-09-09T01:49:40+00:00"
     assert rows(out)[0]["file"] == "bob/second.ZIP"
-    assert [row["score"] for row in rows(out, "leaderboard_task_1_mle_bench.csv")] == [
-        "0.7", "0.6", "0.6",
-    ]  # fmt: skip
+    scores = [row["score"] for row in rows(out, "leaderboard_task_1_mle_bench.csv")]
+    assert scores == ["0.7", "0.6", "0.6"]
     assert len(rows(out, "leaderboard_task_2_mle_bench.csv")) == 1
-    page = (out / "leaderboard.html").read_text()
-    for details in (out / "details").iterdir():
-        assert details.read_text().startswith("<p>0.")
-    links = re.findall(r'href="(details/[^"]*)"', page)
-    # The best of three teams, and of one in another task.
-    assert len(links) == 4
-    assert all((out / link).exists() for link in links)
-    assert "row 3" in page
+    # The pages of the best of three teams, and of one in another task.
+    page = Page((out / "leaderboard.html").read_text())
+    links = [link for link in page.references if link.startswith("details/")]
+    values = [(out / link).read_text() for link in links]
+    assert values == [f"<p>{value}</p>" for value in (0.7, 0.6, 0.6, 0.4)]
+    assert "row 3" in page.text
 
-    # The next day: one more; then another phase, and another bundle.
+    # The next day one more. What failed is tried again: it may have been the machine.
     submit("fay.zip", 0.9, 9)
-    done = runs(*flags)
-    # What failed is tried again: it may have been the machine.
-    assert "8 results: 6 scored, 2 failed; 5 of them reused" in done.stdout
+    assert "8 results: 6 scored, 2 failed; 5 of them reused" in score().stdout
     assert mark.read_text() == "......"
     assert [row["team"] for row in rows(out)] == ["fay", "bob", "cid", "ann", "ann"]
     assert rows(out)[1]["score"] == "0.7"
     # Of what is for the other task only, nothing is said.
-    done = runs(*flags[:3], "--output_dir", tmp_path / "task_2", "--tasks", 2)
+    done = score("--tasks", 2, output=tmp_path / "task_2")
     assert done.stderr == "error: eve.zip: is not a zip file, or is cut off\n"
     assert [row["team"] for row in rows(tmp_path / "task_2")] == ["ann"]
-    done = runs(*flags, "--phase", "private")
-    assert "0 of them reused" in done.stdout
+    # Neither another phase nor another bundle takes over what was scored.
+    assert "0 of them reused" in score("--tasks", 2, "--phase", "private").stdout
     assert rows(out)[0]["phase"] == "Private"
     changed = Path(shutil.copytree(folder, tmp_path / "changed"))
     (changed / "public.zip").write_text("another")
-    assert "0 of them reused" in runs(changed, *flags[1:]).stdout
+    assert "0 of them reused" in score("--tasks", 2, bundle=changed).stdout
 
 
-def test_all_scored_is_success_and_a_stopped_run_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_all_scored_is_success_and_a_stopped_run_goes_on(
+    folder: Path, tmp_path: Path, run: Run
+) -> None:
     handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
     for minute, team in enumerate("ab"):
         source = {FIRST: f"# {team}\n{counting(0.5, mark)}"}
         toy_bundle.write_zip(handed_in / f"{team}.zip", source, 1e9 + minute)
-    flags = (folder, "--submissions", handed_in, "--output_dir", out)
-    assert runs(*flags).code == 0
+    command = [SCRIPT, folder, "--submissions", handed_in, "--output_dir", out]
+    assert run(command).returncode == 0
     records = out / "leaderboard_results.jsonl"
     first, second = records.read_text().splitlines()
     assert json.loads(first)["scores"] == {"score": 0.5}
@@ -415,10 +412,10 @@ def test_all_scored_is_success_and_a_stopped_run_goes_on(folder: Path, tmp_path:
     (out / json.loads(first)["details"]).unlink()
     wrong = json.dumps(json.loads(second) | {"scores": {"score": "high"}})
     records.write_text(f"{first}\n[]\n{wrong}\n{second[:30]}")
-    done = runs(*flags)
+    done = run(command)
     assert "2 results: 2 scored, 0 failed; 0 of them reused" in done.stdout
     assert mark.read_text() == "...."
-    assert "2 of them reused" in runs(*flags).stdout
+    assert "2 of them reused" in run(command).stdout
 
 
 @linux
@@ -427,9 +424,9 @@ def test_control_c_ends_programs_and_writes_no_leaderboard(folder: Path, tmp_pat
     source = STARTS.format(where=str(where)) + "time.sleep(60)"
     toy_bundle.write_zip(tmp_path / "in/a.zip", {FIRST: source})
     flags = [folder, "--submissions", tmp_path / "in", "--output_dir", out]
-    with subprocess.Popen(
-        [sys.executable, SCRIPT, *flags], stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [sys.executable, ROOT / SCRIPT, *flags]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 30
         while not (where.exists() and where.read_text()) and time.monotonic() < end:
             time.sleep(0.02)
