@@ -13,7 +13,7 @@ from bundle import Bundle
 from hypothesis import given
 from hypothesis import strategies as st
 from leaderboard import Attempt, make_boards
-from page_reading import Page
+from page_reading import Page, read_page
 from platform_rules import read_bundle
 
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
@@ -29,42 +29,49 @@ def attempt(
     bundle: Bundle, team: str, minute: int = 0, task: int = 0, fault: str = "", **scores: float
 ) -> Attempt:
     submitted = START + timedelta(minutes=minute)
-    file = f"{team}/{minute}.zip"
     details = "" if fault else f"details/{team}_{minute}.html"
-    return Attempt(team, file, submitted, bundle.tasks[task], scores, fault, details)
+    about = (team, f"{team}/{minute}.zip", submitted, bundle.tasks[task])
+    return Attempt(*about, scores, fault, details)
 
 
-def ranking(bundle: Bundle, attempts: list[Attempt]) -> list[tuple[int, str, int]]:
+def ranking(bundle: Bundle, *attempts: Attempt) -> list[tuple[int, str, int, int]]:
+    """Return rank, team, minute of the attempt that counts, and how many were scored."""
     (board,) = make_boards(bundle, attempts)
-    return [(place.rank, place.attempt.team, place.n_scored) for place in board.places]
+    return [
+        (
+            place.rank,
+            place.attempt.team,
+            (place.attempt.submitted - START).seconds // 60,
+            place.n_scored,
+        )
+        for place in board.places
+    ]
 
 
 def test_best_attempt_of_each_team_best_first(bundle: Bundle) -> None:
-    attempts = [
+    found = ranking(
+        bundle,
         attempt(bundle, "ann", 1, score=0.6),
         attempt(bundle, "bob", 2, score=0.7),
         attempt(bundle, "ann", 3, score=0.8),
         attempt(bundle, "ann", 4, score=0.5),
         attempt(bundle, "bob", 5, fault="damaged"),
         attempt(bundle, "eve", 6, fault="damaged"),
-    ]
-    assert ranking(bundle, attempts) == [(1, "ann", 3), (2, "bob", 1)]
-    (board,) = make_boards(bundle, attempts)
-    assert board.places[0].attempt is attempts[2]
+    )
+    assert found == [(1, "ann", 3, 3), (2, "bob", 2, 1)]
 
 
 def test_ties_go_by_the_other_columns_then_to_the_earlier(bundle: Bundle) -> None:
-    attempts = [
+    found = ranking(
+        bundle,
         attempt(bundle, "late", 9, score=0.7, standard_error=0.01),
         attempt(bundle, "early", 2, score=0.7, standard_error=0.01),
         attempt(bundle, "sure", 10, score=0.7, standard_error=0.005),
         attempt(bundle, "none", 1, score=0.7),
-    ]
-    names = [name for _, name, _ in ranking(bundle, attempts)]
-    assert names == ["sure", "early", "late", "none"]
-    # The platform keeps ten decimal places.
-    close = [attempt(bundle, "b", 2, score=0.7 + 1e-12), attempt(bundle, "a", 1, score=0.7)]
-    assert [name for _, name, _ in ranking(bundle, close)] == ["a", "b"]
+        # The platform keeps ten decimal places.
+        attempt(bundle, "last", 11, score=0.7 + 1e-12),
+    )
+    assert [team for _, team, *_ in found] == ["sure", "early", "late", "none", "last"]
 
 
 def test_every_task_has_its_own_board(bundle: Bundle) -> None:
@@ -138,36 +145,43 @@ def test_no_scores_make_empty_files(bundle: Bundle) -> None:
     leaderboard.write_csv_to(file, bundle, "Public", [])
     assert file.getvalue().decode().startswith("task,phase,rank,team,score,standard_error,mask_0")
     page = leaderboard_page.as_page(bundle, "Public", [], [], "now")
-    assert "No submission was scored." in page
+    assert "No submission was scored." in read_page(page).text
 
 
 def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     team = "<b>ann</b> & co"
     attempts = [
         attempt(bundle, team, 1, score=0.61234, standard_error=0.00987),
-        attempt(bundle, "bob", 2, score=0.7),
+        attempt(bundle, "bob", 2, score=0.7, standard_error=0.01),
         attempt(bundle, "bob", 3, task=4, score=0.5, mask_0=0.4, mask_1=0.6),
         attempt(bundle, "eve", 4, fault="row 3 is '<i>'"),
         attempt(bundle, "eve", 4, task=2, fault="row 3 is '<i>'"),
         Attempt("fay", "fay.zip", START, None, {}, "is not a zip file"),
     ]
-    text = leaderboard_page.as_page(
-        bundle, "Public", make_boards(bundle, attempts), attempts, "now"
-    )
-    page = Page(text)
+    boards = make_boards(bundle, attempts)
+    page = Page(leaderboard_page.as_page(bundle, "Public", boards, attempts, "now"))
     assert all(count == 1 for count in page.ids.values())
     links = [link for link in page.references if not link.startswith(("#", "data:"))]
     assert links == ["details/bob_2.html", f"details/{team}_1.html", "details/bob_3.html"]
-    assert "Public phase: 5 submissions of 4 teams; now" in text
-    assert "0.6123 <small>± 0.0099</small>" in text
-    assert "&lt;b&gt;ann&lt;/b&gt; &amp; co" in text
-    assert "<b>" not in text
-    assert "<i>" not in text
-    assert "<script" not in text
-    assert "<summary>Mask 0 to Mask 1</summary>" in text
-    assert "<td>0.400</td><td>0.600</td>" in text
+    assert "Public phase: 5 submissions of 4 teams; now" in page.text
+    first, others, masks, failed = page.tables
+    assert (first.heading, others.heading) == ("Task 1, public", "Task 4, public")
+    assert first.rows == [
+        ["1", "bob", "0.7000 ± 0.0100", "1", "2026-10-01 09:02", "page"],
+        ["2", team, "0.6123 ± 0.0099", "1", "2026-10-01 09:01", "page"],
+    ]
+    assert first.columns[2:4] == ["Score", "submissions"]
+    assert others.rows == [["1", "bob", "0.5000", "1", "2026-10-01 09:03", "page"]]
+    assert masks.heading == "Mask 0 to Mask 1" and "0.400" in page.folded
+    assert (masks.columns, masks.rows) == (
+        ["team", "Mask 0", "Mask 1"],
+        [["bob", "0.400", "0.600"]],
+    )
     # Once, with both tasks.
-    assert text.count("row 3 is") == 1
-    assert "Task 1, public; Task 2, public" in text
+    assert failed.rows == [
+        ["eve/4.zip", "Task 1, public; Task 2, public", "2026-10-01 09:04", "row 3 is '<i>'"],
+        ["fay.zip", "", "2026-10-01 09:00", "is not a zip file"],
+    ]
     # One chart, for a phone and for a page: a single team needs none.
-    assert len(page.charts) == 2
+    phone, wide = page.charts
+    assert phone.titles == wide.titles == ["bob: 0.7000", f"{team}: 0.6123"]
