@@ -11,7 +11,6 @@ from exploration import (
     main_subjects,
     share_histogram,
     sum_by,
-    tally,
     tenths,
 )
 from exploration_circumstances import (
@@ -29,13 +28,6 @@ def test_flat_numbers_draw_no_teeth() -> None:
     assert (np.diff(np.diff(found.edges)) >= 0).all()
     assert (np.diff(found.counts[:-1]) >= 0).all()
     assert found.counts.sum() == 7 * 48
-
-
-def test_a_tally_counts_what_is_known() -> None:
-    found = tally(np.array([0, 2, 2, -1, 2]), np.array([1, 1, 0, 1, 0], np.int8), 4)
-    assert found.n.tolist() == [1, 0, 3, 0]
-    assert found.n_right.tolist() == [1, 0, 1, 0]
-    assert np.array_equal(found.share, [1, np.nan, 1 / 3, np.nan], equal_nan=True)
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=200))

@@ -365,21 +365,6 @@ def test_full_size_has_the_official_counts() -> None:
 # ---- The parts of the simulation -----------------------------------------------------------------
 
 
-@given(
-    n=st.integers(1, 200),
-    low=st.integers(0, 60),
-    width=st.integers(0, 300),
-    fill=st.floats(0, 1),
-    seed=st.integers(0, 10),
-)
-@settings(max_examples=40)
-def test_counts_keep_bounds_and_sum(n: int, low: int, width: int, fill: float, seed: int) -> None:
-    rng, total = np.random.default_rng(seed), n * low + int(fill * n * width)
-    counts = simulation.draw_counts(rng, n, total, (0, 1, 3, 10), low, low + width)
-    assert (len(counts), counts.sum()) == (n, total)
-    assert low <= counts.min() <= counts.max() <= low + width
-
-
 def small_setting(n_questions: int, least: int) -> simulation.SchoolSetting:
     """Return a setting of four classes, with so many answers to each question at least."""
     return dataclasses.replace(
