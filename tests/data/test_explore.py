@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
@@ -77,16 +78,18 @@ class Part:
         # What a chart is about, and then the chart.
         half = len(page.charts) // 2
         self.charts = {c.heading: c for c in page.charts[number * half : (number + 1) * half]}
-        self.answers = pd.read_csv(data / f"train_data/train_task_{tasks}.csv")
+        self.answers: Any = pd.read_csv(data / f"train_data/train_task_{tasks}.csv")
         circumstances = pd.read_csv(data / f"metadata/answer_metadata_task_{tasks}.csv")
-        self.joined = self.answers.merge(circumstances, on="AnswerId")
+        self.joined: Any = self.answers.merge(circumstances, on="AnswerId")
         self.joined["date"] = pd.to_datetime(self.joined.DateAnswered)
-        students = pd.read_csv(data / f"metadata/student_metadata_task_{tasks}.csv")
-        self.students = students[students.UserId.isin(self.answers.UserId)]
-        self.subjects = pd.read_csv(data / "metadata" / layout.SUBJECT_METADATA, index_col=0)
-        questions = pd.read_csv(data / f"metadata/question_metadata_task_{tasks}.csv")
+        students: Any = pd.read_csv(data / f"metadata/student_metadata_task_{tasks}.csv")
+        self.students: Any = students[students.UserId.isin(self.answers.UserId)]
+        self.subjects: Any = pd.read_csv(data / "metadata" / layout.SUBJECT_METADATA, index_col=0)
+        questions: Any = pd.read_csv(data / f"metadata/question_metadata_task_{tasks}.csv")
         subjects = questions.SubjectId.str.findall(r"\d+").explode().astype(int)
-        self.about = questions[["QuestionId"]].join(subjects).merge(self.answers, on="QuestionId")
+        self.about: Any = (
+            questions[["QuestionId"]].join(subjects).merge(self.answers, on="QuestionId")
+        )
 
 
 @pytest.fixture(scope="module", params=[0, 1], ids=["tasks 1/2", "tasks 3/4"])
@@ -126,6 +129,58 @@ def test_counts(part: Part) -> None:
         f"How many questions have so many answers; half have {by_question.median():,.0f} or more.",
     ):
         assert said.lower() in part.text.lower(), said
+    # Every student and every question is in the bar that names its number.
+    for heading, counts in (("student", by_student), ("question", by_question)):
+        n = 0
+        for title in part.charts[f"Answers per {heading}"].titles:
+            low, high, shown = re.fullmatch(
+                rf"([\d,]+)(?: to ([\d,]+))?: ([\d,]+) {heading}s", title
+            ).groups()
+            low, high, shown = (int((each or low).replace(",", "")) for each in (low, high, shown))
+            assert counts.between(low, high).sum() == shown, title
+            n += shown
+        assert n == len(counts)
+
+
+def test_share_of_pairs_answered(part: Part) -> None:
+    """By tenths of students and questions, those with most answers first."""
+
+    def tenth(name: str) -> Any:
+        n = (
+            part.answers[name]
+            .value_counts()
+            .sort_index()
+            .sort_values(kind="stable", ascending=False)
+        )
+        return pd.Series(np.arange(len(n)) * 10 // len(n), n.index)
+
+    of_student, of_question = tenth("UserId"), tenth("QuestionId")
+    students = part.answers.UserId.map(of_student)
+    questions = part.answers.QuestionId.map(of_question)
+    n = pd.crosstab(students, questions)
+    expected = [
+        f"students {10 * row}–{10 * row + 10}%, questions {10 * column}–{10 * column + 10}%: "
+        f"{n.loc[row, column] / (of_student == row).sum() / (of_question == column).sum():.2%} "
+        "answered"
+        for row in range(10)
+        for column in range(10)
+    ]
+    assert part.charts["How sparse it is"].titles == expected
+
+
+def test_difficulty_and_options(part: Part) -> None:
+    answers = part.answers
+    for heading, name, things in (
+        ("How difficult the questions are", "QuestionId", "questions"),
+        ("How able the students are", "UserId", "students"),
+    ):
+        of_each = answers.groupby(name).IsCorrect.agg(["sum", "count"])
+        of_each = of_each[of_each["count"] >= 20]
+        # In hundredths of whole numbers: those at an edge belong to the bar that starts there.
+        place = (of_each["sum"] * 20 // of_each["count"]).clip(upper=19)
+        assert part.charts[heading].titles == [
+            f"{5 * bar}% to {5 * bar + 5}%: {(place == bar).sum()} {things}" for bar in range(20)
+        ]
     chosen = answers.AnswerValue.value_counts(normalize=True).sort_index()
     right = answers.CorrectAnswer.value_counts(normalize=True).sort_index()
     found = answers.groupby("CorrectAnswer").IsCorrect.mean()
@@ -134,6 +189,19 @@ def test_counts(part: Part) -> None:
         for name, shares in (("chosen", chosen), ("is right", right), ("chosen where right", found))
         for option, share in shares.items()
     ]
+    # Of a question whose key has been changed, the usual one counts.
+    key = answers.groupby("QuestionId").CorrectAnswer.agg(lambda keys: keys.mode()[0])
+    usual = answers[answers.CorrectAnswer == answers.QuestionId.map(key)]
+    counts = pd.crosstab(usual.QuestionId, usual.AnswerValue)
+    counts = counts[counts.sum(axis=1) >= 20]
+    wrong = [sorted(row.drop(key[question]), reverse=True) for question, row in counts.iterrows()]
+    shares = np.array(wrong) / counts.sum(axis=1).to_numpy()[:, None]
+    attraction = (np.array(wrong) / np.sum(wrong, axis=1, keepdims=True)).mean(axis=0)
+    names = ("most attractive", "middle attractive", "least attractive")
+    assert part.charts["Which distractor attracts"].titles == [
+        f"{name}: {share:.2f}" for name, share in zip(names, attraction, strict=True)
+    ]
+    assert f"{(shares < 0.05).mean():.0%} of them are chosen in less than 5% of the" in part.text
 
 
 def test_circumstances(part: Part) -> None:
@@ -142,12 +210,12 @@ def test_circumstances(part: Part) -> None:
     assert f"Confidence{empty / len(joined):.1%} · {empty:,} of {len(joined):,}" in part.text
     assert f"{1 - empty / len(joined):.1%} of the answers come with a confidence" in part.text
     at = joined.groupby("Confidence").IsCorrect
-    expected = {
+    sure = {
         f"{level:.0f}% sure ({n}): {value:.2f}"
         for (level, n), share in zip(at.size().items(), at.mean(), strict=True)
         for value in (share, level / 100)
     }
-    assert {*part.charts["Confidence and correctness"].titles} == expected
+    assert {*part.charts["Confidence and correctness"].titles} == sure
     per_quiz, per_group = (
         joined.groupby(owner)[member].nunique().median()
         for owner, member in (("QuizId", "QuestionId"), ("GroupId", "UserId"))
@@ -165,7 +233,7 @@ def test_circumstances(part: Part) -> None:
         f"{month:%b %Y}: {rated(joined[months == month])}"
         for month in pd.period_range(months.min(), months.max())
     ]
-    hours = joined.groupby([date.dt.dayofweek, date.dt.hour])
+    hours = joined.groupby([date.dt.day_of_week, date.dt.hour])
     day, hour = hours.size().idxmax()
     weekdays = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
     assert f"most in that of {weekdays[day]} {hour}:00." in part.text

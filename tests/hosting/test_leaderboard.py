@@ -1,6 +1,7 @@
 """Leaderboards: the platform's order, ties, the best of a team, and the files."""
 
 import csv
+import re
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Any
@@ -34,55 +35,18 @@ def attempt(
     return Attempt(*about, scores, fault, details)
 
 
-def ranking(bundle: Bundle, *attempts: Attempt) -> list[tuple[int, str, int, int]]:
-    """Return rank, team, minute of the attempt that counts, and how many were scored."""
-    (board,) = make_boards(bundle, attempts)
-    return [
-        (
-            place.rank,
-            place.attempt.team,
-            (place.attempt.submitted - START).seconds // 60,
-            place.n_scored,
-        )
-        for place in board.places
-    ]
-
-
-def test_best_attempt_of_each_team_best_first(bundle: Bundle) -> None:
-    found = ranking(
-        bundle,
-        attempt(bundle, "ann", 1, score=0.6),
-        attempt(bundle, "bob", 2, score=0.7),
-        attempt(bundle, "ann", 3, score=0.8),
-        attempt(bundle, "ann", 4, score=0.5),
-        attempt(bundle, "bob", 5, fault="damaged"),
-        attempt(bundle, "eve", 6, fault="damaged"),
-    )
-    assert found == [(1, "ann", 3, 3), (2, "bob", 2, 1)]
-
-
 def test_ties_go_by_the_other_columns_then_to_the_earlier(bundle: Bundle) -> None:
-    found = ranking(
-        bundle,
+    attempts = [
         attempt(bundle, "late", 9, score=0.7, standard_error=0.01),
         attempt(bundle, "early", 2, score=0.7, standard_error=0.01),
         attempt(bundle, "sure", 10, score=0.7, standard_error=0.005),
         attempt(bundle, "none", 1, score=0.7),
         # The platform keeps ten decimal places.
         attempt(bundle, "last", 11, score=0.7 + 1e-12),
-    )
-    assert [team for _, team, *_ in found] == ["sure", "early", "late", "none", "last"]
-
-
-def test_every_task_has_its_own_board(bundle: Bundle) -> None:
-    attempts = [
-        attempt(bundle, "ann", task=0, score=0.6),
-        attempt(bundle, "ann", task=4, score=0.5, mask_0=0.4, mask_1=0.6),
     ]
-    boards = make_boards(bundle, attempts)
-    assert [board.task.name for board in boards] == ["Task 1, public", "Task 4, public"]
-    keys = [[column.key for column in leaderboard.used_columns(bundle, b)] for b in boards]
-    assert keys == [["score"], ["score", "mask_0", "mask_1"]]
+    (board,) = make_boards(bundle, attempts)
+    names = [place.attempt.team for place in board.places]
+    assert names == ["sure", "early", "late", "none", "last"]
 
 
 @given(
@@ -152,7 +116,7 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     team = "<b>ann</b> & co"
     attempts = [
         attempt(bundle, team, 1, score=0.61234, standard_error=0.00987),
-        attempt(bundle, "bob", 2, score=0.7, standard_error=0.01),
+        attempt(bundle, "bob", 2, score=0.7, standard_error=0.2),
         attempt(bundle, "bob", 3, task=4, score=0.5, mask_0=0.4, mask_1=0.6),
         attempt(bundle, "eve", 4, fault="row 3 is '<i>'"),
         attempt(bundle, "eve", 4, task=2, fault="row 3 is '<i>'"),
@@ -167,7 +131,7 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     first, others, masks, failed = page.tables
     assert (first.heading, others.heading) == ("Task 1, public", "Task 4, public")
     assert first.rows == [
-        ["1", "bob", "0.7000 ± 0.0100", "1", "2026-10-01 09:02", "page"],
+        ["1", "bob", "0.7000 ± 0.2000", "1", "2026-10-01 09:02", "page"],
         ["2", team, "0.6123 ± 0.0099", "1", "2026-10-01 09:01", "page"],
     ]
     assert first.columns[2:4] == ["Score", "submissions"]
@@ -185,3 +149,6 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     # One chart, for a phone and for a page: a single team needs none.
     phone, wide = page.charts
     assert phone.titles == wide.titles == ["bob: 0.7000", f"{team}: 0.6123"]
+    # Its axis has room for the 95 % intervals: of bob's, from 0.308.
+    ticks = [float(text) for text in wide.texts if re.fullmatch(r"\d\.\d\d?", text)]
+    assert 0.2 <= min(ticks) <= 0.4

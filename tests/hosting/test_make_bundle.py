@@ -21,15 +21,34 @@ import numpy as np
 import participants
 import platform_rules
 import pytest
+import toy_bundle
 import yaml
 from conftest import Run
+from page_reading import read_page
+from run_scripts import run_process
 
 from common import layout, schema
+from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
+
+Succeeds = Callable[..., str]
 
 ROOT = Path(__file__).resolve().parents[2]
 # Joined, so that this file, which is part of the starting kit, does not hold it.
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
+PUBLIC = competition.PUBLIC_DATA
+Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]
 CSV_TASKS = (1, 2, 3)
+# An entry of task 4 with room for what its methods do besides.
+ENTRY = """
+class Submission:
+    def select_questions(self, seen, right, can_query):
+        {select}
+        return can_query.argmax(axis=1)
+    def update_model(self, seen, right, can_query):
+        {update}
+    def predict(self, seen, right):
+        return right.cumsum(axis=1) % 2
+"""
 
 
 def make(run: Run, path: Path, *flags: object) -> Path:
@@ -38,116 +57,130 @@ def make(run: Run, path: Path, *flags: object) -> Path:
     return path
 
 
+def unpacked(path: Path) -> Path:
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(path.parent / "unpacked")
+    return path.parent / "unpacked"
+
+
 @pytest.fixture(scope="module")
 def of_the_kit(simulated_kit: Path, run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle of the simulated kit's own files, unpacked: only read from it."""
-    folder = tmp_path_factory.mktemp("bundle")
-    path = make(run, folder / "bundle.zip", "--official", simulated_kit / "data")
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(folder / "unpacked")
-    return folder / "unpacked"
+    path = tmp_path_factory.mktemp("bundle") / "bundle.zip"
+    return unpacked(make(run, path, "--official", simulated_kit / "data"))
 
 
 @pytest.fixture(scope="module")
 def secret(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle from a secret seed, unpacked: only read from it."""
-    folder = tmp_path_factory.mktemp("secret")
+    path = tmp_path_factory.mktemp("secret") / "bundle.zip"
     flags = ("--size", "tiny", "--seed", SECRET, "--start", "2027-02-01", "--end", "2027-03-31")
-    path = make(run, folder / "bundle.zip", *flags, "--title", "A course: of '27")
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(folder / "unpacked")
-    return folder / "unpacked"
+    return unpacked(make(run, path, *flags, "--title", "A course: of '27"))
+
+
+def answers_of(bundle: Path, task: int, phase: str) -> Path:
+    """Return the file of the answers that a phase of a task is scored on, or of both of them."""
+    name = layout.test_masks_name(phase) if task == 4 else layout.test_answers_name(task, phase)
+    return bundle / f"reference_data/task_{task}_{phase}/test_data/{name}"
+
+
+def template_name(task: int) -> str:
+    return layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+
+
+def fill_in(template: str, task: int) -> bytes:
+    """Return a valid submission of tasks 1 to 3 for a template."""
+    header, *rows = template.split()
+    if task == 3:
+        lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
+    else:
+        lines = [f"{header},{schema.PREDICTED_COLUMN[task].name}"]
+        lines += [f"{row},{place % (2 * task) + task - 1}" for place, row in enumerate(rows)]
+    return "\n".join([*lines, ""]).encode()
 
 
 # ---- Scores --------------------------------------------------------------------------------------
 
 
-def test_scores_are_those_of_the_local_evaluation(
-    of_the_kit: Path, tiny_kit: Path, run: Run, tmp_path: Path
+def test_scores_and_pages_are_those_of_the_local_evaluation(
+    of_the_kit: Path, simulated_kit: Path, run: Run, succeeds: Succeeds, tmp_path: Path
 ) -> None:
     """Every task, in one phase or the other, to the last digit."""
-
-    def ok(*arguments: object) -> str:
-        done = run(arguments, kit=tiny_kit)
-        assert done.returncode == 0, done.stderr
-        return str(done.stdout)
-
-    ok("task_1/sample_model_majority.py")
-    ok("task_2/sample_model_majority.py")
-    ok("task_3/sample_model_entropy.py")
-    ok("task_4/numpy/train_model.py")
-    ok("task_4/package.py", tiny_kit / "task_4/numpy")
-    team = tmp_path / "submissions/team"
-    team.mkdir(parents=True)
-    for task in (1, 2, 3, 4):
-        name = f"submission_task_{task}.zip"
-        (tiny_kit / "submissions" / name).rename(team / name)
+    team, local = tmp_path / "team", tmp_path / "local"
+    team.mkdir()
+    for task in CSV_TASKS:
+        template = simulated_kit / "submission_templates" / template_name(task)
+        (team / layout.submission_name(task)).write_bytes(fill_in(template.read_text(), task))
+    (team / ENTRY_NAME).write_text(ENTRY.format(select="pass", update="pass"))
+    handed_in = tmp_path / "handed_in/team.zip"
+    toy_bundle.write_zip(handed_in, {path.name: path.read_text() for path in team.iterdir()})
     for phase, tasks in (("public", (1, 3, 4)), ("private", (2,))):
-        flags = ("--submissions", team.parent, "--phase", phase, "--output_dir", tmp_path / phase)
-        flags += ("--tasks", *tasks)
-        done = run(["hosting/run_locally.py", of_the_kit, *flags])
-        with (tmp_path / phase / "leaderboard.csv").open(newline="") as file:
+        flags = ("--submissions", handed_in.parent, "--phase", phase, "--tasks", *tasks)
+        output = tmp_path / phase
+        done = run(["hosting/run_locally.py", of_the_kit, *flags, "--output_dir", output])
+        with (output / "leaderboard.csv").open(newline="") as file:
             found = {row["task"]: float(row["score"]) for row in csv.DictReader(file)}
         assert set(found) == set(map(str, tasks)), done.stdout + done.stderr
+        assert all(0 < score < 1 for score in found.values())
         for task in tasks:
-            script = f"task_{task}/local_evaluation.py"
-            where = ("--submission_dir", team, "--submit_data", f"submission_task_{task}.zip")
-            if task == 4:
-                where = (team / "submission_task_4.zip", "--skip_curve")
-            ok(script, *where, "--phase", phase, "--output_dir", tmp_path / "local")
-            text = (tmp_path / f"local/scores_task_{task}_{phase}.txt").read_text()
+            where: list[object] = [team, "--skip_curve"]
+            if task != 4:
+                where = ["--submission_dir", team, "--submit_data", layout.submission_name(task)]
+            flags = (*where, "--phase", phase, "--output_dir", local)
+            succeeds([f"task_{task}/local_evaluation.py", *flags], kit=simulated_kit)
+            text = (local / f"scores_task_{task}_{phase}.txt").read_text()
             assert found[str(task)] == float(text.removeprefix("score:"))
+    # With everything that training answers and metadata tell, read when the bundle was made.
+    expected = read_page((local / "scores_task_1_public.html").read_text())
+    pages = [read_page(path.read_text()) for path in (tmp_path / "public/details").iterdir()]
+    (page,) = (page for page in pages if page.headings == expected.headings)
+    # The first says where the files lie.
+    shown = [table.rows for table in page.tables[1:]]
+    assert shown == [table.rows for table in expected.tables[1:]] and len(shown) > 3
+    drawn = [chart.texts for chart in page.charts]
+    assert drawn == [chart.texts for chart in expected.charts]
+    told = " ".join([page.text, *(text for chart in drawn for text in chart)])
+    for part in ("From simulated answers", "best possible", "Confusion matrix", "By difficulty",
+                 "no other answer in the quiz known", "Pupil premium"):  # fmt: skip
+        assert part in told, part
+    assert "left out" not in page.text
 
 
 def score_many(bundle: Path, name: str, submissions: Path) -> dict[str, list[object]]:
     command = ("tests/hosting/score_many.py", bundle / "scoring_program",
                bundle / "reference_data" / name, submissions)  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, *map(str, command)], cwd=ROOT, capture_output=True, text=True, timeout=200
-    )
+    done = run_process(command)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[object]] = json.loads(done.stdout)
     return found
-
-
-def submissions_of(bundle: Path, task: int) -> tuple[str, bytes, tuple[schema.Column, ...]]:
-    """Return the name, the content and the columns of a valid submission of tasks 1 to 3."""
-    name = layout.submission_name(task)
-    with zipfile.ZipFile(bundle / competition.PUBLIC_DATA) as archive:
-        if task == 3:
-            rows = archive.read(f"submission_templates/{layout.TEMPLATE_TASK_3}").decode().split()
-            lines = [f"{row}{rank}" for rank, row in enumerate(rows[1:], 1)]
-            columns = (schema.QUESTION_ID, schema.RANKING)
-            return name, "\n".join([rows[0], *lines, ""]).encode(), columns
-        text = archive.read(f"submission_templates/{layout.TEMPLATE_TASK_1_2}").decode()
-    column = schema.PREDICTED_COLUMN[task]
-    header, *rows = text.splitlines()
-    lines = [f"{header},{column.name}", *(f"{row},1" for row in rows)]
-    return name, "\n".join([*lines, ""]).encode(), (schema.QUESTION_ID, schema.USER_ID, column)
 
 
 @pytest.mark.parametrize("task", CSV_TASKS)
 def test_malformed_submissions_get_a_message_and_no_score(
     secret: Path, task: int, tmp_path: Path
 ) -> None:
-    name, content, columns = submissions_of(secret, task)
-    item = malformed.Input("", "", "", columns=columns)
-    cases = dict(malformed.damage_csv(item, content))
-    chosen = random.Random(task).sample(sorted(cases), 20)
-    lines = content.splitlines(keepends=True)
+    name, other = layout.submission_name(task), layout.submission_name(task % 3 + 1)
+    with zipfile.ZipFile(secret / PUBLIC) as archive:
+        template = archive.read(f"submission_templates/{template_name(task)}").decode()
+    content = fill_in(template, task)
+    columns: tuple[schema.Column, ...] = (schema.QUESTION_ID, schema.RANKING)
+    if task != 3:
+        columns = (schema.QUESTION_ID, schema.USER_ID, schema.PREDICTED_COLUMN[task])
+    damaged = dict(malformed.damage_csv(malformed.Input("", "", "", columns=columns), content))
     files: dict[str, dict[str, bytes]] = {
         "right": {name: content},
-        "with the file of another task": {name: content, layout.submission_name(task % 3 + 1): b""},
+        "with the file of another task": {name: content, other: b""},
         "nothing": {"metadata": b"exitCode: 0\n"},
         "another name": {"submission.csv": content},
         "a folder": {f"submissions/{name}": content},
         "a zip in the zip": {name.replace(".csv", ".zip"): content},
-        "another task": {layout.submission_name(task % 3 + 1): content},
-        "a row left out": {name: b"".join(lines[:-1])},
+        "another task": {other: content},
+        "a row left out": {name: b"".join(content.splitlines(keepends=True)[:-1])},
         "an empty file": {name: b""},
         "a folder of that name": {f"{name}/a.csv": content},
-        **{case: {name: cases[case]} for case in chosen},
     }
+    for case in random.Random(task).sample(sorted(damaged), 8):
+        files[case] = {name: damaged[case]}
     for number, members in enumerate(files.values()):
         for member, data in members.items():
             path = tmp_path / str(number) / member
@@ -170,84 +203,45 @@ def test_malformed_submissions_get_a_message_and_no_score(
             assert str(secret) not in errors
 
 
-def test_pages_are_those_of_the_local_evaluation(of_the_kit: Path, tmp_path: Path) -> None:
-    """With everything that training answers and metadata tell, read when the bundle was made."""
-    name, content, _ = submissions_of_templates(of_the_kit)
-    (tmp_path / "0").mkdir()
-    (tmp_path / "0" / name).write_bytes(content)
-    _, _, written = found = score_many(of_the_kit, "task_1_public", tmp_path)["0"]
-    assert isinstance(written, dict) and found[0] == 0
-    page = written["detailed_results.html"]
-    for part in ("From simulated answers", "best possible", "Confusion matrix", "By difficulty",
-                 "other answers in the quiz known", "Pupil premium"):  # fmt: skip
-        assert part in page, part
-    assert "left out" not in page
-
-
-def submissions_of_templates(bundle: Path) -> tuple[str, bytes, int]:
-    """Return a submission of task 1, made from what lies in the bundle."""
-    rows = ["QuestionId,UserId,IsCorrect"]
-    folder = bundle / "reference_data/task_1_public/test_data"
-    for phase in layout.PHASES:
-        with (folder / layout.test_answers_name(1, phase)).open(newline="") as file:
-            rows += [f"{row['QuestionId']},{row['UserId']},1" for row in csv.DictReader(file)]
-    return layout.submission_name(1), "\n".join([*rows, ""]).encode(), len(rows)
-
-
 def test_an_entry_that_fails_or_cheats_gets_no_score(
     secret: Path, run: Run, tmp_path: Path
 ) -> None:
-    entry = """
-class Submission:
-    def select_questions(self, *arrays): {}
-    def update_model(self, *arrays): pass
-    def predict(self, *arrays): pass
-"""
-    name = "submission_model_task_4.py"
-    fails = 'raise ValueError("x" * 5000)'
     # Scored, but then it tells what it has seen: nothing of that may reach the page.
-    tells = """
-class Submission:
-    asked = 0
-    def select_questions(self, seen, right, can_query):
-        self.asked += 1
-        return can_query.argmax(axis=1)
-    def update_model(self, seen, right, can_query):
-        can_query[:] = 0
-        if not self.asked:
-            raise ValueError("the answers " + "0110" * 9)
-    def predict(self, seen, right):
-        return right * 0
-"""
+    tells = (
+        "self.asked = True",
+        "can_query[:] = 0\n        if not hasattr(self, 'asked'):\n"
+        "            raise ValueError('the answers ' + '0110' * 9)",
+    )
     keys = f"{tempfile.gettempdir()}/**/key.txt"
     opens = f"open(__import__('glob').glob({keys!r}, recursive=True)[0])"
+
+    def entry(select: str, update: str = "pass") -> dict[str, str]:
+        return {ENTRY_NAME: ENTRY.format(select=select, update=update)}
+
     cases = {
-        "fails": {name: entry.format(fails)},
-        "tells": {name: tells},
-        "opens": {name: entry.format(opens)},
+        "fails": entry("raise ValueError('x' * 5000)"),
+        "tells": entry(*tells),
+        "opens": entry(opens),
         "forges": {"played_task_4.npz": "x", "played_task_4.signature": "0" * 64},
-        "program": {name: entry.format("pass"), "metadata.yaml": "command: python3 cheat.py"},
+        "program": {**entry("pass"), "metadata.yaml": "command: python3 cheat.py"},
     }
-    folder = tmp_path / "submissions"
-    folder.mkdir()
+    folder, output = tmp_path / "submissions", tmp_path / "output"
     for case, members in cases.items():
-        with zipfile.ZipFile(folder / f"{case}.zip", "w") as archive:
-            for member, text in members.items():
-                archive.writestr(member, text)
-    flags = ("--submissions", folder, "--tasks", 4, "--output_dir", tmp_path / "output")
-    done = run(["hosting/run_locally.py", secret, *flags])
+        toy_bundle.write_zip(folder / f"{case}.zip", members)
+    flags: Sequence[object] = ("--tasks", 4, "--output_dir", output)
+    done = run(["hosting/run_locally.py", secret, "--submissions", folder, *flags])
     assert done.returncode == 2
-    page = (tmp_path / "output/leaderboard.html").read_text()
+    page = (output / "leaderboard.html").read_text()
     assert "raised ValueError" in page and "x" * 400 not in page
     assert "of its own" in page
-    rows = list(csv.reader((tmp_path / "output/leaderboard.csv").open()))[1:]
-    assert [row[3] for row in rows] == ["tells"]
-    (page,) = (path.read_text() for path in (tmp_path / "output/details").iterdir())
+    with (output / "leaderboard.csv").open(newline="") as file:
+        assert [row["team"] for row in csv.DictReader(file)] == ["tells"]
+    (page,) = (path.read_text() for path in (output / "details").iterdir())
     assert "failed when it was given the questions" in page
     assert "0110" not in page and "update_model changes" not in page
     # In the private phase no word of an entry's own is shown.
-    flags = ("--phase", "private", "--tasks", 4, "--output_dir", tmp_path / "output")
-    done = run(["hosting/run_locally.py", secret, folder / "fails.zip", *flags])
+    done = run(["hosting/run_locally.py", secret, folder / "fails.zip", "--phase", "private",
+                *flags])  # fmt: skip
     assert "IsTarget_0, round 1, select_questions failed; the public" in done.stderr
     assert "xxx" not in done.stdout + done.stderr
 
@@ -258,8 +252,8 @@ class Submission:
 @pytest.fixture(scope="module")
 def given(secret: Path) -> dict[str, bytes]:
     """Return every file that participants get, by its name."""
-    files = {}
-    for name in (competition.PUBLIC_DATA, competition.STARTING_KIT):
+    files: dict[str, bytes] = {}
+    for name in (PUBLIC, competition.STARTING_KIT):
         with zipfile.ZipFile(secret / name) as archive:
             files |= {f"{name}/{member}": archive.read(member) for member in archive.namelist()}
     files |= {f"pages/{path.name}": path.read_bytes() for path in (secret / "pages").iterdir()}
@@ -274,7 +268,7 @@ def given(secret: Path) -> dict[str, bytes]:
 
 
 def test_no_seed_marker_or_answers_are_among_them(secret: Path, given: dict[str, bytes]) -> None:
-    with zipfile.ZipFile(secret / competition.PUBLIC_DATA) as archive:
+    with zipfile.ZipFile(secret / PUBLIC) as archive:
         assert {name.split("/")[0] for name in archive.namelist()} == {
             "README.md", "train_data", "metadata", "submission_templates"
         }  # fmt: skip
@@ -294,7 +288,7 @@ def test_no_seed_marker_or_answers_are_among_them(secret: Path, given: dict[str,
             assert SECRET.encode() not in content and str(number).encode() not in content, path
 
 
-def read(content: bytes) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def read(content: bytes) -> Columns:
     """Read whole numbers of a CSV; other columns are left out."""
     header, *rows = csv.reader(io.StringIO(content.decode("utf-8-sig")))
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
@@ -305,27 +299,27 @@ def read(content: bytes) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]
     }
 
 
+def pairs_of(columns: Columns) -> list[tuple[int, int]]:
+    return list(zip(columns["UserId"].tolist(), columns["QuestionId"].tolist(), strict=True))
+
+
 def test_hidden_answers_are_not_among_the_training_answers(
     secret: Path, given: dict[str, bytes]
 ) -> None:
-    public = f"{competition.PUBLIC_DATA}/train_data/"
-    train = read(given[f"{public}{layout.TRAIN_TASK_1_2}"])
-    known = set(zip(train["UserId"].tolist(), train["QuestionId"].tolist(), strict=True))
+    train = read(given[f"{PUBLIC}/train_data/{layout.TRAIN_TASK_1_2}"])
+    known = set(pairs_of(train))
+    trained = read(given[f"{PUBLIC}/train_data/{layout.TRAIN_TASK_3_4}"])
     for phase in layout.PHASES:
-        name = layout.test_answers_name(1, phase)
-        hidden = read((secret / f"reference_data/task_1_{phase}/test_data/{name}").read_bytes())
-        pairs = set(zip(hidden["UserId"].tolist(), hidden["QuestionId"].tolist(), strict=True))
+        pairs = set(pairs_of(read(answers_of(secret, 1, phase).read_bytes())))
         assert pairs and not pairs & known
-        name = layout.test_masks_name(phase)
-        examined = read((secret / f"reference_data/task_4_{phase}/test_data/{name}").read_bytes())
-        trained = read(given[f"{public}{layout.TRAIN_TASK_3_4}"])
+        examined = read(answers_of(secret, 4, phase).read_bytes())
         assert not set(examined["UserId"].tolist()) & set(trained["UserId"].tolist())
 
 
 @pytest.mark.parametrize("task", (1, 2))
 def test_a_phase_does_not_know_the_answers_of_the_other(secret: Path, task: int) -> None:
     name = layout.test_answers_name(task, "private")
-    text = (secret / f"reference_data/task_{task}_public/test_data/{name}").read_text()
+    text = answers_of(secret, task, "public").with_name(name).read_text()
     values = {row[schema.PREDICTED_COLUMN[task].name] for row in csv.DictReader(io.StringIO(text))}
     assert len(values) == 1
 
@@ -334,20 +328,10 @@ def test_nothing_in_the_order_of_the_files_tells_the_answers(
     secret: Path, given: dict[str, bytes]
 ) -> None:
     """Numbers of answers and rows of the template are as good as a coin at ranking the answers."""
-    template = read(
-        given[f"{competition.PUBLIC_DATA}/submission_templates/submission_task_1_2.csv"]
-    )
-    row = {
-        pair: number
-        for number, pair in enumerate(
-            zip(template["UserId"].tolist(), template["QuestionId"].tolist(), strict=True)
-        )
-    }
-    name = layout.test_answers_name(1, "private")
-    hidden = read((secret / f"reference_data/task_1_private/test_data/{name}").read_bytes())
-    rows = [
-        row[p] for p in zip(hidden["UserId"].tolist(), hidden["QuestionId"].tolist(), strict=True)
-    ]
+    template = read(given[f"{PUBLIC}/submission_templates/{layout.TEMPLATE_TASK_1_2}"])
+    row = {pair: number for number, pair in enumerate(pairs_of(template))}
+    hidden = read(answers_of(secret, 1, "private").read_bytes())
+    rows = [row[pair] for pair in pairs_of(hidden)]
     for guess in (np.array(rows), hidden["AnswerId"], hidden["UserId"]):
         ranks = np.argsort(np.argsort(guess))
         right = hidden["IsCorrect"] == 1
@@ -358,11 +342,11 @@ def test_nothing_in_the_order_of_the_files_tells_the_answers(
 
 
 def test_guessed_seeds_do_not_make_the_same_answers(
-    secret: Path, simulated_kit: Path, given: dict[str, bytes]
+    simulated_kit: Path, given: dict[str, bytes]
 ) -> None:
     """The generator is public: its default seed gives other answers."""
-    ours = (simulated_kit / "data/train_data" / layout.TRAIN_TASK_1_2).read_bytes()
-    assert given[f"{competition.PUBLIC_DATA}/train_data/{layout.TRAIN_TASK_1_2}"] != ours
+    name = f"train_data/{layout.TRAIN_TASK_1_2}"
+    assert given[f"{PUBLIC}/{name}"] != (simulated_kit / "data" / name).read_bytes()
 
 
 def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
@@ -415,22 +399,40 @@ def test_the_platform_takes_it(secret: Path) -> None:
     assert public.end is not None and public.end.date() == date(2027, 3, 24)
     assert private.start > public.end
     assert private.end is not None and private.end.date() == date(2027, 3, 31)
+    assert [bundle.tasks[index].name for index in private.tasks] == [
+        f"Task {task}, private" for task in (1, 2, 3, 4)
+    ]
+    # The best score first, the smallest error, the first mask.
+    columns = [(column.key, column.descending, column.precision) for column in bundle.columns[:3]]
+    assert columns == [("score", True, 4), ("standard_error", False, 4), ("mask_0", True, 4)]
+    assert bundle.primary is bundle.columns[0]
+    assert (bundle.image, bundle.shows_details) == ("codalab/codalab-legacy:py312", True)
+
+
+def test_the_platform_shows_no_answers(secret: Path) -> None:
+    described = yaml.safe_load((secret / "competition.yaml").read_text())
+    for flag in ("make_programs_available", "make_input_data_available",
+                 "can_participants_make_submissions_public",
+                 "show_detailed_results_in_leaderboard"):  # fmt: skip
+        assert described[flag] is False, flag
     # What an entry of task 4 predicts is its own to choose, and could be the answers it has seen.
+    assert all(phase["hide_prediction_output"] is True for phase in described["phases"])
+
+
+def test_the_pages_say_what_the_platform_does(secret: Path) -> None:
+    said = " ".join(page.read_text() for page in (secret / "pages").iterdir())
+    said = " ".join(said.split())
+    assert "$" not in said
+    dates = "public phase from 2027-02-01 to 2027-03-24, private phase to 2027-03-31"
+    assert dates in said
     phases = yaml.safe_load((secret / "competition.yaml").read_text())["phases"]
-    assert all(phase["hide_prediction_output"] is True for phase in phases)
-    assert [column.key for column in bundle.columns][:3] == ["score", "standard_error", "mask_0"]
-    text = (secret / "competition.yaml").read_text()
-    for fact in (
-        "version: 2",
-        "leaderboards:",
-        "docker_image: codalab/codalab-legacy:py312",
-        "enable_detailed_results: true",
-        "precision: 4",
-        "execution_time_limit: 600",
-    ):
-        assert fact in text
-    for page in (secret / "pages").iterdir():
-        assert "$" not in page.read_text()
+    keys = ("max_submissions_per_day", "max_submissions")
+    # The private phase decides, and is no place to try.
+    assert [tuple(phase[key] for key in keys) for phase in phases] == [(5, 100), (1, 3)]
+    assert (
+        "Submissions: 5 a day, 100 in all in the public phase, 1 a day, 3 in all in the private"
+    ) in said
+    assert all(phase["execution_time_limit"] == 600 for phase in phases)
 
 
 def test_programs_import_only_what_the_image_has(secret: Path) -> None:
@@ -452,43 +454,37 @@ def test_programs_import_only_what_the_image_has(secret: Path) -> None:
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, run: Run, tmp_path: Path) -> None:
     flags = ("--size", "tiny", "--seed", SECRET, "--tasks", 1)
-    with zipfile.ZipFile(make(run, tmp_path / "again.zip", *flags)) as archive:
-        for phase in layout.PHASES:
-            name = f"reference_data/task_1_{phase}/test_data/{layout.test_answers_name(1, phase)}"
-            assert archive.read(name) == (secret / name).read_bytes()
-        described = archive.read("competition.yaml").decode()
-        assert b"One zip may hold" not in archive.read("pages/overview.md")
+    again = unpacked(make(run, tmp_path / "again.zip", *flags))
+    for phase in layout.PHASES:
+        answers = answers_of(secret, 1, phase).read_bytes()
+        assert answers_of(again, 1, phase).read_bytes() == answers
     assert "One zip may hold" in (secret / "pages/overview.md").read_text()
+    assert "One zip may hold" not in (again / "pages/overview.md").read_text()
+    described = (again / "competition.yaml").read_text()
     assert "Task 2" not in described and "mask_0" not in described
     assert "submission_rule: Force_Best" in described
     assert "hide_prediction_output: false" in described
 
 
-def test_a_bundle_of_ones_own_answers(run: Run, simulated_kit: Path, tmp_path: Path) -> None:
+def test_a_bundle_of_ones_own_answers(
+    run: Run, succeeds: Succeeds, simulated_kit: Path, tmp_path: Path
+) -> None:
     train = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
-    bundle = make(run, tmp_path / "own.zip", "--answers", train)
-    with zipfile.ZipFile(bundle) as archive:
-        names = archive.namelist()
-        page = archive.read("pages/overview.md").decode()
-        data_page = archive.read("pages/data.md").decode()
+    bundle = unpacked(make(run, tmp_path / "own.zip", "--answers", train))
+    data_page = (bundle / "pages/data.md").read_text()
     assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
     assert "metadata/" not in data_page
-    assert "organiser/students.csv" in names
-    assert not any(re.search("task_3_p", name) for name in names)
-    assert "of real students" in page
-    with zipfile.ZipFile(bundle) as archive:
-        data = archive.read(competition.PUBLIC_DATA)
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    assert "of real students" in (bundle / "pages/overview.md").read_text()
+    assert (bundle / "organiser/students.csv").is_file()
+    assert not list(bundle.rglob("task_3_p*"))
+    with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert not any("organiser" in member for member in archive.namelist())
-        header, *rows = (
-            archive.read("submission_templates/submission_task_1_2.csv").decode().split()
-        )
-    content = "\n".join([f"{header},IsCorrect", *(f"{row},1" for row in rows), ""]).encode()
-    with zipfile.ZipFile(tmp_path / "team.zip", "w") as archive:
-        archive.writestr(layout.submission_name(1), content)
-    done = run(["hosting/run_locally.py", bundle, tmp_path / "team.zip", "--output_dir", tmp_path])
-    assert done.returncode == 0, done.stderr
-    assert "Task 1, public: scored" in done.stdout
+        template = archive.read(f"submission_templates/{template_name(1)}").decode()
+    filled_in = {layout.submission_name(1): fill_in(template, 1).decode()}
+    team = toy_bundle.write_zip(tmp_path / "team.zip", filled_in)
+    said = succeeds(["hosting/run_locally.py", tmp_path / "own.zip", team, "--output_dir",
+                     tmp_path])  # fmt: skip
+    assert "Task 1, public: scored" in said
 
 
 # ---- Wrong flags ---------------------------------------------------------------------------------

@@ -223,8 +223,8 @@ def test_no_number_tells_the_outcome(make: Make) -> None:
         for row in parts[layout.test_answers_name(1, phase)]
     }
     in_template = [{**row, "IsCorrect": outcome[row["AnswerId"]]} for row in template]
-    public = layout.test_masks_name("public")
-    for part in (in_template, parts[layout.TRAIN_TASK_1_2], parts[public]):
+    examined = layout.test_masks_name("public")
+    for part in (in_template, parts[layout.TRAIN_TASK_1_2], parts[examined]):
         is_correct = np.array([int(row["IsCorrect"]) for row in part])
         ids = np.array([int(row["AnswerId"]) for row in part])
         for place in (np.arange(len(ids)), ids):
