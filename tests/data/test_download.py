@@ -34,6 +34,7 @@ from common.provenance import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "data/download.py"
+Call = Callable[..., Path]
 
 
 # ---- The archive and the server --------------------------------------------------------------
@@ -188,7 +189,7 @@ def check_tree(folder: Path, original: Original, parts: tuple[str, ...]) -> None
 
 
 @pytest.fixture
-def fetch(server: Server, original: Original, tmp_path: Path) -> Callable[..., Path]:
+def fetch(server: Server, original: Original, tmp_path: Path) -> Call:
     """Fetch the archive; an earlier run may have left some bytes. Return where it goes."""
 
     def call(left: bytes | None = None, url: str = server.url) -> Path:
@@ -224,18 +225,21 @@ def fetch(server: Server, original: Original, tmp_path: Path) -> Callable[..., P
     ],
 )  # fmt: skip
 def test_the_archive_arrives(
-    left: Callable[[bytes], bytes] | None, behaviour: dict[str, Any], requests: list[str],
-    server: Server, original: Original, fetch: Callable[..., Path],
-) -> None:  # fmt: skip
+    left: Callable[[bytes], bytes] | None,
+    behaviour: dict[str, Any],
+    requests: list[str],
+    server: Server,
+    original: Original,
+    fetch: Call,
+) -> None:
     vars(server.behaviour).update(behaviour)
     fetch(left and left(original.content))
     assert server.behaviour.requests == requests
 
 
 def test_gives_up_on_a_server_in_trouble_and_keeps_what_came(
-    server: Server, original: Original, fetch: Callable[..., Path], tmp_path: Path,
-    pauses: list[float],
-) -> None:  # fmt: skip
+    server: Server, original: Original, fetch: Call, tmp_path: Path, pauses: list[float]
+) -> None:
     server.behaviour.statuses = [503] * 10
     with pytest.raises(InputError, match=r"answered 503 .*; 7,000 of .* bytes are there, run the"):
         fetch(original.content[:7000])
@@ -246,7 +250,7 @@ def test_gives_up_on_a_server_in_trouble_and_keeps_what_came(
 
 
 def test_what_is_not_the_archive_is_refused(
-    server: Server, original: Original, fetch: Callable[..., Path], tmp_path: Path
+    server: Server, original: Original, fetch: Call, tmp_path: Path
 ) -> None:
     server.behaviour.statuses = [404] * 5
     with pytest.raises(InputError, match=f"{server.url}: the server answered 404"):
@@ -270,7 +274,7 @@ def test_what_is_not_the_archive_is_refused(
 
 
 def test_a_server_that_hangs_or_is_not_there(
-    server: Server, fetch: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    server: Server, fetch: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InputError, match=r"refused; 0 of .* bytes are there"):
         fetch(url="http://127.0.0.1:9/data.zip")
@@ -285,9 +289,8 @@ def test_a_server_that_hangs_or_is_not_there(
 
 
 def test_a_full_disk_is_said_before_anything_is_fetched(
-    server: Server, original: Original, fetch: Callable[..., Path],
-    free_space: Callable[[int], None],
-) -> None:  # fmt: skip
+    server: Server, original: Original, fetch: Call, free_space: Callable[[int], None]
+) -> None:
     """What an earlier run has left needs no more room."""
     free_space(len(original.content) - 7001)
     with pytest.raises(InputError, match=r"the disk has \d MB free, expected \d MB"):
@@ -301,9 +304,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(
 
 
 @pytest.fixture
-def command(
-    original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Path]:
+def command(original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run the script's main function on a folder of the test's own, and a small archive."""
 
     def call(*arguments: object, content: bytes = original.content) -> Path:
@@ -320,7 +321,7 @@ def command(
 
 
 @pytest.fixture
-def unpack(command: Callable[..., Path], original: Original, tmp_path: Path) -> Callable[..., Path]:
+def unpack(command: Call, original: Original, tmp_path: Path) -> Call:
     """Run the command on an archive that is there already."""
 
     def call(*arguments: object, content: bytes = original.content) -> Path:
@@ -332,9 +333,12 @@ def unpack(command: Callable[..., Path], original: Original, tmp_path: Path) -> 
 
 
 def test_the_whole_way(
-    command: Callable[..., Path], server: Server, original: Original, tmp_path: Path,
+    command: Call,
+    server: Server,
+    original: Original,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     log = tmp_path / "log.jsonl"
     folder = command("--url", server.url, "--log", log)
     check_tree(folder, original, ("answers", "metadata", "tests"))
@@ -361,9 +365,11 @@ def test_the_whole_way(
 
 
 def test_parts_of_an_archive_that_is_there(
-    unpack: Callable[..., Path], original: Original, free_space: Callable[[int], None],
+    unpack: Call,
+    original: Original,
+    free_space: Callable[[int], None],
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     folder = unpack("--parts", "metadata,images")
     check_tree(folder, original, ("metadata", "images"))
     assert "never share or publish them" in capsys.readouterr().out
@@ -382,7 +388,7 @@ def test_parts_of_an_archive_that_is_there(
 
 
 def test_an_archive_that_is_not_the_official_one(
-    command: Callable[..., Path], fails: Callable[..., str], tmp_path: Path
+    command: Call, fails: Callable[..., str], tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.zip"
     line = fails(["data/download.py", "--output_dir", tmp_path, "--archive", path])
@@ -392,9 +398,7 @@ def test_an_archive_that_is_not_the_official_one(
         command("--archive", path)
 
 
-def test_simulated_data_make_way(
-    unpack: Callable[..., Path], original: Original, tmp_path: Path
-) -> None:
+def test_simulated_data_make_way(unpack: Call, original: Original, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     old = {"train_data/train_task_1_2.csv": b"old", "metadata/subject_metadata.csv": b"older"}
     for name, content in (*old.items(), (f"test_input/{layout.VALID_TASK_1_2}", b"of these")):
@@ -408,9 +412,7 @@ def test_simulated_data_make_way(
 
 
 @pytest.mark.parametrize("marked", [False, True])
-def test_other_files_are_never_overwritten(
-    unpack: Callable[..., Path], tmp_path: Path, marked: bool
-) -> None:
+def test_other_files_are_never_overwritten(unpack: Call, tmp_path: Path, marked: bool) -> None:
     file = tmp_path / "data/train_data/train_task_3_4.csv"
     file.parent.mkdir(parents=True)
     file.write_text("my own")
@@ -436,7 +438,7 @@ def link(name: str) -> zipfile.ZipInfo:
     ids=str,
 )  # fmt: skip
 def test_paths_that_would_leave_the_folder_are_refused(
-    unpack: Callable[..., Path], original: Original, tmp_path: Path, more: str | zipfile.ZipInfo
+    unpack: Call, original: Original, tmp_path: Path, more: str | zipfile.ZipInfo
 ) -> None:
     with pytest.raises(InputError, match="which would leave the folder"):
         unpack(content=make_zip(original.files, more))
@@ -444,9 +446,7 @@ def test_paths_that_would_leave_the_folder_are_refused(
     assert not (tmp_path / "data").exists()
 
 
-def test_an_archive_with_faulty_files(
-    unpack: Callable[..., Path], original: Original, tmp_path: Path
-) -> None:
+def test_an_archive_with_faulty_files(unpack: Call, original: Original, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no folder metadata, expected it for --parts meta"):
         unpack("--parts", "answers,metadata", content=make_zip({"train_data/a.csv": b"1"}))
     name = "train_data/train_task_3_4.csv"

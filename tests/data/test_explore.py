@@ -18,6 +18,7 @@ from common.charts import compact
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "data/explore.py"
+Says = Callable[..., str]
 SECTIONS = [
     "Answers", "Difficulty", "Options", "Times", "Quizzes and groups", "Confidence", "Subjects",
     "Students", "What is missing",
@@ -344,7 +345,7 @@ def test_two_answers_are_enough(run: Run, tmp_path: Path) -> None:
     assert sections(read_file(tmp_path / "explore.html")) == ["Tasks 3/4", "Answers"]
 
 
-def test_faults(simulated_kit: Path, fails: Callable[..., str], tmp_path: Path) -> None:
+def test_faults(simulated_kit: Path, fails: Says, tmp_path: Path) -> None:
     output = ["--output_dir", tmp_path / "out"]
     missing = tmp_path / "nowhere"
     line = fails([SCRIPT, "--data_dir", missing, *output])
@@ -371,7 +372,7 @@ def without_ids(svg: str) -> str:
 
 
 def test_the_pictures_are_those_that_the_script_makes(
-    run: Run, succeeds: Callable[..., str], tmp_path: Path
+    run: Run, succeeds: Says, tmp_path: Path
 ) -> None:
     small = tmp_path / "small"
     succeeds(["data/generate_sample.py", "--size", "small", "--output_dir", small])

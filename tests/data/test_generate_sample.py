@@ -22,6 +22,7 @@ from subject_tree import make_subjects
 from common import layout, provenance
 from common.schema import EXPERT_NAMES
 
+Says = Callable[..., str]
 GROUPS = ("1_2", "3_4")
 PAIR = "QuestionId,UserId,AnswerId"
 ANSWER = f"{PAIR},IsCorrect,CorrectAnswer,AnswerValue"
@@ -197,7 +198,10 @@ def test_student_metadata_cover_all_students_with_gaps(tree: Path, group: str) -
     assert sorted(students.UserId.astype(int)) == list(range(len(students)))
     assert set(students.Gender) >= {"0", "1", "2"}
     assert set(students.Gender) <= {"0", "1", "2", "3"}
-    assert set(students.PremiumPupil.dropna()) == {"0.0", "1.0"}
+    premium = students.PremiumPupil.dropna()
+    assert set(premium) == {"0.0", "1.0"}
+    # About a quarter is entitled to it.
+    assert 0.1 < (premium == "1.0").mean() < 0.45
     births = students.DateOfBirth.dropna()
     assert births.str.fullmatch(r"\d{4}-\d\d-01 00:00:00\.000").all()
     assert 0.15 < students.DateOfBirth.isna().mean() < 0.7
@@ -254,7 +258,7 @@ def test_templates_hold_the_pairs_of_both_phases_and_all_questions(tree: Path) -
 
 
 def test_templates_that_cannot_be_built_are_left_out_and_named(
-    tree: Path, tmp_path: Path, succeeds: Callable[..., str], fails: Callable[..., str]
+    tree: Path, tmp_path: Path, succeeds: Says, fails: Says
 ) -> None:
     partial = Path(shutil.copytree(tree, tmp_path / "data"))
     (partial / "test_data/test_private_answers_task_1.csv").unlink()
@@ -288,7 +292,7 @@ def test_pictures_show_every_question_of_tasks_3_and_4(tree: Path) -> None:
 
 
 def test_simulated_files_are_replaced_and_a_seed_makes_the_same_bytes_again(
-    succeeds: Callable[..., str], tree: Path, tmp_path: Path
+    succeeds: Says, tree: Path, tmp_path: Path
 ) -> None:
     data = Path(shutil.copytree(tree, tmp_path / "data"))
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
@@ -321,9 +325,7 @@ def test_another_number_of_questions(run: Run, tmp_path: Path) -> None:
     assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
 
 
-def test_real_files_are_never_overwritten(
-    fails: Callable[..., str], tree: Path, tmp_path: Path
-) -> None:
+def test_real_files_are_never_overwritten(fails: Says, tree: Path, tmp_path: Path) -> None:
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir"]
     real = tmp_path / "data/metadata/subject_metadata.csv"
     real.parent.mkdir(parents=True)

@@ -105,16 +105,15 @@ def fill_in(template: str, task: int) -> bytes:
 def test_scores_and_pages_are_those_of_the_local_evaluation(
     of_the_kit: Path, simulated_kit: Path, run: Run, succeeds: Succeeds, tmp_path: Path
 ) -> None:
-    """Every task, in one phase or the other, to the last digit."""
+    """Tasks 1 to 3, in one phase or the other, to the last digit; task 4 follows below."""
     team, local = tmp_path / "team", tmp_path / "local"
     team.mkdir()
     for task in CSV_TASKS:
         template = simulated_kit / "submission_templates" / template_name(task)
         (team / layout.submission_name(task)).write_bytes(fill_in(template.read_text(), task))
-    (team / ENTRY_NAME).write_text(ENTRY.format(select="pass", update="pass"))
     handed_in = tmp_path / "handed_in/team.zip"
     toy_bundle.write_zip(handed_in, {path.name: path.read_text() for path in team.iterdir()})
-    for phase, tasks in (("public", (1, 3, 4)), ("private", (2,))):
+    for phase, tasks in (("public", (1, 3)), ("private", (2,))):
         flags = ("--submissions", handed_in.parent, "--phase", phase, "--tasks", *tasks)
         output = tmp_path / phase
         done = run(["hosting/run_locally.py", of_the_kit, *flags, "--output_dir", output])
@@ -123,9 +122,7 @@ def test_scores_and_pages_are_those_of_the_local_evaluation(
         assert set(found) == set(map(str, tasks)), done.stdout + done.stderr
         assert all(0 < score < 1 for score in found.values())
         for task in tasks:
-            where: list[object] = [team, "--skip_curve"]
-            if task != 4:
-                where = ["--submission_dir", team, "--submit_data", layout.submission_name(task)]
+            where = ("--submission_dir", team, "--submit_data", layout.submission_name(task))
             flags = (*where, "--phase", phase, "--output_dir", local)
             succeeds([f"task_{task}/local_evaluation.py", *flags], kit=simulated_kit)
             text = (local / f"scores_task_{task}_{phase}.txt").read_text()
@@ -204,7 +201,7 @@ def test_malformed_submissions_get_a_message_and_no_score(
 
 
 def test_an_entry_that_fails_or_cheats_gets_no_score(
-    secret: Path, run: Run, tmp_path: Path
+    secret: Path, simulated_kit: Path, run: Run, succeeds: Succeeds, tmp_path: Path
 ) -> None:
     # Scored, but then it tells what it has seen: nothing of that may reach the page.
     tells = (
@@ -228,20 +225,28 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     folder, output = tmp_path / "submissions", tmp_path / "output"
     for case, members in cases.items():
         toy_bundle.write_zip(folder / f"{case}.zip", members)
-    flags: Sequence[object] = ("--tasks", 4, "--output_dir", output)
-    done = run(["hosting/run_locally.py", secret, "--submissions", folder, *flags])
+    played = ("--tasks", 4, "--output_dir", output)
+    done = run(["hosting/run_locally.py", secret, "--submissions", folder, *played])
     assert done.returncode == 2
     page = (output / "leaderboard.html").read_text()
     assert "raised ValueError" in page and "x" * 400 not in page
     assert "of its own" in page
     with (output / "leaderboard.csv").open(newline="") as file:
-        assert [row["team"] for row in csv.DictReader(file)] == ["tells"]
+        (row,) = csv.DictReader(file)
+    assert row["team"] == "tells"
+    # Its score is the one that the local evaluation gives for its questions and predictions.
+    honest = toy_bundle.write_zip(tmp_path / "honest.zip", entry("pass"))
+    flags = ("--skip_curve", "--phase", "public", "--output_dir", tmp_path,
+             "--input_dir", answers_of(secret, 4, "public").parent)  # fmt: skip
+    succeeds(["task_4/local_evaluation.py", honest, *flags], kit=simulated_kit)
+    text = (tmp_path / "scores_task_4_public.txt").read_text()
+    assert float(row["score"]) == float(text.removeprefix("score:"))
     (page,) = (path.read_text() for path in (output / "details").iterdir())
     assert "failed when it was given the questions" in page
     assert "0110" not in page and "update_model changes" not in page
     # In the private phase no word of an entry's own is shown.
     done = run(["hosting/run_locally.py", secret, folder / "fails.zip", "--phase", "private",
-                *flags])  # fmt: skip
+                *played])  # fmt: skip
     assert "IsTarget_0, round 1, select_questions failed; the public" in done.stderr
     assert "xxx" not in done.stdout + done.stderr
 
