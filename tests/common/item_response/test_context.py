@@ -1,7 +1,7 @@
-"""Effects of the context: elimination in trees, against a dense Gaussian solve."""
+"""A pass over the answers, with effects of the context or none, against a dense Gaussian solve."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -26,8 +26,14 @@ class Case(NamedTuple):
 
     def fixed(self) -> np.ndarray:
         """Return the mean of what students share in the context of each answer."""
-        leaves = self.observations.levels[-1]
-        result: np.ndarray = self.shared.mean[leaves.label][self.observations.leaf()]
+        if not self.observations.levels:
+            return np.zeros(len(self.observations.item))
+        result: np.ndarray = self.shared.mean[self.label_of_answers()]
+        return result
+
+    def label_of_answers(self) -> np.ndarray:
+        """Return the label in the last level."""
+        result: np.ndarray = self.observations.levels[-1].label[self.observations.leaf()]
         return result
 
 
@@ -59,15 +65,11 @@ def make_case(seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int) ->
 
 
 class Dense:
-    """The joint posterior of all abilities and effects, from one large system of equations.
+    """The joint posterior of all abilities and effects, from one large system of equations."""
 
-    To the logit of each answer something known is added, shape (answers,).
-    """
-
-    def __init__(
-        self, case: Case, weight: np.ndarray, kappa: np.ndarray, fixed: np.ndarray
-    ) -> None:
+    def __init__(self, case: Case, weight: np.ndarray, kappa: np.ndarray) -> None:
         observations, items, variance, _ = case
+        fixed = case.fixed()
         d = items.mean.shape[1]
         k, n = d - 1, observations.n_students
         levels = observations.levels
@@ -87,14 +89,16 @@ class Dense:
             above = nodes
         precision, linear = np.diag(prior), np.zeros(size)
         second = items.covariance + items.mean[:, :, None] * items.mean[:, None, :]
-        leaf = observations.leaf() + self.of_level[-1].start
+        if levels:
+            leaf = observations.leaf() + self.of_level[-1].start
         for row, (student, item) in enumerate(
             zip(observations.student(), observations.item, strict=True)
         ):
             # (ability, 1, total effect) is design @ variables + constant.
             design, constant = np.zeros((k + 2, size)), np.append(np.eye(k + 1)[k], fixed[row])
             design[:k, student * k : (student + 1) * k] = np.eye(k)
-            design[k + 1] = self.total[leaf[row]]
+            if levels:
+                design[k + 1] = self.total[leaf[row]]
             slopes = np.append(items.mean[item], 1)
             square = np.block([[second[item], slopes[:-1, None]], [slopes[None]]])
             precision += weight[row] * design.T @ square @ design
@@ -132,89 +136,22 @@ class Dense:
         return result
 
 
-def student_of_nodes(observations: Observations) -> list[np.ndarray]:
-    return [observations.student()[level.start[:-1]] for level in observations.levels]
+def dense_shared(
+    case: Case, weight: np.ndarray, kappa: np.ndarray, ability: np.ndarray, total_above: np.ndarray
+) -> SharedEffects:
+    """Find what students share, given abilities and total effects above those of the last level.
 
-
-CASES = given(
-    st.builds(
-        make_case,
-        seed=st.integers(0, 2**32),
-        k=st.integers(1, 3),
-        n_levels=st.integers(1, 3),
-        n_kinds=st.integers(1, 3),
-        n_answers=st.integers(1, 40),
-    )
-)
-
-
-def assert_same_effects(found: Effects, expected: Effects) -> None:
-    for one, other in zip(found, expected, strict=True):
-        assert_allclose(one, other, atol=1e-4, rtol=1e-4)
-
-
-def draw_answers(observations: Observations) -> tuple[np.ndarray, np.ndarray]:
-    """Return any w and κ."""
-    rng = RNG(0)
-    weight = rng.uniform(0.01, 2, len(observations.item)) * observations.is_used
-    kappa = rng.normal(0, 1, len(weight)) * observations.is_used
-    return weight.astype("f"), kappa.astype("f")
-
-
-def solve(
-    case: Case, weight: np.ndarray, kappa: np.ndarray, shared: SharedEffects
-) -> tuple[list[Any], Gaussians, list[Effects], np.ndarray]:
-    """Eliminate and restore the effects, with what students share as it is."""
-    observations, items, variance, _ = case
-    kappa = kappa - weight * case._replace(shared=shared).fixed()
-    moments = model.moments(items)
-    steps, *taken = context.eliminate(
-        observations.levels,
-        observations.leaf_matrix(weight),
-        observations.leaf_matrix(kappa),
-        moments,
-        variance,
-        observations.n_students,
-    )
-    matrices = observations.matrix(weight), observations.matrix(kappa)
-    students = model.update_students(*matrices, moments, (taken[0], taken[1]))
-    return steps, students, *context.restore(observations.levels, steps, students, variance)
-
-
-@CASES
-@settings(max_examples=60)
-def test_elimination_gives_the_exact_posterior(case: Case) -> None:
-    observations, _, _, shared = case
-    weight, kappa = draw_answers(observations)
-    _, students, effects, sums = solve(case, weight, kappa, shared)
-
-    dense = Dense(case, weight, kappa, case.fixed())
-    mean, covariance = dense.students()
-    assert_allclose(students.mean, mean, atol=1e-4, rtol=1e-4)
-    assert_allclose(students.covariance, covariance, atol=1e-4, rtol=1e-4)
-    for depth, student in enumerate(student_of_nodes(observations)):
-        assert_same_effects(effects[depth], dense.effects(depth, student))
-    assert_allclose(sums, dense.sums(case), atol=1e-3, rtol=1e-3)
-
-
-def solve_shared(
-    case: Case, weight: np.ndarray, kappa: np.ndarray, ability: np.ndarray, totals: list[np.ndarray]
-) -> tuple[SharedEffects, np.ndarray]:
-    """Find what students share, given abilities and the total effects of all levels but the last.
-
-    The effects of the last level and the shared ones are unknowns of one system of equations. The
-    sums are those of `Dense.sums`, of what has answers.
+    The effects of the last level and the shared ones are unknowns of one system of equations.
     """
     observations, items, variance, shared = case
     leaves, leaf = observations.levels[-1], observations.leaf()
     student, item = observations.student(), observations.item
     n, n_shared, n_kinds = len(leaves), len(shared.mean), variance.shape[1]
     kind = np.arange(n_shared) % n_kinds
-    design = np.eye(n)[leaf], np.eye(n_shared)[leaves.label[leaf]]
+    design = np.eye(n)[leaf], np.eye(n_shared)[case.label_of_answers()]
     both = np.concatenate(design, axis=1)
     known = (items.mean[item, :-1] * ability[student]).sum(axis=1) + items.mean[item, -1]
-    if len(totals) > 1:
-        known = known + totals[-2][leaves.parent[leaf]]
+    known += total_above[leaf]
     prior = np.append(variance[-1, leaves.kind], shared.prior[kind])
     covariance = np.linalg.inv(np.diag(1 / prior) + both.T * weight @ both)
     mean = (covariance @ both.T @ (kappa - weight * known))[n:]
@@ -224,131 +161,151 @@ def solve_shared(
     sums = np.zeros((n_kinds, 3))
     columns = np.stack([np.ones(n_shared), mean**2 + of_each, removed**2], axis=1)
     np.add.at(sums, kind[has_answers], columns[has_answers])
-    new = context.estimate_variance(sums, shared.prior)
-    of_each[~has_answers] = new[kind[~has_answers]]
-    return SharedEffects(mean, of_each, new), sums
+    prior = context.estimate_variance(sums, shared.prior)
+    of_each[~has_answers] = prior[kind[~has_answers]]
+    return SharedEffects(mean, of_each, prior)
 
 
-def assert_same_shared(found: SharedEffects | None, expected: SharedEffects) -> None:
-    assert found is not None
-    for one, other in zip(found, expected, strict=True):
-        assert_allclose(one, other, atol=1e-3, rtol=5e-3)
-
-
-@pytest.mark.parametrize("own_variance", [None, 1e-6])
-@CASES
-@settings(max_examples=60)
-def test_what_students_share_is_exact_given_the_rest(
-    own_variance: float | None, case: Case
-) -> None:
-    """Also where nothing but rounding tells the students' own effects from 0."""
-    if own_variance is not None:
-        case = case._replace(variance=np.full_like(case.variance, own_variance))
-    observations, _, variance, shared = case
-    weight, kappa = draw_answers(observations)
-    steps, students, effects, _ = solve(case, weight, kappa, shared)
-    # Any other abilities and effects will do.
-    rng = RNG(2)
-    students = Gaussians(students.mean + rng.normal(0, 1, students.mean.shape), students.covariance)
-    effects = [e._replace(mean=e.mean + rng.normal(0, 1, len(e.mean))) for e in effects]
-    sums = context.sum_shared(observations.levels, steps[-1], students, effects, shared)
-    found = context.update_shared(sums, shared)
-    totals = [e.mean for e in effects]
-    assert_same_shared(found, solve_shared(case, weight, kappa, students.mean, totals)[0])
-    # The last ones are of contexts that no answer was given in.
-    n_kinds = variance.shape[1]
-    assert not found.mean[-2 * n_kinds :].any()
-    assert_allclose(found.variance[-2 * n_kinds :], np.tile(found.prior, 2), rtol=1e-6)
-
-
-@CASES
-@settings(max_examples=20)
-def test_steps_come_to_rest_at_the_joint_mean(case: Case) -> None:
-    """There the slope of the likelihood is that of the prior, with nothing held fixed."""
-    observations, items, _, shared = case
-    weight, kappa = draw_answers(observations)
-    prior = shared.prior
-    for _ in range(300):
-        steps, students, effects, _ = solve(case, weight, kappa, shared)
-        sums = context.sum_shared(observations.levels, steps[-1], students, effects, shared)
-        shared = context.update_shared(sums, shared)._replace(prior=prior)
-    student, item, leaf = observations.student(), observations.item, observations.leaf()
-    logit = (items.mean[item, :-1] * students.mean[student]).sum(axis=1) + items.mean[item, -1]
-    label = observations.levels[-1].label[leaf]
-    logit += effects[-1].mean[leaf] + shared.mean[label]
-    slope = np.bincount(label, kappa - weight * logit, len(shared.mean))
-    kind = np.arange(len(slope)) % len(prior)
-    assert_allclose(slope, shared.mean / prior[kind], atol=2e-3)
-
-
-@CASES
-@settings(max_examples=40)
-def test_a_pass_over_the_answers_is_exact_too(case: Case) -> None:
-    """From what is expected of every answer to the sums that the items need."""
+def begin(case: Case) -> State:
+    """Any state with the case's items, variances and shared effects."""
     observations, items, variance, shared = case
     k, rng = items.mean.shape[1] - 1, RNG(1)
-    old = [
+    prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
+    state = State(model.standard_normal(observations.n_students, k), items, prior)
+    if not observations.levels:
+        return state
+    effects = tuple(
         Effects(
             rng.normal(0, 0.5, len(level)).astype("f"),
             rng.uniform(0.5, 1, len(level)).astype("f"),
             rng.normal(0, 0.1, (len(level), k)).astype("f"),
         )
         for level in observations.levels
-    ]
-    students = model.standard_normal(observations.n_students, k)
-    state = State(students, items, items, tuple(old), variance, shared)
-    guessing = np.full(observations.n_items, 0.2, np.float32)
-    with mock.patch.object(
-        context, "estimate_variance", wraps=context.estimate_variance
-    ) as estimate:
-        passed, sums = blocks.pass_over_answers(observations, state, guessing)
+    )
+    return replace(state, effects=effects, variance=variance, shared=shared)
 
-    student, item, leaf = observations.student(), observations.item, observations.leaf()
-    mean, spread = blocks.logit_moments(students, items, student, item)
-    mean += old[-1].mean[leaf] + case.fixed()
-    spread += old[-1].variance[leaf] + shared.variance[observations.levels[-1].label][leaf]
-    spread += 2 * (old[-1].with_ability[leaf] * items.mean[item, :k]).sum(axis=1)
+
+def expand(case: Case, state: State, guessing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return w of every answer, and κ, from what is expected of its logit."""
+    observations, items, _, shared = case
+    student, item = observations.student(), observations.item
+    mean, spread = blocks.logit_moments(state.students, items, student, item)
+    if observations.levels:
+        old, leaf = state.effects[-1], observations.leaf()
+        mean += old.mean[leaf] + case.fixed()
+        spread += old.variance[leaf] + shared.variance[case.label_of_answers()]
+        spread += 2 * (old.with_ability[leaf] * items.mean[item, :-1]).sum(axis=1)
     slope, curvature = model.expected_slope_and_curvature(
         mean, np.maximum(spread, 0), observations.is_right, guessing[item]
     )
-    weight = curvature * observations.is_used
-    kappa = (slope + curvature * mean) * observations.is_used
-    dense = Dense(case, weight, kappa, case.fixed())
-    ability, _ = dense.students()
-    assert_allclose(passed.students.mean, ability, atol=2e-4, rtol=1e-4)
-    square, of_shared = (call.args[0] for call in estimate.call_args_list)
-    assert_allclose(square, dense.sums(case), atol=2e-3, rtol=2e-3)
-    nodes = student_of_nodes(observations)
-    totals = [dense.effects(depth, owner).mean for depth, owner in enumerate(nodes)]
-    expected_shared, expected_sums = solve_shared(case, weight, kappa, ability, totals)
-    assert_allclose(of_shared, expected_sums, atol=2e-3, rtol=2e-3)
-    assert_same_shared(passed.shared, expected_shared)
-    for depth, owner in enumerate(nodes):
-        assert_same_effects(passed.effects[depth], dense.effects(depth, owner))
-    effect = dense.effects(len(nodes) - 1, nodes[-1])
+    used = observations.is_used
+    return curvature * used, (slope + curvature * mean) * used
+
+
+def assert_same(found: Any, expected: Any, by: float) -> None:
+    """Compare all arrays of two posteriors."""
+    if isinstance(found, Gaussians):
+        found, expected = vars(found).values(), vars(expected).values()
+    for values, of_dense in zip(found, expected, strict=True):
+        assert_allclose(values, of_dense, atol=by, rtol=5 * by)
+
+
+@pytest.mark.parametrize("own_variance", [None, 1e-6])
+@given(
+    seed=st.integers(0, 2**32),
+    k=st.integers(1, 3),
+    n_levels=st.integers(0, 3),
+    n_kinds=st.integers(1, 3),
+    n_answers=st.integers(1, 40),
+)
+@settings(max_examples=60)
+def test_a_pass_over_the_answers_is_exact(
+    own_variance: float | None, seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int
+) -> None:
+    """Also where nothing but rounding tells the students' own effects from 0."""
+    case = make_case(seed, k, n_levels, n_kinds, n_answers)
+    if own_variance is not None:
+        case = case._replace(variance=np.full_like(case.variance, own_variance))
+    observations, variance = case.observations, case.variance
+    state, guessing = begin(case), np.full(observations.n_items, 0.2, np.float32)
+    passed, sums = blocks.pass_over_answers(observations, state, guessing)
+
+    weight, kappa = expand(case, state, guessing)
+    dense = Dense(case, weight, kappa)
+    ability, covariance = dense.students()
+    assert_same(passed.students, Gaussians(ability, covariance), 2e-4)
+    student, item = observations.student(), observations.item
+    total = Effects(case.fixed(), np.zeros(n_answers), np.zeros((n_answers, k)))
+    if n_levels:
+        owner = [observations.student()[level.start[:-1]] for level in observations.levels]
+        effects = [dense.effects(depth, of_nodes) for depth, of_nodes in enumerate(owner)]
+        for found, expected in zip(passed.effects, effects, strict=True):
+            assert_same(found, expected, 1e-4)
+        expected_variance = context.estimate_variance(dense.sums(case), variance)
+        assert_allclose(passed.variance, expected_variance, rtol=0.02)
+        above = np.zeros(len(owner[-1]))
+        if n_levels > 1:
+            above = effects[-2].mean[observations.levels[-1].parent]
+        assert passed.shared is not None
+        assert_same(passed.shared, dense_shared(case, weight, kappa, ability, above), 1e-3)
+        # The last ones are of contexts that no answer was given in.
+        assert not passed.shared.mean[-2 * n_kinds :].any()
+        assert_allclose(passed.shared.variance[-2 * n_kinds :], np.tile(passed.shared.prior, 2))
+        leaf = observations.leaf()
+        own = effects[-1]
+        total = Effects(total.mean + own.mean[leaf], own.variance[leaf], own.with_ability[leaf])
+    # Given all that, the items' (slopes, intercept), each by itself, with its prior.
+    found_items = model.update_items(sums, state.prior, np.zeros(observations.n_items, int))
+    t = np.pad(ability[student], [(0, 0), (0, 1)], constant_values=1)
+    of_t = np.pad(covariance[student], [(0, 0), (0, 1), (0, 1)])
+    with_total = total.mean[:, None] * t + np.pad(total.with_ability, [(0, 0), (0, 1)])
     for j in range(observations.n_items):
-        expected = np.zeros(k + 1)
-        for row in np.flatnonzero(item == j):
-            t = np.append(ability[student[row]], 1)
-            total = (effect.mean[leaf[row]] + case.fixed()[row]) * t
-            total[:k] += effect.with_ability[leaf[row]]
-            expected += kappa[row] * t - weight[row] * total
-        assert_allclose(sums[j, : k + 1], expected, atol=1e-3, rtol=1e-3)
+        rows = item == j
+        second = of_t[rows] + t[rows, :, None] * t[rows, None]
+        precision = np.eye(k + 1) + (weight[rows, None, None] * second).sum(axis=0)
+        linear = 0.3 + kappa[rows] @ t[rows] - weight[rows] @ with_total[rows]
+        assert_allclose(found_items.mean[j], np.linalg.solve(precision, linear), atol=1e-3)
+        assert_allclose(found_items.covariance[j], np.linalg.inv(precision), atol=1e-3)
 
 
-def test_moments_of_logits_are_those_of_joint_draws() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_passes_come_to_rest_at_the_joint_mean(seed: int) -> None:
+    """There the slope of the likelihood is that of the prior, with nothing held fixed."""
+    case = make_case(seed, 2, 2, 2, 40)
+    observations, _, variance, shared = case
+    state, guessing = begin(case), np.full(observations.n_items, 0.2, np.float32)
+    for _ in range(150):
+        state, _ = blocks.pass_over_answers(observations, state, guessing)
+        assert state.shared is not None
+        state = replace(state, variance=variance, shared=state.shared._replace(prior=shared.prior))
+    assert state.shared is not None
+    case = case._replace(shared=state.shared)
+    weight, kappa = expand(case, state, guessing)
+    mean, _ = blocks.logit_moments(
+        state.students, state.items, observations.student(), observations.item
+    )
+    mean += state.effects[-1].mean[observations.leaf()] + case.fixed()
+    slope = np.bincount(case.label_of_answers(), kappa - weight * mean, len(state.shared.mean))
+    prior = np.resize(shared.prior, len(slope))
+    assert np.abs(slope).max() > 0.1
+    assert_allclose(slope, state.shared.mean / prior, atol=2e-3)
+
+
+@pytest.mark.parametrize("has_effects", [False, True])
+def test_moments_of_logits_are_those_of_joint_draws(has_effects: bool) -> None:
     rng, k = RNG(2), 2
-    root = rng.normal(0, 0.5, (k + 1, k + 1))
-    centre, joint = rng.standard_normal(k + 1), root @ root.T
-    root = rng.normal(0, 0.5, (k + 1, k + 1))
-    items = Gaussians(rng.standard_normal((1, k + 1)), (root @ root.T)[None])
-    students = Gaussians(centre[None, :k], joint[None, :k, :k])
-    effects = Effects(centre[k:], joint[k:, k], joint[k:, :k])
-    draws = rng.multivariate_normal(centre, joint, 400_000)
-    z = rng.multivariate_normal(items.mean[0], items.covariance[0], 400_000)
-    logit = (draws[:, :k] * z[:, :k]).sum(axis=1) + z[:, k] + draws[:, k]
+    root, centre = rng.normal(0, 0.5, (2, k + 1, k + 1)), rng.standard_normal((2, k + 1))
+    joint, of_item = root @ root.mT
+    items = Gaussians(centre[1:], of_item[None])
+    students = Gaussians(centre[:1, :k], joint[None, :k, :k])
+    effects = Effects(centre[0, k:], joint[k:, k], joint[k:, :k])
+    draws = rng.multivariate_normal(centre[0], joint, 400_000)
+    z = rng.multivariate_normal(centre[1], of_item, 400_000)
+    logit = (draws[:, :k] * z[:, :k]).sum(axis=1) + z[:, k] + has_effects * draws[:, k]
     zero = np.zeros(1, int)
-    mean, variance = blocks.logit_moments(students, items, zero, zero, effects)
+    mean, variance = blocks.logit_moments(
+        students, items, zero, zero, effects if has_effects else None
+    )
     assert mean[0] == pytest.approx(logit.mean(), abs=0.02)
     assert variance[0] == pytest.approx(logit.var(), rel=0.02)
 

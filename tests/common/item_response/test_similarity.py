@@ -3,27 +3,28 @@
 import numpy as np
 import pytest
 import scipy.cluster.hierarchy
-import scipy.sparse
 import scipy.spatial.distance
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
-from common.item_response import cluster_questions, similarity
+from common.item_response import cluster_questions
 
 RNG = np.random.default_rng
-N_BLOCKS, BLOCK_SIZE = 24, 5
+BLOCK_SIZE = 5
 
 
-def plant(n_students: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Students answer whole blocks, most of each; return students, questions, block of each."""
+def plant(
+    n_students: int = 400, n_blocks: int = 24, share_of_blocks: float = 0.3, share: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Students answer a share of each of some blocks; return both, and the block of questions."""
     rng = RNG(0)
-    taken = np.repeat(rng.random((n_students, N_BLOCKS)) < 0.3, BLOCK_SIZE, axis=1)
-    student, place = np.nonzero(taken & (rng.random(taken.shape) < 0.95))
-    shuffled = rng.permutation(N_BLOCKS * BLOCK_SIZE)
-    block = np.empty_like(shuffled)
-    block[shuffled] = np.arange(len(shuffled)) // BLOCK_SIZE
-    return student, shuffled[place], block
+    student, block = np.nonzero(rng.random((n_students, n_blocks)) < share_of_blocks)
+    place = block[:, None] * BLOCK_SIZE + np.arange(BLOCK_SIZE)
+    answered = rng.random(place.shape) < share
+    shuffled = rng.permutation(n_blocks * BLOCK_SIZE)
+    block_of = np.empty_like(shuffled)
+    block_of[shuffled] = np.arange(len(shuffled)) // BLOCK_SIZE
+    student = np.broadcast_to(student[:, None], place.shape)[answered]
+    return student, shuffled[place[answered]], block_of
 
 
 def partition(labels: np.ndarray) -> np.ndarray:
@@ -33,123 +34,71 @@ def partition(labels: np.ndarray) -> np.ndarray:
     return result
 
 
-@pytest.fixture(params=["exact", "projected"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Similarities of the vectors themselves, or of their projections."""
-    if request.param == "projected":
-        monkeypatch.setattr(similarity, "_MAX_NUMBERS", 100)
-    return str(request.param)
+def has(cluster: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether one of the levels is this partition."""
+    return any(np.array_equal(partition(level), partition(expected)) for level in cluster.T)
 
 
-@pytest.mark.usefixtures("way")
-def test_planted_blocks_are_found() -> None:
-    student, question, block = plant()
+@pytest.mark.parametrize("share", [0.95, 1.0])
+def test_planted_blocks_are_found(share: float) -> None:
+    """Also where all questions of a block are equally similar."""
+    student, question, block = plant(share=share)
     ids, cluster = cluster_questions(student, question)
-    assert_array_equal(ids, np.arange(N_BLOCKS * BLOCK_SIZE))
+    assert_array_equal(ids, np.arange(len(block)))
     assert cluster.shape[0] == len(ids)
     assert cluster.dtype == np.int32
-    assert any(np.array_equal(partition(level), partition(block)) for level in cluster.T), cluster.T
+    assert has(cluster, block)
 
 
-@pytest.mark.usefixtures("way")
+def test_blocks_of_many_questions_are_found_among_many_students() -> None:
+    """More than fit at once: a projection with a seed stands for who answered, in parts."""
+    student, question, block = plant(32_000, 500, 0.004, 1.0)
+    one, same = (cluster_questions(student, question, seed=4)[1] for _ in range(2))
+    assert has(one, block)
+    # The coarser levels are those of chance.
+    assert one.shape[1] > 1
+    assert_array_equal(one, same)
+
+
 def test_levels_are_nested_the_coarsest_first() -> None:
-    student, question, _ = plant()
+    student, question, block = plant()
     # Groups of blocks too: some students answer the whole group.
-    rng = RNG(1)
-    extra, group = np.nonzero(rng.random((300, 6)) < 0.3)
-    members = group[:, None] * (N_BLOCKS * BLOCK_SIZE // 6) + np.arange(N_BLOCKS * BLOCK_SIZE // 6)
+    group_of = block // 4
+    extra, group = np.nonzero(RNG(1).random((300, 6)) < 0.3)
+    members = np.stack([np.flatnonzero(group_of == g) for g in range(6)])[group]
     student = np.append(student, np.repeat(extra + 400, members.shape[1]))
     question = np.append(question, members.ravel())
     _, cluster = cluster_questions(student, question)
     counts = [len(np.unique(level)) for level in cluster.T]
     assert len(counts) >= 2
     assert counts == sorted(set(counts))
+    assert has(cluster, block)
+    assert has(cluster, group_of)
     for above, below in zip(cluster.T[:-1], cluster.T[1:], strict=True):
         assert len(np.unique(np.stack([above, below]), axis=1).T) == len(np.unique(below))
+    # The coarsest: contexts of about 32 answers, or the nearest to it; the finest, of 4.
+    contexts = [np.unique(student * 1_000 + level[question]) for level in cluster.T]
+    sizes = [len(question) / len(found) for found in contexts]
+    assert sizes[0] > 10
+    assert 2 < sizes[-1] < 6
 
 
-@given(st.integers(0, 2**32), st.integers(2, 40))
-@settings(max_examples=60)
-def test_merging_is_average_linkage(seed: int, n: int) -> None:
-    """All similarities differ, so that there is but one result."""
+@pytest.mark.parametrize("seed", range(8))
+def test_clusters_are_those_of_average_linkage(seed: int) -> None:
+    """Students differ in what they like; each level is a cut through the tree of merging."""
     rng = RNG(seed)
-    square = np.zeros((n, n))
-    above = np.triu_indices(n, 1)
-    square[above] = rng.random(len(above[0])) ** rng.uniform(0.3, 3)
-    square += square.T
-    tree = scipy.cluster.hierarchy.linkage(
-        scipy.spatial.distance.squareform(1 - square, checks=False), "average"
-    )
-    found = list(similarity._merge(scipy.sparse.csr_matrix(square)))
-    assert len(found) == len(similarity._CUTS)
-    for cut, cluster in zip(similarity._CUTS, found, strict=True):
-        expected = scipy.cluster.hierarchy.fcluster(tree, 1 - cut, "distance")
-        assert_array_equal(partition(cluster), partition(expected))
-
-
-@given(st.integers(0, 2**32), st.integers(2, 30))
-@settings(max_examples=40)
-def test_ties_end_in_clusters_that_could_not_be_merged_further(seed: int, n: int) -> None:
-    """Few distinct similarities, many of them 0."""
-    rng = RNG(seed)
-    square = np.triu(rng.choice([0, 0, 0.5, 0.9, 1], (n, n)), 1)
-    square += square.T
-    for cut, cluster in zip(
-        similarity._CUTS, similarity._merge(scipy.sparse.csr_matrix(square)), strict=True
-    ):
-        member = (cluster == np.arange(cluster.max() + 1)[:, None]).astype(float)
-        size = member.sum(axis=1)
-        assert size.min() >= 1
-        average = member @ square @ member.T / np.outer(size, size)
-        np.fill_diagonal(average, 0)
-        assert average.max() < cut + 1e-9
-
-
-@pytest.mark.parametrize("most", [100, 5])
-def test_similarity_is_the_cosine_of_who_answered(
-    monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr(similarity, "_MAX_NEIGHBOURS", most)
-    rng = RNG(3)
-    answered = rng.random((500, 20)) < 0.3
-    answered[0] = True
-    student, item = np.nonzero(answered)
-    vectors = similarity._find_vectors(item, student, (20, 500), 0)
-    found = similarity._find_similarity(vectors).toarray()
-    count = answered.astype(float).T @ answered
-    expected = count / np.sqrt(np.outer(np.diag(count), np.diag(count)))
-    # Each item's nearest ones, of which the first is itself; and those that it is near to.
-    is_near = expected >= np.sort(expected, axis=1)[:, -min(most, 20), None]
-    expected[~(is_near | is_near.T) | np.eye(20, dtype=bool)] = 0
-    assert_array_equal(found > 0, expected > 0)
-    assert_allclose(found, expected, atol=1e-6)
-
-
-def test_projected_similarity_is_near_the_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
-    student, question, _ = plant()
-    found = []
-    for most in (similarity._MAX_NUMBERS, 100):
-        monkeypatch.setattr(similarity, "_MAX_NUMBERS", most)
-        vectors = similarity._find_vectors(question, student, (N_BLOCKS * BLOCK_SIZE, 400), 0)
-        found.append(vectors @ vectors.T)
-    # The deviation of a projection to 256 dimensions is (1 − cosine²) / 16.
-    difference = (found[1] - found[0]) / (1 - found[0] ** 2 + 0.01) * 16
-    assert 0.8 < difference[np.triu_indices(len(difference), 1)].std() < 1.2
-
-
-@pytest.mark.parametrize("block", [1 << 22, 300])
-@pytest.mark.parametrize("most", [100, 6])
-def test_blocks_and_neighbours_change_no_planted_cluster(
-    monkeypatch: pytest.MonkeyPatch, block: int, most: int
-) -> None:
-    monkeypatch.setattr(similarity, "_BLOCK", block)
-    monkeypatch.setattr(similarity, "_MAX_NEIGHBOURS", most)
-    student, question, planted = plant()
+    taste, kind = rng.normal(0, 1, (400, 3)), rng.normal(0, 1, (60, 3))
+    answered = rng.random((400, 60)) < 1 / (1 + np.exp(1.5 - taste @ kind.T))
+    student, question = np.nonzero(answered)
+    cosine = 1 - scipy.spatial.distance.pdist(answered.T.astype(float), "cosine")
+    tree = scipy.cluster.hierarchy.linkage(1 - cosine, "average")
     _, cluster = cluster_questions(student, question)
-    assert any(np.array_equal(partition(level), partition(planted)) for level in cluster.T)
+    assert cluster.shape[1]
+    for level in cluster.T:
+        expected = scipy.cluster.hierarchy.fcluster(tree, len(np.unique(level)), "maxclust")
+        assert_array_equal(partition(level), partition(expected))
 
 
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("n_questions", [1, 2, 32])
 def test_a_test_that_all_answer_whole_has_no_contexts(n_questions: int) -> None:
     student, question = np.indices((200, n_questions)).reshape(2, -1)
@@ -158,28 +107,18 @@ def test_a_test_that_all_answer_whole_has_no_contexts(n_questions: int) -> None:
     assert cluster.shape == (n_questions, 0)
 
 
-@pytest.mark.usefixtures("way")
 def test_answers_left_out_here_and_there_make_no_contexts() -> None:
     answered = RNG(0).random((600, 32)) > np.append(np.full(31, 0.002), 0.03)
     _, cluster = cluster_questions(*np.nonzero(answered))
     assert cluster.shape == (32, 0)
 
 
-@pytest.mark.usefixtures("way")
 def test_questions_that_nobody_shares_have_no_contexts() -> None:
     # Every student answers two of 2,000 questions.
-    rng = RNG(0)
-    student, question = np.repeat(np.arange(300), 2), rng.permutation(2_000)[:600]
+    student, question = np.repeat(np.arange(300), 2), RNG(0).permutation(2_000)[:600]
     ids, cluster = cluster_questions(student, question)
     assert cluster.shape == (600, 0)
     assert_array_equal(ids, np.sort(question))
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_or_two_answers(n: int) -> None:
-    ids, cluster = cluster_questions(np.arange(n), np.arange(n) * 9_999_999 + 5)
-    assert_array_equal(ids, np.arange(n) * 9_999_999 + 5)
-    assert cluster.shape == (n, 0)
 
 
 def test_ids_are_only_names() -> None:
@@ -194,10 +133,3 @@ def test_ids_are_only_names() -> None:
     _, other = cluster_questions(student[rows], name[question[rows]])
     for one, two in zip(cluster.T, other.T, strict=True):
         assert_array_equal(partition(one), partition(two[name]))
-
-
-def test_same_seed_same_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "_MAX_NUMBERS", 100)
-    student, question, _ = plant()
-    one, two = (cluster_questions(student, question, seed=4)[1] for _ in range(2))
-    assert_array_equal(one, two)
