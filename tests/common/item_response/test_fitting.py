@@ -1,4 +1,4 @@
-"""From answers to predictions: planted truth, posteriors, options, degenerate inputs."""
+"""From answers to predictions: planted truth, posteriors, options, settings."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from common import item_response
 from common.answers import Answers
 from common.errors import InputError
-from common.item_response import ItemResponseModel, blocks, fitting, prediction
+from common.item_response import ItemResponseModel
 from common.item_response.model import Gaussians
 
 KINDS = pytest.mark.parametrize("predicts", ["is_correct", "option"])
@@ -73,17 +73,18 @@ def majority_accuracy(predicts: str) -> float:
     return float(np.mean(most_common == getattr(HELD_OUT, predicts)))
 
 
+@pytest.fixture(scope="module")
+def fitted() -> dict[str, Any]:
+    return {kind: fit(kind) for kind in ("is_correct", "option")}
+
+
 # ---- What the fit finds ------------------------------------------------------------------------
 
 
 @KINDS
-def test_predicts_better_than_the_majority(predicts: str) -> None:
-    assert accuracy(predict(fit(predicts))) > majority_accuracy(predicts) + 0.04
-
-
-@KINDS
-def test_probabilities_are_calibrated(predicts: str) -> None:
-    p = predict(fit(predicts))
+def test_predicts_better_than_the_majority_and_calibrated(predicts: str, fitted: Any) -> None:
+    p = predict(fitted[predicts])
+    assert accuracy(p) > majority_accuracy(predicts) + 0.04
     assert p.dtype == np.float32
     if predicts == "is_correct":
         assert p.shape == (len(HELD_OUT),)
@@ -183,14 +184,14 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
     assert_array_equal(new.students.covariance[1], 1)
 
 
-def test_new_students_are_predicted_as_if_they_had_been_there() -> None:
+def test_new_students_are_predicted_as_if_they_had_been_there(fitted: Any) -> None:
     is_new = TRAIN.student > 3 + 7 * 250
     model = fit("is_correct", TRAIN.take(~is_new))
     rows = TRAIN.take(is_new)
     new = item_response.student_posterior(model, rows.student, rows.question, rows.is_correct)
     asked = HELD_OUT.take(HELD_OUT.student > 3 + 7 * 250)
     p = predict(new, asked.student, asked.question)
-    whole = predict(fit("is_correct"), asked.student, asked.question)
+    whole = predict(fitted["is_correct"], asked.student, asked.question)
     assert np.corrcoef(p, whole)[0, 1] > 0.98
     assert np.mean((p > 0.5) == asked.is_correct) > majority_accuracy("is_correct")
 
@@ -198,9 +199,8 @@ def test_new_students_are_predicted_as_if_they_had_been_there() -> None:
 # ---- Options -----------------------------------------------------------------------------------
 
 
-def test_the_right_option_has_the_probability_of_a_right_answer() -> None:
-    right = predict(fit("is_correct"))
-    options = predict(fit("option"))
+def test_the_right_option_has_the_probability_of_a_right_answer(fitted: Any) -> None:
+    right, options = predict(fitted["is_correct"]), predict(fitted["option"])
     assert HELD_OUT.correct_option is not None
     of_right = options[np.arange(len(options)), HELD_OUT.correct_option - 1]
     # Not equal: distractors depend on ability too.
@@ -222,18 +222,12 @@ def test_options_of_a_question_are_ranked_right_first_then_by_popularity() -> No
     assert_allclose(p[2], np.array([3, 3, 0, 2]) / 8, atol=1e-6)
 
 
-def test_sticks_break_into_shares() -> None:
-    passing = [np.float32([0.5, 1]), np.float32([0.2, 0.3])]
-    expected = [[0.5, 0.1, 0.4], [1, 0, 0]]
-    assert_allclose(prediction.break_stick(passing), expected, atol=1e-6)
-
-
 # ---- Few answers, unknown ids ------------------------------------------------------------------
 
 
 @KINDS
-def test_unknown_students_and_questions_are_predicted(predicts: str) -> None:
-    model = fit(predicts)
+def test_unknown_students_and_questions_are_predicted(predicts: str, fitted: Any) -> None:
+    model = fitted[predicts]
     students = np.array([3, 999_999_999, 3, 999_999_999])
     questions = np.array([11, 11, 9_999_999, 9_999_999])
     p = predict(model, students, questions)
@@ -260,63 +254,21 @@ def test_a_student_with_one_answer_falls_back_to_the_question() -> None:
     assert 0 < np.abs(with_one - everyone).max() < 0.25
 
 
-@KINDS
-@pytest.mark.parametrize(
-    "rows", [[0], range(2), range(10), range(1500)], ids=["1", "2", "10", "1500"]
-)
-@pytest.mark.parametrize("what", ["as it is", "one student", "one question", "right", "wrong"])
-def test_degenerate_answers(predicts: str, rows: Any, what: str) -> None:
-    some = TRAIN.take(np.array(rows))
-    n = len(some)
-    columns = {name: column.copy() for name, column in vars(some).items() if column is not None}
-    if what == "one student":
-        columns["student"] = np.full(n, 2_000_000_000, np.int32)
-        columns["question"] = np.arange(n, dtype=np.int32) + 8_000_000
-    elif what == "one question":
-        columns["student"] = np.arange(n, dtype=np.int32)
-        columns["question"][:] = 9_999_999
-        columns["correct_option"][:] = 2
-        columns["is_correct"] = (columns["option"] == 2).astype(np.int8)
-    elif what == "right":
-        columns["option"] = columns["correct_option"]
-        columns["is_correct"][:] = 1
-    elif what == "wrong":
-        columns["option"] = (columns["correct_option"] % 4 + 1).astype(np.int8)
-        columns["is_correct"][:] = 0
-    answers = Answers(**columns)
-    model = fit(predicts, answers, n_dimensions=5)
-    student = np.append(answers.student, 123_456)
-    question = np.append(answers.question, 9_999_998)
-    p = predict(model, student, question)
-    assert np.isfinite(p).all()
-    if predicts == "is_correct":
-        share = answers.is_correct.mean()
-        assert (p[:-1].mean() > 0.5) == (share > 0.5) or abs(share - 0.5) < 0.1
-        assert p[:-1].mean() == pytest.approx(share, abs=0.5 / math.sqrt(n) + 0.05)
-    elif what in ("right", "wrong"):
-        chosen = np.mean(p[:-1].argmax(axis=1) + 1 == answers.option)
-        assert chosen == 1 or n == 1
-
-
 # ---- Settings ----------------------------------------------------------------------------------
 
 
 @KINDS
-def test_same_seed_same_model_whatever_the_threads(
-    predicts: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocks, "N_THREADS", 1)
-    one = predict(fit(predicts, seed=4))
-    monkeypatch.setattr(blocks, "N_THREADS", 3)
-    assert_array_equal(predict(fit(predicts, seed=4)), one)
-    assert (predict(fit(predicts, seed=5)) != one).any()
+def test_same_seed_same_model(predicts: str, fitted: Any) -> None:
+    p = predict(fitted[predicts])
+    assert_array_equal(predict(fit(predicts)), p)
+    assert (predict(fit(predicts, seed=5)) != p).any()
 
 
-def test_ids_are_only_names() -> None:
+def test_ids_are_only_names(fitted: Any) -> None:
     far = (TRAIN.student * 9_000 + 1_000_000_000, TRAIN.question * 9 + 4, TRAIN.is_correct)
     model = item_response.fit(*far, n_dimensions=2)
     p = predict(model, HELD_OUT.student * 9_000 + 1_000_000_000, HELD_OUT.question * 9 + 4)
-    assert_array_equal(p, predict(fit("is_correct")))
+    assert_array_equal(p, predict(fitted["is_correct"]))
 
 
 def test_learns_nothing_from_random_labels() -> None:
@@ -328,7 +280,8 @@ def test_learns_nothing_from_random_labels() -> None:
 
 
 def test_early_stopping_stops_when_the_held_out_loss_does_not_fall() -> None:
-    history = fit("is_correct").history
+    events: list[dict[str, Any]] = []
+    history = fit("is_correct", log_event=lambda _, **values: events.append(values)).history
     losses = [loss for loss, _ in history]
     assert 3 <= len(history) < 30
     assert losses[-3] - losses[-1] < 1.25e-3 * losses[-3]
@@ -336,23 +289,29 @@ def test_early_stopping_stops_when_the_held_out_loss_does_not_fall() -> None:
         losses[i - 2] - losses[i] >= 1.25e-3 * losses[i - 2] for i in range(2, len(losses) - 1)
     )
     assert losses[-1] < -np.log(0.5)
-    assert fit("is_correct", n_steps=3).history == []
+    assert [(values["held_out_loss"], values["held_out_accuracy"]) for values in events] == history
+    assert [values["step"] for values in events] == list(range(1, len(history) + 1))
 
 
-def test_steps_are_as_many_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    real = fitting.run_step
-    monkeypatch.setattr(fitting, "run_step", lambda *a: calls.append(a) or real(*a))
-    fit("is_correct", n_steps=3)
-    assert len(calls) == 3
-    # With n_steps, no answer is held out; without, only the last step has all answers.
-    assert all(observations.is_used.all() for observations, *_ in calls)
-    calls.clear()
-    n_steps = len(fit("is_correct").history)
-    used = [observations.is_used.mean() for observations, *_ in calls]
-    assert len(used) == n_steps + 1
-    assert used[:-1] == pytest.approx([0.95] * n_steps, abs=0.01)
-    assert used[-1] == 1
+@pytest.mark.parametrize("n_steps", [None, 3])
+def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
+    """Those held out for early stopping too, which here are the only ones to their questions."""
+    n = 2_000
+    alone = TRAIN.student[:n], np.arange(n) + 10_000, TRAIN.is_correct[:n]
+    own = TRAIN.student, TRAIN.question, TRAIN.is_correct
+    columns = [np.concatenate(pair) for pair in zip(own, alone, strict=True)]
+    model = item_response.fit(*columns, n_dimensions=1, n_steps=n_steps)
+    assert (model.history == []) == (n_steps is not None)
+    # The last one is a question without answers.
+    *known, unknown = model.items.covariance[:, 1, 1]
+    assert len(known) == N_QUESTIONS + n
+    assert max(known) < unknown
+
+
+def test_as_many_steps_as_asked_for() -> None:
+    two, three, same = (predict(fit("is_correct", n_steps=n)) for n in (2, 3, 3))
+    assert (two != three).any()
+    assert_array_equal(three, same)
 
 
 @pytest.mark.parametrize(
@@ -375,24 +334,12 @@ def test_no_answers_are_reported(predicts: str) -> None:
         fit(predicts, TRAIN.take(np.zeros(len(TRAIN), bool)))
 
 
-def test_control_c_keeps_the_model_so_far(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    steps_before = 2
-    real, calls = fitting.run_step, 0
-
-    def interrupted(*arguments: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls > steps_before:
+def test_control_c_keeps_the_model_so_far(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(_: str, *, step: int, **__: object) -> None:
+        if step == 2:
             raise KeyboardInterrupt
-        return real(*arguments)
 
-    monkeypatch.setattr(fitting, "run_step", interrupted)
-    model = fit("is_correct")
+    model = fit("is_correct", log_event=interrupt)
     assert len(model.history) == 2
     assert capsys.readouterr().err == "interrupted: going on with the model after step 2\n"
     assert accuracy(predict(model)) > majority_accuracy("is_correct")
-    calls, steps_before = 0, 0
-    with pytest.raises(KeyboardInterrupt):
-        fit("is_correct")

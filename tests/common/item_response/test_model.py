@@ -1,6 +1,8 @@
-"""The mathematics and its fast pass, against numerical integration and draws."""
+"""The mathematics against numerical integration and draws; steps of the fit, threads."""
 
+import importlib
 import math
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from common import item_response
 from common.item_response import blocks, model
 from common.item_response.model import Gaussians, State
 from common.item_response.observations import Observations, sort_by_student
@@ -107,56 +110,6 @@ def test_probability_agrees_with_numerical_integration(mean: float, variance: fl
     assert_array_equal(far, [0, 1])
 
 
-def test_moments_of_logits_are_those_of_independent_draws() -> None:
-    rng = RNG(2)
-
-    def gaussians(d: int) -> Gaussians:
-        root = rng.normal(0, 0.5, (2, d, d)).astype(np.float32)
-        return Gaussians(rng.standard_normal((2, d)).astype(np.float32), root @ root.mT)
-
-    students, items = gaussians(3), gaussians(4)
-    a = rng.multivariate_normal(students.mean[1], students.covariance[1], 400_000)
-    z = rng.multivariate_normal(items.mean[0], items.covariance[0], 400_000)
-    logit = (a * z[:, :3]).sum(axis=1) + z[:, 3]
-    mean, variance = blocks.logit_moments(students, items, np.array([1]), np.array([0]))
-    assert mean[0] == pytest.approx(logit.mean(), abs=0.02)
-    assert variance[0] == pytest.approx(logit.var(), rel=0.02)
-
-
-def test_the_fast_pass_solves_the_weighted_least_squares() -> None:
-    """A pass in blocks and threads against the equations, student by student, item by item."""
-    k, n_items = 2, 30
-    observations = observe(40, n_items, 700, k)
-    observations = replace(observations, is_used=RNG(3).random(700) < 0.9)
-    state = begin(observations, k)
-    guessing = np.full(n_items, 0.1, np.float32)
-    passed, sums = blocks.pass_over_answers(observations, state, guessing)
-    students = passed.students
-    items = model.update_items(sums, state.prior, np.zeros(n_items, int))
-
-    student, item = observations.student(), observations.item
-    mean, variance = blocks.logit_moments(state.students, state.items, student, item)
-    slope, w = model.expected_slope_and_curvature(
-        mean, variance, observations.is_right, guessing[item]
-    )
-    kappa = slope + w * mean
-    for i in range(40):
-        rows = (student == i) & observations.is_used
-        z, c = state.items.mean[item[rows]], state.items.covariance[item[rows]]
-        second = (w[rows, None, None] * (c + z[:, :, None] * z[:, None, :])).sum(axis=0)
-        precision = np.eye(k) + second[:k, :k]
-        linear = kappa[rows] @ z[:, :k] - second[:k, k]
-        assert_allclose(students.mean[i], np.linalg.solve(precision, linear), atol=1e-4)
-        assert_allclose(students.covariance[i], np.linalg.inv(precision), atol=1e-4)
-    for j in range(n_items):
-        rows = (item == j) & observations.is_used
-        t = np.pad(students.mean[student[rows]], [(0, 0), (0, 1)], constant_values=1)
-        c = np.pad(students.covariance[student[rows]], [(0, 0), (0, 1), (0, 1)])
-        precision = np.eye(k + 1) + (w[rows, None, None] * (c + t[:, :, None] * t[:, None])).sum(0)
-        assert_allclose(items.mean[j], np.linalg.solve(precision, kappa[rows] @ t), atol=1e-4)
-        assert_allclose(items.covariance[j], np.linalg.inv(precision), atol=1e-4)
-
-
 def test_the_prior_is_that_of_the_answered_items_of_each_group() -> None:
     rng, group = RNG(4), np.repeat([0, 1, 2], [4000, 4000, 10])
     centre = np.array([[1.0, 0.5], [-1.0, 2.0], [9.0, 9.0]])
@@ -208,25 +161,34 @@ def test_an_item_without_answers_has_the_prior() -> None:
     assert_allclose(fit.items.covariance[40], fit.prior.covariance[0], atol=0.1)
 
 
-def test_the_number_of_threads_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    observations = observe(2000, 60, 60_000, 2)
-    assert len(observations.chunks()) > 2
-    fits = []
-    for n_threads in (1, 3):
-        monkeypatch.setattr(blocks, "N_THREADS", n_threads)
-        fits.append(run(observations, begin(observations, 2), 3))
-    for part in ("students", "items", "prior"):
-        one, three = (getattr(fit, part) for fit in fits)
-        assert_array_equal(one.mean, three.mean)
-        assert_array_equal(one.covariance, three.covariance)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"), [("3", 3), ("2,4", 2), ("", None), ("0", None), ("all", None)]
-)
-def test_threads_as_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch, given: str, expected: int | None
+def test_threads_are_those_of_the_environment_and_change_no_result(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", given)
-    monkeypatch.setattr(blocks.os, "cpu_count", lambda: 5)
-    assert blocks._count_threads() == (expected or 5)
+    """Answers and contexts that make several chunks, right or wrong and as options."""
+    rng = RNG(0)
+    student, question = (a.ravel() for a in np.indices((800, 60)))
+    option, key = rng.integers(1, 5, len(student)), question % 4 + 1
+    columns = student, question, option, key
+    quiz = (question // 10)[:, None]
+    found, counts = {}, {}
+    try:
+        for given in ("3", "1", "2,4", "", "0", "all"):
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+            importlib.reload(blocks)
+            counts[given] = blocks.N_THREADS
+            if given in ("3", "1"):
+                fitted = item_response.fit(
+                    student, question, option == key, n_dimensions=2, context=quiz, n_steps=3
+                )
+                options = item_response.fit_options(*columns, n_dimensions=2, context=quiz)
+                found[given] = (
+                    item_response.predict(fitted, student, question, quiz),
+                    item_response.predict_options(options, student, question, quiz),
+                )
+    finally:
+        monkeypatch.undo()
+        importlib.reload(blocks)
+    default = min(os.cpu_count() or 1, 8)
+    assert list(counts.values()) == [3, 1, 2, default, default, default]
+    for one, three in zip(found["1"], found["3"], strict=True):
+        assert_array_equal(one, three)
