@@ -268,29 +268,6 @@ def test_a_pass_over_the_answers_is_exact(
         assert_allclose(found_items.covariance[j], np.linalg.inv(precision), atol=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_passes_come_to_rest_at_the_joint_mean(seed: int) -> None:
-    """There the slope of the likelihood is that of the prior, with nothing held fixed."""
-    case = make_case(seed, 2, 2, 2, 40)
-    observations, _, variance, shared = case
-    state, guessing = begin(case), np.full(observations.n_items, 0.2, np.float32)
-    for _ in range(150):
-        state, _ = blocks.pass_over_answers(observations, state, guessing)
-        assert state.shared is not None
-        state = replace(state, variance=variance, shared=state.shared._replace(prior=shared.prior))
-    assert state.shared is not None
-    case = case._replace(shared=state.shared)
-    weight, kappa = expand(case, state, guessing)
-    mean, _ = blocks.logit_moments(
-        state.students, state.items, observations.student(), observations.item
-    )
-    mean += state.effects[-1].mean[observations.leaf()] + case.fixed()
-    slope = np.bincount(case.label_of_answers(), kappa - weight * mean, len(state.shared.mean))
-    prior = np.resize(shared.prior, len(slope))
-    assert np.abs(slope).max() > 0.1
-    assert_allclose(slope, state.shared.mean / prior, atol=2e-3)
-
-
 @pytest.mark.parametrize("has_effects", [False, True])
 def test_moments_of_logits_are_those_of_joint_draws(has_effects: bool) -> None:
     rng, k = RNG(2), 2

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from common import item_response
 from common.errors import InputError
+from common.item_response import ItemResponseModel as Model
 
 RNG = np.random.default_rng
 KINDS = pytest.mark.parametrize("predicts", ["is_correct", "option"])
@@ -82,16 +83,14 @@ def plant(
     return answers, shared
 
 
-def fit(answers: Planted, contexts: np.ndarray | None) -> item_response.ItemResponseModel:
+def fit(answers: Planted, contexts: np.ndarray | None) -> Model:
     if contexts is not None and contexts.ndim == 1:
         contexts = contexts[:, None]
     columns = answers.student, answers.question, answers.is_right
     return item_response.fit(*columns, n_dimensions=2, context=contexts)
 
 
-def predict(
-    fitted: item_response.ItemResponseModel, asked: Planted, contexts: np.ndarray | None
-) -> np.ndarray:
+def predict(fitted: Model, asked: Planted, contexts: np.ndarray | None) -> np.ndarray:
     if contexts is not None and contexts.ndim == 1:
         contexts = contexts[:, None]
     return item_response.predict(fitted, asked.student, asked.question, contexts)
@@ -109,11 +108,11 @@ TRAIN, TEST = QUIZ_EFFECTS.train(), QUIZ_EFFECTS.test()
 
 
 @pytest.fixture(scope="module")
-def fitted() -> item_response.ItemResponseModel:
+def fitted() -> Model:
     return fit(TRAIN, TRAIN.quiz)
 
 
-def test_planted_effects_are_recovered(fitted: item_response.ItemResponseModel) -> None:
+def test_planted_effects_are_recovered(fitted: Model) -> None:
     assert fitted.effects is not None
     assert fitted.effects.variance[0, 0] == pytest.approx(1, abs=0.15)
     without = predict(fit(TRAIN, None), TEST, None)
@@ -160,22 +159,20 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     assert of_group == pytest.approx(nothing if level else known, abs=3e-3)
 
 
-def test_unknown_students_are_calibrated(fitted: item_response.ItemResponseModel) -> None:
+def test_unknown_students_are_calibrated(fitted: Model) -> None:
     new = QUIZ_EFFECTS.take(QUIZ_EFFECTS.is_new)
     assert not np.isin(new.student, fitted.student_ids).any()
     p = predict(fitted, new, new.quiz)
     assert_allclose(*bin_means(p, over_gaussian(new.known, 2), n_bins=7), atol=0.025)
 
 
-def test_unknown_contexts_are_calibrated(fitted: item_response.ItemResponseModel) -> None:
+def test_unknown_contexts_are_calibrated(fitted: Model) -> None:
     p = predict(fitted, TEST, np.full_like(TEST.quiz, UNKNOWN))
     truth = over_gaussian(TEST.ability + TEST.known, 1)
     assert_allclose(*bin_means(p, truth, n_bins=8), atol=0.02)
 
 
-def test_new_students_are_predicted_without_contexts(
-    fitted: item_response.ItemResponseModel,
-) -> None:
+def test_new_students_are_predicted_without_contexts(fitted: Model) -> None:
     rows = TRAIN.take(np.arange(50))
     with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
         predict(fitted, rows, None)
@@ -190,19 +187,19 @@ CLASSES, SHARED = plant(OWN_VARIANCE, of_class=1.0)
 
 
 @pytest.fixture(scope="module")
-def by_class() -> item_response.ItemResponseModel:
+def by_class() -> Model:
     train = CLASSES.train()
     return fit(train, train.of_class)
 
 
 @pytest.fixture(scope="module")
-def alone() -> item_response.ItemResponseModel:
+def alone() -> Model:
     """Each student in a context of their own."""
     train = CLASSES.train()
     return fit(train, train.quiz)
 
 
-def test_what_a_class_shares_is_recovered(by_class: item_response.ItemResponseModel) -> None:
+def test_what_a_class_shares_is_recovered(by_class: Model) -> None:
     assert by_class.effects is not None
     labels, shared = by_class.effects.labels[-1], by_class.effects.shared
     assert_array_equal(labels, np.unique(CLASSES.train().of_class))
@@ -218,10 +215,7 @@ def test_what_a_class_shares_is_recovered(by_class: item_response.ItemResponseMo
 
 @pytest.mark.parametrize(("knows_few", "gain"), [(True, 0.03), (False, 0.005)])
 def test_students_gain_most_where_they_have_few_answers(
-    by_class: item_response.ItemResponseModel,
-    alone: item_response.ItemResponseModel,
-    knows_few: bool,
-    gain: float,
+    by_class: Model, alone: Model, knows_few: bool, gain: float
 ) -> None:
     test = CLASSES.test()
     test = test.take(test.knows_few == knows_few)
@@ -230,9 +224,7 @@ def test_students_gain_most_where_they_have_few_answers(
     assert_allclose(*bin_means(p, test.p_right, n_bins=8), atol=0.04)
 
 
-def test_new_students_gain_from_their_class(
-    by_class: item_response.ItemResponseModel, alone: item_response.ItemResponseModel
-) -> None:
+def test_new_students_gain_from_their_class(by_class: Model, alone: Model) -> None:
     new = CLASSES.take(CLASSES.is_new)
     assert not np.isin(new.student, by_class.student_ids).any()
     p = predict(by_class, new, new.of_class)
@@ -256,9 +248,7 @@ def test_classes_that_share_nothing_cost_nothing() -> None:
         assert loss(p, test.p_right) < loss(base, test.p_right) + 2e-3
 
 
-def test_a_class_without_answers_in_the_quiz_is_only_known_to_vary(
-    by_class: item_response.ItemResponseModel,
-) -> None:
+def test_a_class_without_answers_in_the_quiz_is_only_known_to_vary(by_class: Model) -> None:
     """Predictions are as uncertain as that of a class of which the effect is not known."""
     test = CLASSES.test()
     assert by_class.effects is not None
@@ -284,7 +274,7 @@ def fit_either(predicts: str, answers: Planted, contexts: np.ndarray) -> Any:
 
 
 def predict_either(fitted: Any, *asked: np.ndarray) -> np.ndarray:
-    is_right = isinstance(fitted, item_response.ItemResponseModel)
+    is_right = isinstance(fitted, Model)
     function: Any = item_response.predict if is_right else item_response.predict_options
     result: np.ndarray = function(fitted, *asked)
     return result

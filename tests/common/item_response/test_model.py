@@ -3,7 +3,6 @@
 import importlib
 import math
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,42 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from common import item_response
 from common.item_response import blocks, model
-from common.item_response.model import Gaussians, State
-from common.item_response.observations import Observations, sort_by_student
+from common.item_response.model import Effects, Gaussians, State
+from common.item_response.observations import sort_by_student
 
 RNG = np.random.default_rng
-
-
-def observe(n_students: int, n_items: int, n_answers: int, k: int) -> Observations:
-    """Answers of a known model, each pair once."""
-    rng = RNG(0)
-    ability, z = rng.standard_normal((n_students, k)), rng.normal(0.3, 0.7, (n_items, k + 1))
-    pairs = rng.choice(n_students * n_items, n_answers, replace=False)
-    student, item = pairs // n_items, pairs % n_items
-    logit = (ability[student] * z[item, :k]).sum(axis=1) + z[item, k]
-    is_right = rng.random(n_answers) < 1 / (1 + np.exp(-logit))
-    used = np.ones(n_answers, bool)
-    return sort_by_student(student, item, is_right, used, (n_students, n_items))
-
-
-def begin(observations: Observations, k: int) -> State:
-    """Any state, the same every time."""
-    n_items, rng = observations.n_items, RNG(1)
-    items = Gaussians(
-        rng.normal(0.3, 0.5, (n_items, k + 1)).astype(np.float32),
-        np.tile(0.1 * np.eye(k + 1, dtype=np.float32), (n_items, 1, 1)),
-    )
-    prior = Gaussians(np.zeros((1, k + 1)), np.eye(k + 1)[None])
-    return State(model.standard_normal(observations.n_students, k), items, prior)
-
-
-def run(observations: Observations, state: State, n_steps: int) -> State:
-    n_items = observations.n_items
-    for _ in range(n_steps):
-        state = blocks.run_step(
-            observations, state, np.zeros(n_items, int), np.full(n_items, 0.1, np.float32)
-        )
-    return state
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=40))
@@ -89,23 +56,18 @@ def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(
     assert_allclose(curvature[:4], np.maximum(information, 0.01), atol=1e-4)
 
 
-def test_expected_slope_is_a_mean_over_the_logit() -> None:
-    mean, variance = np.float32(0.8), np.float32(0.6)
-    x = RNG(0).normal(mean, math.sqrt(variance), 400_000)
+@pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (1.5, 0.5), (-2.0, 3.0), (0.8, 0.6)])
+def test_expectations_are_means_over_the_logit(mean: float, variance: float) -> None:
+    sigmoid = 1 / (1 + np.exp(-RNG(0).normal(mean, math.sqrt(variance), 200_000)))
+    moments = np.float32([mean]), np.float32([variance])
+    found = model.expected_probability(*moments)
+    assert found[0] == pytest.approx(sigmoid.mean(), abs=0.01)
     slope, curvature = model.expected_slope_and_curvature(
-        np.full(1, mean), np.full(1, variance), np.array([True]), np.zeros(1, np.float32)
+        *moments, np.array([True]), np.zeros(1, np.float32)
     )
-    sigmoid = 1 / (1 + np.exp(-x))
-    assert slope[0] == pytest.approx((1 - sigmoid).mean(), abs=0.005)
-    assert curvature[0] == pytest.approx((sigmoid * (1 - sigmoid)).mean(), abs=0.005)
-
-
-@pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (1.5, 0.5), (-2.0, 3.0), (0.7, 0.0)])
-def test_probability_agrees_with_numerical_integration(mean: float, variance: float) -> None:
-    x = RNG(0).normal(mean, math.sqrt(variance), 200_000)
-    expected = (1 / (1 + np.exp(-x))).mean()
-    found = model.expected_probability(np.float32([mean]), np.float32([variance]))
-    assert found[0] == pytest.approx(expected, abs=0.01)
+    # The wider, the less exact.
+    assert slope[0] == pytest.approx((1 - sigmoid).mean(), abs=0.01 * variance)
+    assert curvature[0] == pytest.approx((sigmoid * (1 - sigmoid)).mean(), abs=0.01 * variance)
     far = model.expected_probability(np.float32([-1e4, 1e4]), np.float32([0, 0]))
     assert_array_equal(far, [0, 1])
 
@@ -125,40 +87,23 @@ def test_the_prior_is_that_of_the_answered_items_of_each_group() -> None:
 
 
 def test_scaling_the_latent_space_changes_no_prediction() -> None:
-    observations = observe(200, 40, 4_000, 2)
-    fit = run(observations, begin(observations, 2), 2)
-    bent = replace(fit, students=Gaussians(fit.students.mean * 2 + 1, fit.students.covariance * 4))
-    scaled = model.standardise(bent)
-    pairs = np.arange(200), np.arange(200) % 40
+    rng = RNG(5)
+    root = rng.normal(0, 0.5, (200, 3, 3)).astype(np.float32)
+    students = Gaussians(rng.normal(1, 2, (200, 2)).astype("f"), (root @ root.mT)[:, :2, :2])
+    items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
+    effects = Effects(*rng.uniform(0.5, 1, (2, 200)), rng.normal(0, 0.1, (200, 2)))
+    scaled = model.standardise(State(students, items, items, (effects,)))
+    pairs = np.arange(200), np.arange(200)[::-1]
     for before, after in zip(
-        blocks.logit_moments(bent.students, bent.items, *pairs),
-        blocks.logit_moments(scaled.students, scaled.items, *pairs),
+        blocks.logit_moments(students, items, *pairs, effects),
+        blocks.logit_moments(scaled.students, scaled.items, *pairs, *scaled.effects),
         strict=True,
     ):
         assert_allclose(before, after, rtol=1e-3, atol=1e-3)
     mean, covariance = scaled.students.mean, scaled.students.covariance
     assert_allclose(mean.mean(axis=0), 0, atol=1e-5)
     assert_allclose(mean.T @ mean / 200 + covariance.mean(axis=0), np.eye(2), atol=1e-4)
-
-
-def test_answers_left_out_have_no_influence() -> None:
-    observations = observe(200, 40, 4_000, 2)
-    used = RNG(0).random(4_000) < 0.9
-    flipped = np.where(used, observations.is_right, ~observations.is_right)
-    state = begin(observations, 2)
-    one = run(replace(observations, is_used=used), state, 3)
-    other = run(replace(observations, is_used=used, is_right=flipped), state, 3)
-    assert_array_equal(one.items.mean, other.items.mean)
-    assert_array_equal(one.students.mean, other.students.mean)
-    assert np.abs(run(observations, state, 3).items.mean - one.items.mean).max() > 0.01
-
-
-def test_an_item_without_answers_has_the_prior() -> None:
-    observations = replace(observe(200, 40, 4_000, 1), n_items=41)
-    fit = run(observations, begin(observations, 1), 6)
-    # The prior is estimated from the items, so it is one step ahead.
-    assert_allclose(fit.items.mean[40], fit.prior.mean[0], atol=0.1)
-    assert_allclose(fit.items.covariance[40], fit.prior.covariance[0], atol=0.1)
+    assert_allclose(scaled.prior.mean, scaled.items.mean)
 
 
 def test_threads_are_those_of_the_environment_and_change_no_result(
