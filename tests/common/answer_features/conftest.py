@@ -14,22 +14,15 @@ from common.answers import Answers
 from common.submission import Template
 
 Read = Callable[..., tuple[Pairs, Answers]]
-
-
-def as_answers(frame: pd.DataFrame) -> Answers:
-    """Make answers of the official columns; options may be left out."""
-
-    def column(name: str, dtype: Any = np.int8) -> Any:
-        return frame[name].to_numpy(dtype) if name in frame else None
-
-    return Answers(
-        student=column("UserId", np.int32),
-        question=column("QuestionId", np.int32),
-        is_correct=column("IsCorrect"),
-        option=column("AnswerValue"),
-        correct_option=column("CorrectAnswer"),
-        answer_id=column("AnswerId", np.int32),
-    )
+World = dict[str, pd.DataFrame]
+COLUMNS = {
+    "UserId": ("student", np.int32),
+    "QuestionId": ("question", np.int32),
+    "IsCorrect": ("is_correct", np.int8),
+    "AnswerValue": ("option", np.int8),
+    "CorrectAnswer": ("correct_option", np.int8),
+    "AnswerId": ("answer_id", np.int32),
+}
 
 
 @pytest.fixture
@@ -39,30 +32,29 @@ def read(tmp_path: Path) -> Read:
     def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
         for name, content in files.items():
             content.to_csv(tmp_path / getattr(layout, name), index=False)
-        n = len(frame) - n_template
-        asked = as_answers(frame[n:])
+        known, asked = (
+            {COLUMNS[name][0]: rows[name].to_numpy(COLUMNS[name][1]) for name in rows}
+            for rows in (frame[: len(frame) - n_template], frame[len(frame) - n_template :])
+        )
         template = tmp_path / "template.csv"
-        pd.DataFrame({"UserId": asked.student, "QuestionId": asked.question}).to_csv(template)
-        source = io.file_source(template)
-        table = Template(source, asked.student, asked.question, None, asked.answer_id)  # type: ignore[arg-type]
-        answers = as_answers(frame[:n])
+        template.write_text("")
+        place = io.file_source(template), asked["student"], asked["question"]
+        table = Template(*place, None, asked.get("answer_id"))  # type: ignore[arg-type]
+        answers = Answers(**known)
         return read_pairs(answers, table, tmp_path), answers
 
     return read_world
 
 
 @pytest.fixture
-def world() -> dict[str, pd.DataFrame]:
+def world() -> World:
     """Random answers of 60 students to 30 questions in quizzes of five, and all metadata."""
     rng = np.random.default_rng(0)
     student, question = (a.ravel() for a in np.indices((60, 30)))
     taken = rng.random((60, 6))[student, question // 5] < 0.6
-    student, question = student[taken], question[taken]
-    order = rng.permutation(len(student))
-    student, question = student[order], question[order]
+    student, question = rng.permutation(np.stack([student, question])[:, taken], axis=1)
     n = len(student)
-    key = rng.integers(1, 5, 30)
-    option = rng.integers(1, 5, n)
+    key, option = rng.integers(1, 5, 30), rng.integers(1, 5, n)
     frame = pd.DataFrame(
         {
             "UserId": student + 1000,
@@ -75,6 +67,7 @@ def world() -> dict[str, pd.DataFrame]:
     )
     minute = rng.integers(0, 90, n) + 1440 * (question // 5)
     date = pd.Timestamp("2019-10-01 09:00") + pd.to_timedelta(minute, unit="min")
+    is_odd = np.arange(60) % 2
     return {
         "answers": frame,
         "ANSWER_METADATA_TASK_1_2": pd.DataFrame(
@@ -91,8 +84,8 @@ def world() -> dict[str, pd.DataFrame]:
             {
                 "UserId": np.arange(60) + 1000,
                 "Gender": np.arange(60) % 3,
-                "DateOfBirth": np.where(np.arange(60) % 2, "2007-01-01 00:00:00.000", ""),
-                "PremiumPupil": np.where(np.arange(60) % 2, "1.0", ""),
+                "DateOfBirth": np.where(is_odd, "2007-01-01 00:00:00.000", ""),
+                "PremiumPupil": np.where(is_odd, "1.0", ""),
             }
         ),
         "QUESTION_METADATA_TASK_1_2": pd.DataFrame(

@@ -1,6 +1,7 @@
 """Features from the answer metadata, counted by hand."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,27 +15,31 @@ World = dict[str, pd.DataFrame]
 N_TEMPLATE = 40
 
 
+class Joined(NamedTuple):
+    """Pairs, known answers, and all rows with their metadata."""
+
+    pairs: Pairs
+    known: Known
+    whole: pd.DataFrame
+
+    @property
+    def asked(self) -> pd.DataFrame:
+        return self.whole[-N_TEMPLATE:]
+
+    def features(self, *groups: str) -> Columns:
+        return table(self.pairs, self.known, self.asked.index.to_numpy(), groups)
+
+
 @pytest.fixture
-def joined(read: Read, world: World) -> tuple[Pairs, Known, Callable[[str], Columns], pd.DataFrame]:
-    """Return pairs, known answers, a function that makes features, and all rows joined."""
+def joined(read: Read, world: World) -> Joined:
     frame = world.pop("answers")
     pairs, answers = read(frame, N_TEMPLATE, **world)
     known = know(pairs, answers)
-    rows = np.arange(len(answers), len(pairs))
     whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId", validate="1:1")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
+    whole["day"] = whole.date.dt.date
     whole["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
-    return pairs, known, lambda group: table(pairs, known, rows, [group]), whole
-
-
-def rates(whole: pd.DataFrame, keys: list[str]) -> tuple[pd.Series, pd.Series]:
-    """Return the smoothed rate and the count of each template row, by pandas."""
-    asked, known = whole[-N_TEMPLATE:], whole[:-N_TEMPLATE]
-    grouped = known.groupby(keys).residual.agg(["sum", "count"]).reset_index()
-    found = asked[keys].merge(grouped, how="left", on=keys)
-    missing = asked[keys].isna().any(axis=1).to_numpy()
-    count = found["count"].fillna(0).where(~missing)
-    return (found["sum"].fillna(0) / (count + 5)).where(~missing), count
+    return Joined(pairs, known, whole)
 
 
 @pytest.mark.parametrize(
@@ -51,26 +56,26 @@ def rates(whole: pd.DataFrame, keys: list[str]) -> tuple[pd.Series, pd.Series]:
         ("time", "student_day", ["UserId", "day"]),
     ],
 )
-def test_rates(joined, group: str, name: str, keys: list[str]) -> None:  # type: ignore[no-untyped-def]
-    _, _, features, whole = joined
-    whole["day"] = whole.date.dt.date
-    rate, count = rates(whole, keys)
-    found = features(group)
+def test_rates(joined: Joined, group: str, name: str, keys: list[str]) -> None:
+    """The smoothed rate and the count of each template row, by pandas."""
+    grouped = joined.whole[:-N_TEMPLATE].groupby(keys).residual.agg(["sum", "count"])
+    expected = joined.asked[keys].merge(grouped.reset_index(), how="left", on=keys)
+    is_known = joined.asked[keys].notna().all(axis=1).to_numpy()
+    count = expected["count"].fillna(0).where(is_known)
+    found = joined.features(group)
+    rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
     np.testing.assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
     np.testing.assert_array_equal(found[f"{name}_count"], count)
 
 
-def test_time(joined) -> None:  # type: ignore[no-untyped-def]
-    _, _, features, whole = joined
-    found = features("time")
-    asked = whole[-N_TEMPLATE:]
+def test_time(joined: Joined) -> None:
+    found, whole, asked = joined.features("time"), joined.whole, joined.asked
     assert found["hour"] == pytest.approx(asked.date.dt.hour + asked.date.dt.minute / 60)
     assert found["weekday"].tolist() == asked.date.dt.day_of_week.tolist()
     for i, row in enumerate(asked.itertuples()):
         own = whole[whole.UserId == row.UserId]
         earlier = own.date[own.date < row.date]
-        in_quiz = earlier[own.QuizId == row.QuizId]
-        assert found["place_in_quiz"][i] == len(in_quiz)
+        assert found["place_in_quiz"][i] == len(earlier[own.QuizId == row.QuizId])
         gap = (row.date - earlier.max()) / pd.Timedelta(1, "min") if len(earlier) else np.nan
         assert found["gap"][i] == pytest.approx(gap, nan_ok=True)
     is_odd = asked.UserId % 2 == 1
@@ -78,15 +83,12 @@ def test_time(joined) -> None:  # type: ignore[no-untyped-def]
     assert np.isnan(found["age_then"][~is_odd]).all()
 
 
-def test_size_of_the_quiz_counts_the_template_too(joined) -> None:  # type: ignore[no-untyped-def]
-    _, _, features, whole = joined
-    size = whole.groupby(["UserId", "QuizId"]).AnswerId.transform("count")[-N_TEMPLATE:]
-    assert features("quiz")["quiz_size"].tolist() == size.tolist()
-
-
-def test_habits_in_the_quiz(joined) -> None:  # type: ignore[no-untyped-def]
-    pairs, known, features, whole = joined
-    found = features("quiz")
+def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
+    """The template counts for the size, of course not for the habits."""
+    pairs, known, whole = joined
+    found = joined.features("quiz")
+    size = whole.groupby(["UserId", "QuizId"]).AnswerId.transform("count")
+    assert found["quiz_size"].tolist() == size[-N_TEMPLATE:].tolist()
     row = len(whole) - N_TEMPLATE
     own = (whole.UserId == whole.UserId[row]) & (whole.QuizId == whole.QuizId[row])
     own = own[:row].to_numpy()
@@ -97,13 +99,11 @@ def test_habits_in_the_quiz(joined) -> None:  # type: ignore[no-untyped-def]
         assert found[f"quiz_habit_{outcome}"][0] == pytest.approx(expected, abs=1e-5)
 
 
-def test_order_is_that_of_the_minutes_within_the_quiz(joined) -> None:  # type: ignore[no-untyped-def]
-    _, known, features, whole = joined
-    found = features("order")
+def test_order_is_that_of_the_minutes_within_the_quiz(joined: Joined) -> None:
+    found, known = joined.features("order"), joined.whole[:-N_TEMPLATE]
     n_seen = 0
-    for i, row in enumerate(whole[-N_TEMPLATE:].itertuples()):
-        own = whole[:-N_TEMPLATE]
-        own = own[(own.UserId == row.UserId) & (own.QuizId == row.QuizId)]
+    for i, row in enumerate(joined.asked.itertuples()):
+        own = known[(known.UserId == row.UserId) & (known.QuizId == row.QuizId)]
         own = own.sort_values("date", kind="stable")
         before, after = own[own.date < row.date][::-1], own[own.date >= row.date]
         for name, others in (("before", before), ("after", after)):
@@ -117,31 +117,25 @@ def test_order_is_that_of_the_minutes_within_the_quiz(joined) -> None:  # type: 
                 if (others.date == other.date).sum() > 1:
                     continue  # Answers of the same minute have no order.
                 assert value == pytest.approx(other.residual)
-                question = known.question[known.rows == row.Index]
-                assert len(question) == 0
-                if other.AnswerValue == row.CorrectAnswer:
-                    assert option == 0
-                else:
-                    assert option in (1, 2, 3)
+                assert (option == 0) == (other.AnswerValue == row.CorrectAnswer)
+                assert option in range(4)
     assert n_seen > 50
 
 
-def test_confidence(joined) -> None:  # type: ignore[no-untyped-def]
-    _, _, features, whole = joined
-    found = features("confidence")
-    asked = whole[-N_TEMPLATE:]
+def test_confidence(joined: Joined) -> None:
+    found, asked = joined.features("confidence"), joined.asked
     np.testing.assert_array_equal(found["confidence"], asked.Confidence)
-    stated = whole.dropna(subset="Confidence")
-    mean = stated.Confidence.mean()
-    grouped = stated.groupby("UserId").Confidence.agg(["sum", "count"])
-    usual = ((grouped["sum"] + 5 * mean) / (grouped["count"] + 5)).reindex(asked.UserId).to_numpy()
+    stated = joined.whole.dropna(subset="Confidence")
+    grouped = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
+    usual = (grouped["sum"] + 5 * stated.Confidence.mean()) / (grouped["count"] + 5)
     np.testing.assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
-    np.testing.assert_allclose(found["confidence_above_usual"], asked.Confidence - usual, atol=1e-3)
+    above = asked.Confidence.to_numpy() - usual.to_numpy()
+    np.testing.assert_allclose(found["confidence_above_usual"], above, atol=1e-3)
+    np.testing.assert_array_equal(found["confidence_count"], grouped["count"].fillna(0))
 
 
 def test_missing_circumstances_are_no_number(read: Read, world: World) -> None:
-    frame = world.pop("answers")
-    metadata = world.pop("ANSWER_METADATA_TASK_1_2")
+    frame, metadata = world["answers"], world["ANSWER_METADATA_TASK_1_2"]
     metadata = metadata.assign(QuizId=np.nan, DateAnswered="", Confidence=np.nan)
     pairs, answers = read(frame, N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
     rows = np.arange(len(answers), len(pairs))

@@ -21,8 +21,7 @@ def features(pairs: Pairs, answers: Answers, *groups: str) -> Columns:
     return table(pairs, know(pairs, answers), rows, groups)
 
 
-@pytest.fixture
-def three(read: Read) -> tuple[Pairs, Answers]:
+def test_rates(read: Read) -> None:
     """Student 5 is right, wrong, wrong, student 6 right once; asked: 6 the second question."""
     frame = pd.DataFrame(
         {
@@ -33,21 +32,26 @@ def three(read: Read) -> tuple[Pairs, Answers]:
             "AnswerValue": [1, 4, 4, 1, 3, 3],
         }
     )
-    return read(frame, 2)
-
-
-def test_rates(three: tuple[Pairs, Answers]) -> None:
-    found = features(*three, "rates")
+    pairs, answers = read(frame, 2)
+    found = features(pairs, answers, "rates")
     # Half of four known answers are right; a rate counts five more of these.
     assert found["question_rate"] == pytest.approx([2.5 / 6, 0.5])
     assert found["question_count"].tolist() == [1, 0]
     # Student 6 exceeds the rate 4.5 / 7 of the first question once; student 7 is not known.
     assert found["student_rate"] == pytest.approx([(1 - 4.5 / 7) / 6, 0])
     assert found["student_count"].tolist() == [1, 0]
+    # A question that nobody answered has its options by popularity: 1 and 4 were chosen twice each.
+    outcome = know(pairs, answers).outcome_of_option
+    assert outcome is not None
+    assert outcome[3].tolist() == [0, 2, 3, 1]
 
 
-def test_subjects_are_those_of_the_tree(read: Read, world: World) -> None:
+def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
+    read: Read, world: World
+) -> None:
     answers = world.pop("answers")
+    listed = {"QUESTION_METADATA_TASK_1_2": world["QUESTION_METADATA_TASK_1_2"]}
+    without, _ = read(answers, 10, **listed)
     pairs, known_answers = read(answers, 10, **world)
     known, found = know(pairs, known_answers), features(pairs, known_answers, "subjects")
     question = answers.QuestionId.to_numpy() // 3
@@ -60,16 +64,10 @@ def test_subjects_are_those_of_the_tree(read: Read, world: World) -> None:
             rate = found[f"student_subject_{level}_rate"][i]
             assert rate == pytest.approx(of_known.sum() / (len(of_known) + 5), abs=1e-5)
             assert found[f"student_subject_{level}_count"][i] == len(of_known)
-
-
-def test_subjects_without_the_tree_go_from_the_root_down(read: Read, world: World) -> None:
-    answers = world.pop("answers")
-    with_tree, _ = read(answers, 10, **world)
-    without, _ = read(answers, 10, QUESTION_METADATA_TASK_1_2=world["QUESTION_METADATA_TASK_1_2"])
-    for level in ("subject_1", "subject_2", "subject_3"):
-        first, second = with_tree.number("student", level), without.number("student", level)
         # The same rows have the same number, whatever it is.
-        assert len(np.unique([first, second], axis=1).T) == len(np.unique(first))
+        numbers = [of.number("student", f"subject_{level}") for of in (pairs, without)]
+        n_distinct = len(np.unique(numbers, axis=1).T)
+        assert [len(np.unique(number)) for number in numbers] == [n_distinct] * 2
 
 
 def two_quizzes(wrong_option: int) -> pd.DataFrame:
@@ -163,13 +161,3 @@ def test_any_file_may_be_missing(read: Read, world: World) -> None:
             available_groups(pairs, know(pairs, known), [missing])
     pairs, known = read(answers, 10, **world)
     assert set(OF_ANSWER_METADATA) < set(available_groups(pairs, know(pairs, known)))
-
-
-def test_a_question_nobody_answered_has_its_options_by_popularity(
-    three: tuple[Pairs, Answers],
-) -> None:
-    pairs, answers = three
-    known = know(pairs, answers)
-    assert known.outcome_of_option is not None
-    # Options 1 and 4 were chosen twice each; the first of equals comes first.
-    assert known.outcome_of_option[3].tolist() == [0, 2, 3, 1]
