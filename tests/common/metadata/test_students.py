@@ -33,22 +33,13 @@ def test_students_are_joined_by_id(write: Write) -> None:
     assert found.gender.dtype == found.premium_pupil.dtype == np.int8
 
 
-@pytest.mark.parametrize(
-    ("date", "is_known"),
-    [
-        ("1756-03-01 00:00:00.000", False),
-        ("1997-12-01 00:00:00.000", False),
-        ("1998-01-01 00:00:00.000", True),
-        ("2014-12-01 00:00:00.000", True),
-        ("2014-12-31 23:59:00.000", True),
-        ("2015-01-01 00:00:00.000", False),
-        ("9999-12-01 00:00:00.000", False),
-    ],
-)
-def test_nonsense_dates_of_birth_are_missing(write: Write, date: str, is_known: bool) -> None:
-    path = write("students.csv", f"{HEADER}4,2,{date},1.0\n")
-    (found,) = read_student_metadata(path, np.array([4])).date_of_birth
-    assert np.isnat(found) != is_known
+def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
+    nonsense = ["1756-03-01", "1997-12-01", "2015-01-01", "9999-12-01"]
+    dates = ["1998-01-01", "2014-12-31", *nonsense]
+    rows = "".join(f"{place},2,{date} 23:59:00.000,1.0\n" for place, date in enumerate(dates))
+    found = read_student_metadata(write("students.csv", HEADER + rows), np.arange(6))
+    expected = np.array([*dates[:2], *["NaT"] * 4], "datetime64[D]")
+    assert np.array_equal(found.date_of_birth, expected, equal_nan=True)
 
 
 def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
@@ -63,12 +54,8 @@ def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     ("rows", "message"),
     [
         ("4,4,,\n", "column 'Gender': row 2 is '4', expected a whole number from 0 to 3"),
-        ("4,,,\n", "column 'Gender': row 2 is empty"),
         ("4,1,2006-13-01,\n", "column 'DateOfBirth': row 2 is '2006-13-01', expected a date such"),
-        (
-            "4,1,,2.0\n",
-            "column 'PremiumPupil': row 2 is '2.0', expected a whole number from 0 to 1",
-        ),
+        ("4,1,,2.0\n", "column 'PremiumPupil': row 2 is '2.0', expected a whole number from 0 to"),
         ("4,1,,\n5,1,,\n4,2,,\n", "column 'UserId': row 4 repeats 4 of row 2"),
         ("5,1,,\n", "column 'UserId': holds none of the 2 asked for; the file belongs to other"),
         ("4,1,,\n5,1,,", "row 3 has no line end; is the file cut off"),
