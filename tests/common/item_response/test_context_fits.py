@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from common import item_response
 from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
+from common.item_response import context
 
 RNG = np.random.default_rng
 KINDS = pytest.mark.parametrize("predicts", ["is_correct", "option"])
@@ -122,41 +123,34 @@ def test_planted_effects_are_recovered(fitted: Model) -> None:
     assert_allclose(*bin_means(p, TEST.p_right), atol=0.025)
 
 
-@pytest.mark.parametrize("contexts", ["at random", "quizzes"])
+@pytest.mark.parametrize("contexts", ["at random", "quizzes", "classes"])
 def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
     answers, _ = plant(0.0)
-    train, test = answers.train(), answers.test()
-    labels = [rows.groups() for rows in (train, test)]
-    if contexts == "at random":
-        labels = [RNG(0).integers(0, 10, (len(rows), 1)) for rows in labels]
-    one = fit(train, labels[0])
+    labels = {
+        "at random": RNG(0).integers(0, 10, len(answers.quiz)),
+        "quizzes": answers.groups(),
+        "classes": answers.of_class,
+    }[contexts]
+    train = answers.train()
+    one, other = fit(train, labels[answers.is_train]), fit(train, None)
     assert one.effects is not None
     assert one.effects.variance.max() < 0.06
     assert one.effects.shared.prior.max() < 0.06
-    p, without = predict(one, test, labels[1]), predict(fit(train, None), test, None)
-    assert loss(p, test.p_right) < loss(without, test.p_right) + 1e-3
-    assert accuracy(p, test) > accuracy(without, test) - 1e-3
+    for rows in (~answers.is_train & ~answers.is_new, answers.is_new):
+        test = answers.take(rows)
+        p, without = predict(one, test, labels[rows]), predict(other, test, None)
+        assert loss(p, test.p_right) < loss(without, test.p_right) + 2e-3
+        assert accuracy(p, test) > accuracy(without, test) - 2e-3
 
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     answers, _ = plant(float(level == 1), float(level == 0))
-    train, test = answers.train(), answers.test()
+    train = answers.train()
     found = fit(train, train.groups())
     assert found.effects is not None
     assert found.effects.variance[level, 0] == pytest.approx(1, abs=0.2)
     assert found.effects.variance[1 - level, 0] < 0.2
-    # What is known of the group tells as much of a quiz that is not known as there is in it.
-    known, of_group, nothing = (
-        loss(predict(found, test, labels), test.p_right)
-        for labels in (
-            test.groups(),
-            np.stack([test.quiz // 3, test.quiz * 0 + UNKNOWN], axis=1),
-            np.full((len(test.quiz), 2), UNKNOWN),
-        )
-    )
-    assert known < nothing - 0.01
-    assert of_group == pytest.approx(nothing if level else known, abs=3e-3)
 
 
 def test_unknown_students_are_calibrated(fitted: Model) -> None:
@@ -237,17 +231,6 @@ def test_new_students_gain_from_their_class(by_class: Model, alone: Model) -> No
     assert_allclose(*bin_means(p, of_class), atol=0.025)
 
 
-def test_classes_that_share_nothing_cost_nothing() -> None:
-    answers, _ = plant(OWN_VARIANCE)
-    train = answers.train()
-    one, other = fit(train, train.of_class), fit(train, train.quiz)
-    assert one.effects is not None
-    assert one.effects.shared.prior[0] < 0.05
-    for test in (answers.test(), answers.take(answers.is_new)):
-        p, base = predict(one, test, test.of_class), predict(other, test, test.quiz)
-        assert loss(p, test.p_right) < loss(base, test.p_right) + 2e-3
-
-
 def test_a_class_without_answers_in_the_quiz_is_only_known_to_vary(by_class: Model) -> None:
     """Predictions are as uncertain as that of a class of which the effect is not known."""
     test = CLASSES.test()
@@ -280,15 +263,45 @@ def predict_either(fitted: Any, *asked: np.ndarray) -> np.ndarray:
     return result
 
 
-@KINDS
-def test_nothing_known_gives_finite_uncertain_predictions(predicts: str) -> None:
-    known = TRAIN.take(np.arange(3_000))
-    fitted = fit_either(predicts, known, known.groups())
-    for student, question, label in [(10**6, 2, 3), (3, 10**6, 3), (3, 2, 99), (10**6, 10**6, 99)]:
-        pair = np.full(1, student), np.full(1, question), np.full((1, 2), label)
-        p = predict_either(fitted, *pair)
-        assert np.isfinite(p).all()
-        assert 0.02 < p.flat[0] < 0.98
+def test_effects_of_pairs_are_those_of_the_last_node_on_the_way() -> None:
+    """For every stage of the options; further down, effects are only known to vary."""
+    rng = RNG(3)
+    rows = TRAIN.take(rng.permutation(len(TRAIN.student))[:150])
+    rows = rows._replace(student=rng.integers(0, 8, 150) * 3)
+    labels = rng.integers(0, 3, (150, 2)) * 5 + 2
+    stages = fit_either("option", rows, labels).stages
+    learned, n_kinds = stages.effects, 3
+    ways: list[tuple[int, ...]] = [()] * 9
+    for student, place in enumerate(learned.root):
+        ways[place] = (student,)
+    nodes = {}
+    for depth, level in enumerate(learned.levels):
+        place, kind = np.divmod(level.label, n_kinds)
+        ids = learned.labels[depth][place]
+        pairs = zip(level.parent, ids, kind, strict=True)
+        ways = [(*ways[parent][: depth + 1], label, kind) for parent, label, kind in pairs]
+        nodes |= {way: (depth, node) for node, way in enumerate(ways)}
+    known = np.searchsorted(stages.student_ids, rows.student)
+    assert {way[:-1] for way in nodes if len(way) == 4} == {*zip(known, *labels.T, strict=True)}
+
+    asked = np.stack(np.meshgrid(np.arange(9), *[[2, 7, 12, 13]] * 2), axis=-1).reshape(-1, 3)
+    for kind in range(n_kinds):
+        found = context.find_effects(learned, asked[:, 0], asked[:, 1:], kind)
+        for row, way in enumerate(asked.tolist()):
+            mean, variance, with_ability = 0.0, 0.0, np.zeros(2)
+            for depth in range(2):
+                _, node = nodes.get((*way[: depth + 2], kind), (depth, None))
+                if node is None:
+                    variance += learned.variance[depth, kind]
+                else:
+                    mean, variance, with_ability = (x[node] for x in learned.effects[depth])
+            # Last what is known of a label without answers.
+            shared = [2, 7, 12, 13].index(way[-1]) * n_kinds + kind
+            mean += float(learned.shared.mean[shared])
+            variance += float(learned.shared.variance[shared])
+            assert found.mean[row] == pytest.approx(mean, abs=1e-6)
+            assert found.variance[row] == pytest.approx(variance)
+            assert_allclose(found.with_ability[row], with_ability)
 
 
 @KINDS
@@ -329,12 +342,13 @@ def test_degenerate_answers(predicts: str, n_levels: int, what: str) -> None:
     elif what in ("right", "wrong"):
         rows = rows._replace(is_right=np.full(n, int(what == "right"), np.int8))
     fitted = fit_either(predicts, rows, labels)
-    # The last one is of a student and a question without answers, in a context without any.
-    student, question = np.append(rows.student, 123_456), np.append(rows.question, 9_999_998)
-    asked = np.concatenate([labels, np.full((1, n_levels), UNKNOWN)])
+    # The last ones are of a student or a question without answers, in a context without any.
+    student = np.append(rows.student, [123_456, rows.student[0], 123_456])
+    question = np.append(rows.question, [rows.question[0], 9_999_998, 9_999_998])
+    asked = np.concatenate([labels, np.full((3, n_levels), UNKNOWN)])
     p = predict_either(fitted, student, question, asked)
     assert np.isfinite(p).all()
-    right = p[:-1] if predicts == "is_correct" else p[:-1, 0]
+    right = p[:n] if predicts == "is_correct" else p[:n, 0]
     tolerance = 0.5 / np.sqrt(n) + 0.05
     assert right.mean() == pytest.approx(rows.is_right.mean(), abs=tolerance)
     if predicts == "option":
