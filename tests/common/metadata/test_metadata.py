@@ -1,0 +1,331 @@
+"""Metadata of answers, students and subjects: joined by id, tolerant of gaps."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common import layout, schema
+from common.answers import read_answers
+from common.errors import InputError
+from common.metadata import (
+    find,
+    name_subjects,
+    read_circumstances,
+    read_question_subjects,
+    read_student_metadata,
+    read_subject_tree,
+)
+
+Write = Callable[[str, str | bytes], Path]
+ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
+STUDENTS = "UserId,Gender,DateOfBirth,PremiumPupil\n"
+TREE = "SubjectId,Name,ParentId,Level\n"
+QUESTIONS = "QuestionId,SubjectId\n"
+SUBJECTS = (
+    f'\ufeff{TREE}9,Shape,3,1\n3,Maths,NULL,0\n8,"Angles, right",9.0,2\n7,Area,9,2\n1,Science,,0\n'
+)
+
+
+def ids(*numbers: int) -> npt.NDArray[np.int32]:
+    return np.array(numbers, np.int32)
+
+
+def same_dates(found: npt.NDArray[np.datetime64], expected: list[str]) -> bool:
+    return np.array_equal(found, np.array(expected, "datetime64[m]"), equal_nan=True)
+
+
+def test_a_file_that_is_not_there_is_not_known(tmp_path: Path) -> None:
+    name = layout.ANSWER_METADATA_TASK_1_2
+    assert find(None, name) is None
+    assert find(tmp_path, name) is None
+    (tmp_path / name).write_text("")
+    assert find(tmp_path, name) == tmp_path / name
+    # A broken link is a fault, which the reader reports.
+    (tmp_path / layout.SUBJECT_METADATA).symlink_to(tmp_path / "moved")
+    assert find(tmp_path, layout.SUBJECT_METADATA) is not None
+
+
+def test_answers_are_joined_by_id(write: Write) -> None:
+    # Ids beyond float32's whole numbers, rows without an id, missing values, an answer not listed,
+    # one asked for twice, one whose id is unknown.
+    path = write(
+        "metadata.csv",
+        ANSWERS
+        + "19834811.0,2020-02-29 14:05:00.000,75.0,3,8,\n"
+        + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
+        + "19834812.0,,,4,,5.0\n"
+        + ",2020-01-01 00:00:00.000,1.0,1,1,\n"
+        + "7.0,2018-09-01 00:59:59.999,25.0,,9,\n",
+    )
+    found = read_circumstances(path, ids(7, 19834812, 8, 19834811, -1, 7, 2**31 - 1))
+    dates = ["2018-09-01T00:59", "NaT", "NaT", "2020-02-29T14:05", "NaT", "2018-09-01T00:59", "NaT"]
+    assert found.date_answered.dtype == "datetime64[m]"
+    assert same_dates(found.date_answered, dates)
+    expected = [25, np.nan, np.nan, 75, np.nan, 25, np.nan]
+    assert np.array_equal(found.confidence, expected, equal_nan=True)
+    assert found.confidence.dtype == np.float32
+    assert found.group.tolist() == [-1, 4, -1, 3, -1, -1, -1]
+    assert found.quiz.tolist() == [9, -1, -1, 8, -1, 9, -1]
+    assert found.scheme.tolist() == [-1, 5, -1, -1, -1, -1, -1]
+    assert found.group.dtype == found.quiz.dtype == found.scheme.dtype == np.int32
+    assert found.take(np.array([3, 0])).quiz.tolist() == [8, 9]
+    assert found.take(slice(1, 2)).scheme.tolist() == [5]
+
+
+def test_dates_in_other_ways(write: Write) -> None:
+    # The last two pyarrow alone does not read: more digits than its type holds, spaces.
+    dates = ["2019-12-31 23:59", "2019-12-31T23:59:59", "2019-12-31 23:59:00.0000000"]
+    dates += [" 2019-12-31 23:59:01 ", "", "2020-03-01"]
+    rows = "".join(f"{place},{date}\n" for place, date in enumerate(dates))
+    path = write("metadata.csv", f"AnswerId,DateAnswered\n{rows}")
+    found = read_circumstances(path, ids(*range(6))).date_answered
+    assert same_dates(found, ["2019-12-31T23:59"] * 4 + ["NaT", "2020-03-01T00:00"])
+
+
+def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
+    path = write("metadata.csv", b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n")
+    found = read_circumstances(path, ids(6, 5))
+    assert found.quiz.tolist() == [-1, 8]
+    assert same_dates(found.date_answered, ["NaT", "NaT"])
+    assert np.isnan(found.confidence).all()
+    assert found.group.tolist() == found.scheme.tolist() == [-1, -1]
+
+
+def test_columns_that_are_named_must_be_there_and_no_other_is_read(write: Write) -> None:
+    path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
+    found = read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
+    assert found.quiz.tolist() == [8]
+    assert found.group.tolist() == [-1]
+    with pytest.raises(InputError, match="column 'Confidence' is missing"):
+        read_circumstances(path, ids(5), columns=[schema.QUIZ_ID, schema.CONFIDENCE])
+    with pytest.raises(InputError, match="column 'GroupId': row 2 is 'none', expected a whole"):
+        read_circumstances(path, ids(5))
+
+
+DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
+
+
+NUMBERS = st.integers(0, 40) | st.integers(2**31 - 40, 2**31 - 1)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    listed=st.lists(NUMBERS, unique=True, min_size=1),
+    wanted=st.lists(NUMBERS | st.just(-1)),
+)
+def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: list[int]) -> None:
+    """Ids that lie close together and ids far apart, which are found in different ways."""
+    rows = "".join(f"{number},{place}\n" for place, number in enumerate(listed))
+    path = write("metadata.csv", f"AnswerId,QuizId\n{rows}")
+    wanted = [listed[0], *wanted]
+    found = read_circumstances(path, ids(*wanted)).quiz
+    expected = [listed.index(number) if number in listed else -1 for number in wanted]
+    assert found.tolist() == expected
+
+
+# ---- Students ----------------------------------------------------------------------------------
+
+
+def test_students_are_joined_by_id(write: Write) -> None:
+    path = write(
+        "students.csv",
+        STUDENTS
+        + "4,2,2006-08-01 00:00:00.000,1.0\n"
+        + "900000000,0,,\n"
+        + "2,1,2008-11-01 00:00:00.000,0.0\n"
+        + "3,3,2008-11-01 00:00:00.000,\n",
+    )
+    found = read_student_metadata(path, np.array([3, 4, 5, 4, 900000000, 2]))
+    assert found.gender.tolist() == [3, 2, -1, 2, 0, 1]
+    dates = ["2008-11-01", "2006-08-01", "NaT", "2006-08-01", "NaT", "2008-11-01"]
+    expected = np.array(dates, "datetime64[D]")
+    assert np.array_equal(found.date_of_birth, expected, equal_nan=True)
+    assert found.date_of_birth.dtype == "datetime64[D]"
+    assert found.premium_pupil.tolist() == [-1, 1, -1, 1, -1, 0]
+    assert found.gender.dtype == found.premium_pupil.dtype == np.int8
+
+
+def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
+    nonsense = ["1756-03-01", "1997-12-01", "2015-01-01", "9999-12-01"]
+    dates = ["1998-01-01", "2014-12-31", *nonsense]
+    rows = "".join(f"{place},2,{date} 23:59:00.000,1.0\n" for place, date in enumerate(dates))
+    found = read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(6))
+    expected = np.array([*dates[:2], *["NaT"] * 4], "datetime64[D]")
+    assert np.array_equal(found.date_of_birth, expected, equal_nan=True)
+
+
+def test_columns_of_students_that_are_not_there_are_not_known(write: Write) -> None:
+    path = write("students.csv", "PremiumPupil,UserId\n1,4\n,5\n")
+    found = read_student_metadata(path, np.array([5, 4]))
+    assert found.premium_pupil.tolist() == [-1, 1]
+    assert found.gender.tolist() == [-1, -1]
+    assert np.isnat(found.date_of_birth).all()
+
+
+# ---- Subjects ----------------------------------------------------------------------------------
+
+
+def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
+    tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
+    assert tree.ids.tolist() == [1, 3, 7, 8, 9]
+    assert tree.names == ["Science", "Maths", "Area", "Angles, right", "Shape"]
+    assert tree.parent.tolist() == [-1, -1, 4, 4, 1]
+    assert tree.level.tolist() == [0, 0, 2, 2, 1]
+
+
+def test_subjects_of_questions(write: Write) -> None:
+    path = write(
+        "questions.csv",
+        'QuestionId,SubjectId\n4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n',
+    )
+    found = read_question_subjects(path, np.array([2, 5, 9, 4, 9]))
+    assert found.start.tolist() == [0, 4, 4, 5, 8, 9]
+    assert found.subject.tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
+    assert found.count.tolist() == [4, 0, 1, 3, 1]
+    assert found.row.tolist() == [0, 0, 0, 0, 2, 3, 3, 3, 4]
+    tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
+    placed = read_question_subjects(path, np.array([2, 5, 9, 4, 9]), tree)
+    assert np.array_equal(tree.ids[placed.subject], found.subject)
+    assert np.array_equal(placed.start, found.start)
+
+
+def test_the_most_specific_subjects(write: Write) -> None:
+    subjects = write("subject_metadata.csv", SUBJECTS)
+    questions = write("q.csv", 'QuestionId,SubjectId\n5,"[3, 9, 7]"\n2,"[3, 8, 9, 7]"\n4,[3]\n')
+    names = name_subjects(questions, subjects, np.array([4, 5, 3, 2]))
+    assert names == ["Maths", "Area", "", "Angles, right, Area"]
+
+
+# ---- Faults ------------------------------------------------------------------------------------
+
+
+DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
+FAULTS = {
+    ANSWERS: [
+        ("5.0,,101,1,1,\n", "column 'Confidence': row 2 is '101', expected a number from 0 to 100"),
+        ("5.5,,,1,1,\n", "column 'AnswerId': row 2 is '5.5', expected a whole number"),
+        ("5,,,1,16777217,\n", "column 'QuizId': row 2 is '16777217', expected .* to 16777215"),
+        ("5,,,1,1,\n6,2020-02-30,,1,1,\n", f"'DateAnswered': row 3 is '2020-02-30', {DATE}"),
+        ("5,2020-01-01 24:00,,1,1,\n", f"row 2 is '2020-01-01 24:00', {DATE}"),
+        ("5,11/02/2020,,1,1,\n", f"row 2 is '11/02/2020', {DATE}"),
+        (
+            "5,,,1,1,\n7,,,1,1,\n,,,2,2,\n\n7.0,,,2,2,\n,,,2,2,\n",
+            "column 'AnswerId': row 6 repeats 7 of row 3 \\(1 such rows\\), expected each once",
+        ),
+        ("6.0,,,1,1,\n", "'AnswerId': holds none of the 1 asked for; the file belongs to other"),
+        ("5.0,,25,1,1,\n6.0,2020-01-01,25.0,1,1,7", "row 3 has no line end; is the file cut off"),
+    ],
+    STUDENTS: [
+        ("4,4,,\n", "column 'Gender': row 2 is '4', expected a whole number from 0 to 3"),
+        ("4,1,2006-13-01,\n", "column 'DateOfBirth': row 2 is '2006-13-01', expected a date such"),
+        ("4,1,,2.0\n", "column 'PremiumPupil': row 2 is '2.0', expected a whole number from 0 to"),
+        ("4,1,,\n5,1,,\n4,2,,\n", "column 'UserId': row 4 repeats 4 of row 2"),
+        ("5,1,,\n", "column 'UserId': holds none of the 2 asked for; the file belongs to other"),
+        ("4,1,,\n5,1,,", "row 3 has no line end; is the file cut off"),
+    ],
+    TREE: [
+        ("3,Maths,NULL,0\n9,Shape,4,1\n", "'ParentId': row 3 is 4, which is no SubjectId of this"),
+        ("3,Maths,none,0\n", "'ParentId': row 2 is 'none', expected a SubjectId or NULL"),
+        ("3,Maths,NULL,0\n9,Shape,3,2\n", "'Level': row 3 is 2, expected 1 for one below"),
+        ("3,Maths,3,0\n", "'Level': row 2 is 0, expected 1 for one below SubjectId 3"),
+        ("3,Maths,NULL,0\n3,Shape,3,1\n", "'SubjectId': row 3 repeats 3 of row 2"),
+        ("3,Maths,NULL,0\n9,Shape,3,1", "row 3 has no line end"),
+        ("3,,NULL,0\n", "'Name': row 2 is empty"),
+    ],
+    QUESTIONS: [
+        ('4,"[3]"\n5,"3, 71"\n', "column 'SubjectId': row 3 is '3, 71', expected a list"),
+        ('4,"[3]"\n4,"[3]"\n', "column 'QuestionId': row 3 repeats 4 of row 2"),
+        ('4,"[3]"\n\n\n5,"[3, ]"\n', r"column 'SubjectId': row 5 is '\[3, \]', expected a list"),
+        (f'4,"[{"9" * 5000}]"\n', rf"row 2 is '\[{'9' * 78}…', expected a list"),
+        ('4,"[\u0663]"\n', "row 2 is '\\[\u0663\\]', expected a list"),
+        ('4,"[3]"\n5,"[3]"', "row 3 has no line end; is the file cut off"),
+        ('4,"[3]"\n\n6,"[3, 9, 71]"\n7,"[72]"\n', "row 4 holds 71, which is not in the tree"),
+        ('5,"[3]"\n', "column 'QuestionId': holds none of the 1 asked for"),
+    ],
+    "": [
+        ("Answer,QuizId\n5,5\n", "column 'AnswerId' is missing, found: Answer, QuizId; is it"),
+        ("AnswerId,Quiz\n5,5\n", "column 'DateAnswered' is missing, found: AnswerId, Quiz"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [(header, *fault) for header, faults in FAULTS.items() for fault in faults],
+)
+def test_faults_are_named(write: Write, header: str, rows: str, message: str) -> None:
+    path = write("faulty.csv", header + rows)
+    with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
+        if header == STUDENTS:
+            read_student_metadata(path, np.array([4, 8]))
+        elif header == TREE:
+            read_subject_tree(path)
+        elif header == QUESTIONS:
+            tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
+            read_question_subjects(path, np.array([4]), tree)
+        else:
+            read_circumstances(path, ids(5))
+
+
+# ---- Official files ----------------------------------------------------------------------------
+
+
+def test_real_answer_metadata(real_data: Path) -> None:
+    """A part of the official file, beside pandas; it lacks DateAnswered and SchemeOfWorkId."""
+    folder = real_data / "eedi_tasks_1_2_sample"
+    answers = read_answers(folder / "train_data/train_task_1_2.csv", ids=True)
+    assert answers.answer_id is not None
+    path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
+    found = read_circumstances(path, answers.answer_id)
+    frame = pd.read_csv(path).set_index("AnswerId").loc[answers.answer_id]
+    assert np.array_equal(found.confidence, frame.Confidence, equal_nan=True)
+    assert np.array_equal(found.quiz, frame.QuizId)
+    assert np.array_equal(found.group, frame.GroupId)
+    assert np.isnat(found.date_answered).all()
+    assert (found.scheme == -1).all()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "eedi_tasks_1_2_sample/metadata/student_metadata_task_1_2.csv",
+        "eedi_tasks_3_4/metadata/student_metadata_task_3_4.csv",
+    ],
+)
+def test_real_student_metadata(real_data: Path, name: str) -> None:
+    """Official files beside pandas, which reads the dates as text."""
+    path = real_data / name
+    frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
+    found = read_student_metadata(path, frame.UserId.to_numpy())
+    assert np.array_equal(found.gender, frame.Gender)
+    assert np.array_equal(found.premium_pupil, frame.PremiumPupil.fillna(-1))
+    year = frame.DateOfBirth.str[:4].fillna("0").astype(int)
+    is_known = ~np.isnat(found.date_of_birth)
+    assert np.array_equal(is_known, year.between(1998, 2014))
+    known = found.date_of_birth[is_known].astype(str)
+    assert np.array_equal(known, frame.DateOfBirth.str[:10][is_known])
+
+
+@pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
+def test_real_subjects(real_data: Path, tasks: str) -> None:
+    """The official lists hold every subject on the way to the root."""
+    folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
+    tree = read_subject_tree(folder / "subject_metadata.csv")
+    assert len(tree.ids) == 388
+    path = folder / f"question_metadata_task_{tasks[:3]}.csv"
+    frame = pd.read_csv(path)
+    found = read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
+    assert found.count.tolist() == [len(text.split(",")) for text in frame.SubjectId]
+    pairs = set(zip(found.row.tolist(), found.subject.tolist(), strict=True))
+    above = tree.parent[found.subject]
+    assert {
+        (row, parent)
+        for row, parent in zip(found.row.tolist(), above.tolist(), strict=True)
+        if parent >= 0
+    } <= pairs
