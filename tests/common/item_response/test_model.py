@@ -1,8 +1,10 @@
-"""The mathematics against numerical integration and draws; steps of the fit, threads."""
+"""The mathematics: against numerical integration and draws, and against a dense Gaussian solve."""
 
 import importlib
 import math
 import os
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from common import item_response
-from common.item_response import blocks, model
-from common.item_response.model import Effects, Gaussians, State
-from common.item_response.observations import sort_by_student
+from common.item_response import blocks, context, model
+from common.item_response.model import Effects, Gaussians, SharedEffects, State
+from common.item_response.observations import Observations, sort_by_student
 
 RNG = np.random.default_rng
 
@@ -137,3 +139,292 @@ def test_threads_are_those_of_the_environment_and_change_no_result(
     assert list(counts.values()) == [3, 1, 2, default, default, default]
     for one, three in zip(found["1"], found["3"], strict=True):
         assert_array_equal(one, three)
+
+
+# ---- A pass over the answers, with effects of the context or none -------------------------------
+
+
+class Case(NamedTuple):
+    """Answers in random contexts, of which few share one and few students have many."""
+
+    observations: Observations
+    items: Gaussians
+    variance: np.ndarray
+    shared: SharedEffects
+
+    def fixed(self) -> np.ndarray:
+        """Return the mean of what students share in the context of each answer."""
+        if not self.observations.levels:
+            return np.zeros(len(self.observations.item))
+        result: np.ndarray = self.shared.mean[self.label_of_answers()]
+        return result
+
+    def label_of_answers(self) -> np.ndarray:
+        """Return the label in the last level."""
+        result: np.ndarray = self.observations.levels[-1].label[self.observations.leaf()]
+        return result
+
+
+def make_case(seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int) -> Case:
+    rng = RNG(seed)
+    n_students, n_items = rng.integers(1, 7), rng.integers(1, 6)
+    student = rng.integers(0, n_students, n_answers)
+    kind = rng.integers(0, n_kinds, n_answers).astype(np.int8)
+    observations = sort_by_student(
+        student,
+        rng.integers(0, n_items, n_answers),
+        rng.random(n_answers) < 0.6,
+        rng.random(n_answers) < 0.8,
+        (n_students + 1, n_items),
+        [rng.integers(0, 3, n_answers) * n_kinds + kind for _ in range(n_levels)],
+        kind,
+    )
+    root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype(np.float32)
+    items = Gaussians(rng.normal(0.3, 0.8, (n_items, k + 1)).astype(np.float32), root @ root.mT)
+    variance = np.exp(rng.uniform(-4, 1, (n_levels, n_kinds)))
+    # One label more than there are, and what is known of contexts without answers.
+    n_shared = 5 * n_kinds
+    shared = SharedEffects(
+        rng.normal(0, 0.7, n_shared).astype("f"),
+        rng.uniform(0.1, 1, n_shared).astype("f"),
+        np.exp(rng.uniform(-3, 1, n_kinds)),
+    )
+    return Case(observations, items, variance, shared)
+
+
+class Dense:
+    """The joint posterior of all abilities and effects, from one large system of equations."""
+
+    def __init__(self, case: Case, weight: np.ndarray, kappa: np.ndarray) -> None:
+        observations, items, variance, _ = case
+        fixed = case.fixed()
+        d = items.mean.shape[1]
+        k, n = d - 1, observations.n_students
+        levels = observations.levels
+        self.k, self.n, self.sizes = k, n, [len(level) for level in levels]
+        size = n * k + sum(self.sizes)
+        # Row j of `total`: which variables add up to the total effect at node j.
+        self.total = np.zeros((sum(self.sizes), size))
+        prior = np.ones(size)
+        self.of_level, above = [], slice(0, 0)
+        for depth, level in enumerate(levels):
+            nodes = slice(above.stop, above.stop + len(level))
+            if depth:
+                self.total[nodes] = self.total[above][level.parent]
+            self.total[nodes, n * k + nodes.start : n * k + nodes.stop] += np.eye(len(level))
+            prior[n * k :][nodes] = 1 / variance[depth, level.kind]
+            self.of_level.append(nodes)
+            above = nodes
+        precision, linear = np.diag(prior), np.zeros(size)
+        second = items.covariance + items.mean[:, :, None] * items.mean[:, None, :]
+        if levels:
+            leaf = observations.leaf() + self.of_level[-1].start
+        for row, (student, item) in enumerate(
+            zip(observations.student(), observations.item, strict=True)
+        ):
+            # (ability, 1, total effect) is design @ variables + constant.
+            design, constant = np.zeros((k + 2, size)), np.append(np.eye(k + 1)[k], fixed[row])
+            design[:k, student * k : (student + 1) * k] = np.eye(k)
+            if levels:
+                design[k + 1] = self.total[leaf[row]]
+            slopes = np.append(items.mean[item], 1)
+            square = np.block([[second[item], slopes[:-1, None]], [slopes[None]]])
+            precision += weight[row] * design.T @ square @ design
+            linear += design.T @ (kappa[row] * slopes - weight[row] * square @ constant)
+        self.covariance = np.linalg.inv(precision)
+        self.mean = self.covariance @ linear
+
+    def students(self) -> tuple[np.ndarray, np.ndarray]:
+        shape = self.n, self.k, self.n, self.k
+        abilities = self.n * self.k
+        own = np.arange(self.n)
+        covariance = self.covariance[:abilities, :abilities].reshape(shape)[own, :, own]
+        return self.mean[:abilities].reshape(self.n, self.k), covariance
+
+    def effects(self, depth: int, student: np.ndarray) -> Effects:
+        total = self.total[self.of_level[depth]]
+        with_all = total @ self.covariance
+        ability = student[:, None] * self.k + np.arange(self.k)
+        return Effects(
+            total @ self.mean,
+            np.einsum("ij,ij->i", with_all, total),
+            np.take_along_axis(with_all, ability, axis=1),
+        )
+
+    def sums(self, case: Case) -> np.ndarray:
+        """Number of nodes, Σ E[u²], Σ (share of the prior variance removed)²."""
+        result = np.zeros((*case.variance.shape, 3))
+        own = slice(self.n * self.k, None)
+        mean, own_variance = self.mean[own], np.diag(self.covariance)[own]
+        for depth, level in enumerate(case.observations.levels):
+            for node, kind in enumerate(level.kind):
+                m, v = (x[self.of_level[depth]][node] for x in (mean, own_variance))
+                removed = 1 - v / case.variance[depth, kind]
+                result[depth, kind] += 1, m * m + v, removed * removed
+        return result
+
+
+def dense_shared(
+    case: Case, weight: np.ndarray, kappa: np.ndarray, ability: np.ndarray, total_above: np.ndarray
+) -> SharedEffects:
+    """Find what students share, given abilities and total effects above those of the last level.
+
+    The effects of the last level and the shared ones are unknowns of one system of equations.
+    """
+    observations, items, variance, shared = case
+    leaves, leaf = observations.levels[-1], observations.leaf()
+    student, item = observations.student(), observations.item
+    n, n_shared, n_kinds = len(leaves), len(shared.mean), variance.shape[1]
+    kind = np.arange(n_shared) % n_kinds
+    design = np.eye(n)[leaf], np.eye(n_shared)[case.label_of_answers()]
+    both = np.concatenate(design, axis=1)
+    known = (items.mean[item, :-1] * ability[student]).sum(axis=1) + items.mean[item, -1]
+    known += total_above[leaf]
+    prior = np.append(variance[-1, leaves.kind], shared.prior[kind])
+    covariance = np.linalg.inv(np.diag(1 / prior) + both.T * weight @ both)
+    mean = (covariance @ both.T @ (kappa - weight * known))[n:]
+    of_each = np.diag(covariance)[n:].copy()
+    has_answers = weight @ design[1] > 0
+    removed = 1 - of_each / shared.prior[kind]
+    sums = np.zeros((n_kinds, 3))
+    columns = np.stack([np.ones(n_shared), mean**2 + of_each, removed**2], axis=1)
+    np.add.at(sums, kind[has_answers], columns[has_answers])
+    prior = context.estimate_variance(sums, shared.prior)
+    of_each[~has_answers] = prior[kind[~has_answers]]
+    return SharedEffects(mean, of_each, prior)
+
+
+def begin(case: Case) -> State:
+    """Any state with the case's items, variances and shared effects."""
+    observations, items, variance, shared = case
+    k, rng = items.mean.shape[1] - 1, RNG(1)
+    prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
+    state = State(model.standard_normal(observations.n_students, k), items, prior)
+    if not observations.levels:
+        return state
+    effects = tuple(
+        Effects(
+            rng.normal(0, 0.5, len(level)).astype("f"),
+            rng.uniform(0.5, 1, len(level)).astype("f"),
+            rng.normal(0, 0.1, (len(level), k)).astype("f"),
+        )
+        for level in observations.levels
+    )
+    return replace(state, effects=effects, variance=variance, shared=shared)
+
+
+def expand(case: Case, state: State, guessing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return w of every answer, and κ, from what is expected of its logit."""
+    observations, items, _, shared = case
+    student, item = observations.student(), observations.item
+    mean, spread = blocks.logit_moments(state.students, items, student, item)
+    if observations.levels:
+        old, leaf = state.effects[-1], observations.leaf()
+        mean += old.mean[leaf] + case.fixed()
+        spread += old.variance[leaf] + shared.variance[case.label_of_answers()]
+        spread += 2 * (old.with_ability[leaf] * items.mean[item, :-1]).sum(axis=1)
+    slope, curvature = model.expected_slope_and_curvature(
+        mean, np.maximum(spread, 0), observations.is_right, guessing[item]
+    )
+    used = observations.is_used
+    return curvature * used, (slope + curvature * mean) * used
+
+
+def assert_same(found: Any, expected: Any, by: float) -> None:
+    """Compare all arrays of two posteriors."""
+    if isinstance(found, Gaussians):
+        found, expected = vars(found).values(), vars(expected).values()
+    for values, of_dense in zip(found, expected, strict=True):
+        assert_allclose(values, of_dense, atol=by, rtol=5 * by)
+
+
+@pytest.mark.parametrize("own_variance", [None, 1e-6])
+@given(
+    seed=st.integers(0, 2**32),
+    k=st.integers(1, 3),
+    n_levels=st.integers(0, 3),
+    n_kinds=st.integers(1, 3),
+    n_answers=st.integers(1, 40),
+)
+@settings(max_examples=60)
+def test_a_pass_over_the_answers_is_exact(
+    own_variance: float | None, seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int
+) -> None:
+    """Also where nothing but rounding tells the students' own effects from 0."""
+    case = make_case(seed, k, n_levels, n_kinds, n_answers)
+    if own_variance is not None:
+        case = case._replace(variance=np.full_like(case.variance, own_variance))
+    observations, variance = case.observations, case.variance
+    state, guessing = begin(case), np.full(observations.n_items, 0.2, np.float32)
+    passed, sums = blocks.pass_over_answers(observations, state, guessing)
+
+    weight, kappa = expand(case, state, guessing)
+    dense = Dense(case, weight, kappa)
+    ability, covariance = dense.students()
+    assert_same(passed.students, Gaussians(ability, covariance), 2e-4)
+    student, item = observations.student(), observations.item
+    total = Effects(case.fixed(), np.zeros(n_answers), np.zeros((n_answers, k)))
+    if n_levels:
+        owner = [observations.student()[level.start[:-1]] for level in observations.levels]
+        effects = [dense.effects(depth, of_nodes) for depth, of_nodes in enumerate(owner)]
+        for found, expected in zip(passed.effects, effects, strict=True):
+            assert_same(found, expected, 1e-4)
+        expected_variance = context.estimate_variance(dense.sums(case), variance)
+        assert_allclose(passed.variance, expected_variance, rtol=0.02)
+        above = np.zeros(len(owner[-1]))
+        if n_levels > 1:
+            above = effects[-2].mean[observations.levels[-1].parent]
+        assert passed.shared is not None
+        assert_same(passed.shared, dense_shared(case, weight, kappa, ability, above), 1e-3)
+        # The last ones are of contexts that no answer was given in.
+        assert not passed.shared.mean[-2 * n_kinds :].any()
+        assert_allclose(passed.shared.variance[-2 * n_kinds :], np.tile(passed.shared.prior, 2))
+        leaf = observations.leaf()
+        own = effects[-1]
+        total = Effects(total.mean + own.mean[leaf], own.variance[leaf], own.with_ability[leaf])
+    # Given all that, the items' (slopes, intercept), each by itself, with its prior.
+    found_items = model.update_items(sums, state.prior, np.zeros(observations.n_items, int))
+    t = np.pad(ability[student], [(0, 0), (0, 1)], constant_values=1)
+    of_t = np.pad(covariance[student], [(0, 0), (0, 1), (0, 1)])
+    with_total = total.mean[:, None] * t + np.pad(total.with_ability, [(0, 0), (0, 1)])
+    for j in range(observations.n_items):
+        rows = item == j
+        second = of_t[rows] + t[rows, :, None] * t[rows, None]
+        precision = np.eye(k + 1) + (weight[rows, None, None] * second).sum(axis=0)
+        linear = 0.3 + kappa[rows] @ t[rows] - weight[rows] @ with_total[rows]
+        assert_allclose(found_items.mean[j], np.linalg.solve(precision, linear), atol=1e-3)
+        assert_allclose(found_items.covariance[j], np.linalg.inv(precision), atol=1e-3)
+
+
+@pytest.mark.parametrize("has_effects", [False, True])
+def test_moments_of_logits_are_those_of_joint_draws(has_effects: bool) -> None:
+    rng, k = RNG(2), 2
+    root, centre = rng.normal(0, 0.5, (2, k + 1, k + 1)), rng.standard_normal((2, k + 1))
+    joint, of_item = root @ root.mT
+    items = Gaussians(centre[1:], of_item[None])
+    students = Gaussians(centre[:1, :k], joint[None, :k, :k])
+    effects = Effects(centre[0, k:], joint[k:, k], joint[k:, :k])
+    draws = rng.multivariate_normal(centre[0], joint, 400_000)
+    z = rng.multivariate_normal(centre[1], of_item, 400_000)
+    logit = (draws[:, :k] * z[:, :k]).sum(axis=1) + z[:, k] + has_effects * draws[:, k]
+    zero = np.zeros(1, int)
+    mean, variance = blocks.logit_moments(
+        students, items, zero, zero, effects if has_effects else None
+    )
+    assert mean[0] == pytest.approx(logit.mean(), abs=0.02)
+    assert variance[0] == pytest.approx(logit.var(), rel=0.02)
+
+
+def test_variances_come_to_rest_where_they_are_those_of_the_effects() -> None:
+    """Where many contexts have the same few answers, the estimate is the likelihood's maximum."""
+    n, w, planted = 100_000, 0.5, 0.3
+    # The likelihood of one context is a Gaussian: kappa / w = effect + noise of variance 1 / w.
+    kappa = w * RNG(0).normal(0, np.sqrt(planted + 1 / w), n)
+    variance = np.full((1, 1), 0.05)
+    for _ in range(40):
+        precision = 1 / variance[0, 0] + w
+        square = (kappa / precision) ** 2 + 1 / precision
+        removed = 1 - 1 / precision / variance[0, 0]
+        sums = np.array([[[n, square.sum(), n * removed * removed]]])
+        variance = context.estimate_variance(sums, variance)
+    assert variance[0, 0] == pytest.approx(planted, abs=0.02)

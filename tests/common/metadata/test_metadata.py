@@ -233,6 +233,7 @@ FAULTS = {
         ("3,Maths,NULL,0\n9,Shape,4,1\n", "'ParentId': row 3 is 4, which is no SubjectId of this"),
         ("3,Maths,none,0\n", "'ParentId': row 2 is 'none', expected a SubjectId or NULL"),
         ("3,Maths,NULL,0\n9,Shape,3,2\n", "'Level': row 3 is 2, expected 1 for one below"),
+        ("3,Maths,NULL,1\n", "'Level': row 2 is 1, expected 0 for a root"),
         ("3,Maths,3,0\n", "'Level': row 2 is 0, expected 1 for one below SubjectId 3"),
         ("3,Maths,NULL,0\n3,Shape,3,1\n", "'SubjectId': row 3 repeats 3 of row 2"),
         ("3,Maths,NULL,0\n9,Shape,3,1", "row 3 has no line end"),
