@@ -15,7 +15,7 @@ from common.submission import Template
 
 Read = Callable[..., tuple[Pairs, Answers]]
 World = dict[str, pd.DataFrame]
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, Any]] = {
     "UserId": ("student", np.int32),
     "QuestionId": ("question", np.int32),
     "IsCorrect": ("is_correct", np.int8),
@@ -33,13 +33,17 @@ def read(tmp_path: Path) -> Read:
         for name, content in files.items():
             content.to_csv(tmp_path / getattr(layout, name), index=False)
         known, asked = (
-            {COLUMNS[name][0]: rows[name].to_numpy(COLUMNS[name][1]) for name in rows}
+            {
+                field: rows[name].to_numpy(kind)
+                for name, (field, kind) in COLUMNS.items()
+                if name in rows
+            }
             for rows in (frame[: len(frame) - n_template], frame[len(frame) - n_template :])
         )
         template = tmp_path / "template.csv"
         template.write_text("")
         place = io.file_source(template), asked["student"], asked["question"]
-        table = Template(*place, None, asked.get("answer_id"))  # type: ignore[arg-type]
+        table = Template(*place, None, asked.get("answer_id"))
         answers = Answers(**known)
         return read_pairs(answers, table, tmp_path), answers
 

@@ -111,11 +111,15 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
     assert [found[f"near_option_{nth}"][in_quiz] for nth in range(4)] == [outcome] * 4
     place = [found[f"place_{o}"][in_quiz] for o in range(4)]
     assert place == np.argsort(known.outcome_of_option[0]).tolist()
-    # Five known answers of the quiz, by students who all answered it: their similarity is 1 or so.
-    assert found["nearness_2"][in_quiz] > 5 * 0.8
-    own = (known.student == 0) & (known.question < 6)
-    mean = known.residual[own].mean()
-    assert np.sign(found["near_15"][in_quiz]) == np.sign(mean)
+    # Means over the student's answers, weighted by powers of the similarity of the questions.
+    own = known.student == 0
+    nearness = np.zeros(pairs.n_questions)
+    nearness[pairs.neighbours[0]] = pairs.similarity[0]
+    for power, shrinkage in ((2, 2.0), (6, 1.0), (15, 0.5)):
+        weight = nearness[known.question[own]] ** power
+        assert found[f"nearness_{power}"][in_quiz] == pytest.approx(weight.sum(), rel=1e-4)
+        mean = (weight * known.residual[own]).sum() / (weight.sum() + shrinkage)
+        assert found[f"near_{power}"][in_quiz] == pytest.approx(mean, rel=1e-4)
 
 
 def test_students(read: Read, world: World) -> None:
@@ -245,6 +249,9 @@ def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
     row = len(whole) - N_TEMPLATE
     own = (whole.UserId == whole.UserId[row]) & (whole.QuizId == whole.QuizId[row])
     own = own[:row].to_numpy()
+    assert known.option is not None
+    assert known.option_share is not None
+    assert known.outcome_of_option is not None
     for option in range(4):
         excess = (known.option[own] == option + 1) - known.option_share[known.question[own], option]
         outcome = known.outcome_of_option[pairs.numbers["question"][row], option]

@@ -153,13 +153,6 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     assert found.effects.variance[1 - level, 0] < 0.2
 
 
-def test_unknown_students_are_calibrated(fitted: Model) -> None:
-    new = QUIZ_EFFECTS.take(QUIZ_EFFECTS.is_new)
-    assert not np.isin(new.student, fitted.student_ids).any()
-    p = predict(fitted, new, new.quiz)
-    assert_allclose(*bin_means(p, over_gaussian(new.known, 2), n_bins=7), atol=0.025)
-
-
 def test_unknown_contexts_are_calibrated(fitted: Model) -> None:
     p = predict(fitted, TEST, np.full_like(TEST.quiz, UNKNOWN))
     truth = over_gaussian(TEST.ability + TEST.known, 1)
@@ -274,7 +267,7 @@ def test_effects_of_pairs_are_those_of_the_last_node_on_the_way() -> None:
     ways: list[tuple[int, ...]] = [()] * 9
     for student, place in enumerate(learned.root):
         ways[place] = (student,)
-    nodes = {}
+    nodes: dict[tuple[int, ...], tuple[int, int]] = {}
     for depth, level in enumerate(learned.levels):
         place, kind = np.divmod(level.label, n_kinds)
         ids = learned.labels[depth][place]
@@ -315,14 +308,6 @@ def test_labels_are_only_names(predicts: str) -> None:
     other = np.stack([90 - rows.quiz // 3, (rows.quiz * 7 + 3) % N_QUIZZES], axis=1)
     p = predict_either(fit_either(predicts, rows, other), *asked, other[:500])
     assert_allclose(p, one, atol=2e-3)
-
-
-def test_no_levels_are_no_contexts() -> None:
-    rows, asked = TRAIN.take(np.arange(5_000)), TRAIN.take(np.arange(100))
-    none = fit(rows, np.zeros((5_000, 0), np.int32))
-    assert none.effects is None
-    p = predict(none, asked, np.zeros((100, 0), np.int32))
-    assert_array_equal(p, predict(fit(rows, None), asked, None))
 
 
 @KINDS

@@ -227,13 +227,6 @@ def test_unknown_students_and_questions_are_predicted(predicts: str, fitted: Any
 # ---- Settings ----------------------------------------------------------------------------------
 
 
-def test_ids_are_only_names(fitted: Any) -> None:
-    far = (TRAIN.student * 9_000 + 1_000_000_000, TRAIN.question * 9 + 4, TRAIN.is_correct)
-    model = item_response.fit(*far, n_dimensions=2)
-    p = predict(model, HELD_OUT.student * 9_000 + 1_000_000_000, HELD_OUT.question * 9 + 4)
-    assert_array_equal(p, predict(fitted["is_correct"]))
-
-
 def test_learns_nothing_from_random_labels() -> None:
     noise = np.random.default_rng(0).integers(0, 2, len(TRAIN))
     p = predict(item_response.fit(TRAIN.student, TRAIN.question, noise, n_dimensions=2))

@@ -41,7 +41,8 @@ def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(
 
     def log_likelihood(x: np.ndarray) -> np.ndarray:
         p = guessing + (1 - guessing) / (1 + np.exp(-x))
-        return np.log(p if right else 1 - p)
+        likelihood: np.ndarray = np.log(p if right else 1 - p)
+        return likelihood
 
     slope, curvature = model.expected_slope_and_curvature(
         logit, np.zeros(7, np.float32), np.full(7, right), np.full(7, guessing, np.float32)
@@ -61,7 +62,7 @@ def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(
 @pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (1.5, 0.5), (-2.0, 3.0), (0.8, 0.6)])
 def test_expectations_are_means_over_the_logit(mean: float, variance: float) -> None:
     sigmoid = 1 / (1 + np.exp(-RNG(0).normal(mean, math.sqrt(variance), 200_000)))
-    moments = np.float32([mean]), np.float32([variance])
+    moments = np.array([mean], np.float32), np.array([variance], np.float32)
     found = model.expected_probability(*moments)
     assert found[0] == pytest.approx(sigmoid.mean(), abs=0.01)
     slope, curvature = model.expected_slope_and_curvature(
@@ -70,7 +71,7 @@ def test_expectations_are_means_over_the_logit(mean: float, variance: float) -> 
     # The wider, the less exact.
     assert slope[0] == pytest.approx((1 - sigmoid).mean(), abs=0.01 * variance)
     assert curvature[0] == pytest.approx((sigmoid * (1 - sigmoid)).mean(), abs=0.01 * variance)
-    far = model.expected_probability(np.float32([-1e4, 1e4]), np.float32([0, 0]))
+    far = model.expected_probability(np.array([-1e4, 1e4]), np.zeros(2))
     assert_array_equal(far, [0, 1])
 
 
@@ -82,7 +83,7 @@ def test_the_prior_is_that_of_the_answered_items_of_each_group() -> None:
     )
     old = Gaussians(np.full((3, 2), 7.0), np.tile(np.eye(2), (3, 1, 1)))
     prior = model.estimate_prior(items, group, group < 2, old)
-    assert_allclose(prior.mean, [[1, 0.5], [-1, 2], [7, 7]], atol=0.1)
+    assert_allclose(prior.mean, np.append(centre[:2], [[7, 7]], axis=0), atol=0.1)
     # What the items vary by, and what is not known about each.
     assert_allclose(prior.covariance[:2], np.tile(np.diag([0.35, 1.1]), (2, 1, 1)), atol=0.1)
     assert_array_equal(prior.covariance[2], np.eye(2))
@@ -93,7 +94,7 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     root = rng.normal(0, 0.5, (200, 3, 3)).astype(np.float32)
     students = Gaussians(rng.normal(1, 2, (200, 2)).astype("f"), (root @ root.mT)[:, :2, :2])
     items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
-    effects = Effects(*rng.uniform(0.5, 1, (2, 200)), rng.normal(0, 0.1, (200, 2)))
+    effects = Effects(*rng.uniform(0.5, 1, (2, 200)), with_ability=rng.normal(0, 0.1, (200, 2)))
     scaled = model.standardise(State(students, items, items, (effects,)))
     pairs = np.arange(200), np.arange(200)[::-1]
     for before, after in zip(
@@ -167,7 +168,7 @@ class Case(NamedTuple):
 
 def make_case(seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int) -> Case:
     rng = RNG(seed)
-    n_students, n_items = rng.integers(1, 7), rng.integers(1, 6)
+    n_students, n_items = int(rng.integers(1, 7)), int(rng.integers(1, 6))
     student = rng.integers(0, n_students, n_answers)
     kind = rng.integers(0, n_kinds, n_answers).astype(np.int8)
     observations = sort_by_student(
@@ -370,8 +371,9 @@ def test_a_pass_over_the_answers_is_exact(
         for found, expected in zip(passed.effects, effects, strict=True):
             assert_same(found, expected, 1e-4)
         expected_variance = context.estimate_variance(dense.sums(case), variance)
+        assert passed.variance is not None
         assert_allclose(passed.variance, expected_variance, rtol=0.02)
-        above = np.zeros(len(owner[-1]))
+        above: np.ndarray = np.zeros(len(owner[-1]))
         if n_levels > 1:
             above = effects[-2].mean[observations.levels[-1].parent]
         assert passed.shared is not None

@@ -109,7 +109,8 @@ def test_a_test_that_all_answer_whole_has_no_contexts(n_questions: int) -> None:
 
 def test_answers_left_out_here_and_there_make_no_contexts() -> None:
     answered = RNG(0).random((600, 32)) > np.append(np.full(31, 0.002), 0.03)
-    _, cluster = cluster_questions(*np.nonzero(answered))
+    student, question = np.nonzero(answered)
+    _, cluster = cluster_questions(student, question)
     assert cluster.shape == (32, 0)
 
 
