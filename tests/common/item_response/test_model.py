@@ -94,7 +94,8 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     root = rng.normal(0, 0.5, (200, 3, 3)).astype(np.float32)
     students = Gaussians(rng.normal(1, 2, (200, 2)).astype("f"), (root @ root.mT)[:, :2, :2])
     items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
-    effects = Effects(*rng.uniform(0.5, 1, (2, 200)), with_ability=rng.normal(0, 0.1, (200, 2)))
+    own, variance = rng.uniform(0.5, 1, (2, 200))
+    effects = Effects(own, variance, rng.normal(0, 0.1, (200, 2)))
     scaled = model.standardise(State(students, items, items, (effects,)))
     pairs = np.arange(200), np.arange(200)[::-1]
     for before, after in zip(
