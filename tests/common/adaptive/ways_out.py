@@ -1,38 +1,26 @@
 """Ways out of an entry's process: to the answers' contents, and to harm elsewhere.
 
 This file is self-contained. The test copies it into an entry's folder, and runs it once isolated
-and once not, which shows that each way leads somewhere. A way to the contents is a function of the
+and once not, which shows that each way leads somewhere. There is one way for each function of the
+kernel, of Python or of a library that opens files. A way to the contents is a function of the
 folder of the answers, where `prepare` has written the same secret in several formats. A way to harm
 is a function of its victim.
 """
 
-import asyncio
-import codecs
 import concurrent.futures
-import configparser
 import contextlib
-import csv
 import ctypes
-import fileinput
-import gzip
-import importlib.machinery
 import io
 import json
-import linecache
-import mmap
 import multiprocessing
 import os
-import pkgutil
-import runpy
 import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import tarfile
 import threading
-import tokenize
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -51,32 +39,17 @@ OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "socket": ""}
 
 def prepare(folder):
     """Write the answers in every format that a way below reads."""
-    import joblib
     import pandas as pd
-    import torch
 
     folder = Path(folder)
-    folder.mkdir(exist_ok=True)
     (folder / "answers.csv").write_text(TABLE)
-    (folder / "answers.json").write_text(json.dumps([SECRET]))
-    (folder / "answers.ini").write_text(f"[answers]\nfirst = {SECRET}\n")
     (folder / "answers.py").write_text(f"FIRST = {SECRET!r}\n")
-    np.save(folder / "answers.npy", np.array([SECRET]))
-    np.savez(folder / "answers.npz", answers=np.array([SECRET]))
-    with gzip.open(folder / "answers.csv.gz", "wt") as file:
-        file.write(TABLE)
     with zipfile.ZipFile(folder / "answers.zip", "w") as archive:
         archive.writestr("answers.csv", TABLE)
         archive.writestr("zipped_answers.py", f"FIRST = {SECRET!r}\n")
     with sqlite3.connect(folder / "answers.sqlite") as base:
         base.execute("create table answers as select ? as answer", (SECRET,))
-    joblib.dump([SECRET], folder / "answers.joblib")
-    torch.save({"answer": SECRET}, folder / "answers.pt")
-    frame = pd.DataFrame({"answer": [SECRET]})
-    frame.to_parquet(folder / "answers.parquet")
-    frame.to_feather(folder / "answers.feather")
-    frame.to_pickle(folder / "answers.pkl")
-    (folder / "answers.svm").write_text("1 1:7.25\n")
+    pd.DataFrame({"answer": [SECRET]}).to_parquet(folder / "answers.parquet")
 
 
 def libc():
@@ -113,11 +86,12 @@ def read_text(path):
     return Path(path).read_text()
 
 
-def send_text(path, connection):
-    connection.send(Path(path).read_text())
+def read_linked(path, name=""):
+    os.symlink(path, OWN)
+    return read_text(f"{OWN}{name}")
 
 
-# --- To the contents: Python's own ways of opening a file ---
+# --- To the contents, by what Python's own guard sees too ---
 
 
 def chdir_and_open(folder):
@@ -127,6 +101,80 @@ def chdir_and_open(folder):
         return open("answers.csv").read()
     finally:
         os.chdir(here)
+
+
+def open_in_a_thread(folder):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return pool.submit(read_text, f"{folder}/answers.csv").result()
+
+
+def import_from(place, name):
+    sys.path.append(place)
+    try:
+        return __import__(name).FIRST
+    finally:
+        sys.path.remove(place)
+
+
+def fork_and_read(folder):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            os.write(writing, Path(f"{folder}/answers.csv").read_bytes())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    return read_descriptor(reading)
+
+
+def read_with_pandas(folder):
+    import pandas as pd
+
+    return pd.read_csv(f"{folder}/answers.csv")
+
+
+def by_process(name):
+    """What the kernel shows of another process."""
+    return lambda _folder: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
+
+
+def read_memory(_folder):
+    start, size = OUTSIDE["environment"]
+    with open(f"/proc/{OUTSIDE['process']}/mem", "rb") as file:
+        file.seek(start)
+        return file.read(size)
+
+
+# What the guard promises without Landlock: it covers files that are opened through Python.
+GUARDED = {
+    "open": lambda folder: open(f"{folder}/answers.csv").read(),
+    "open bytes": lambda folder: open(f"{folder}/answers.csv".encode(), "rb").read(),
+    "io.open_code": lambda folder: io.open_code(f"{folder}/answers.csv").read(),
+    "os.open": lambda folder: read_descriptor(os.open(f"{folder}/answers.csv", os.O_RDONLY)),
+    "os.open to write": lambda folder: read_descriptor(os.open(f"{folder}/answers.csv", os.O_RDWR)),
+    "chdir": chdir_and_open,
+    "through ..": lambda folder: read_text(os.path.relpath(f"{folder}/answers.csv")),
+    "/proc/self/root": lambda folder: read_text(f"/proc/self/root{folder}/answers.csv"),
+    "symbolic link": lambda folder: read_linked(f"{folder}/answers.csv"),
+    "link to the folder": lambda folder: read_linked(folder, "/answers.csv"),
+    "shutil.copy": lambda folder: copied(lambda own: shutil.copy(f"{folder}/answers.csv", own)),
+    "zipfile": lambda folder: zipfile.ZipFile(f"{folder}/answers.zip").read("answers.csv"),
+    "import from a zip": lambda folder: import_from(f"{folder}/answers.zip", "zipped_answers"),
+    "urllib file:": lambda folder: urllib.request.urlopen(f"file://{folder}/answers.csv").read(),
+    "thread": open_in_a_thread,
+    "fork": fork_and_read,
+    "root of a process": lambda folder: by_process(f"root{folder}/answers.csv")(folder),
+    "folder of a process": by_process("cwd/answers.csv"),
+    "descriptor of a process": by_process("fd/0"),
+    "environment of a process": by_process("environ"),
+    "memory of a process": read_memory,
+    "np.memmap": lambda folder: np.memmap(f"{folder}/answers.csv", mode="r").tobytes(),
+    "np.loadtxt": lambda folder: np.loadtxt(f"{folder}/answers.csv", str, delimiter=","),
+    "pd.read_csv": read_with_pandas,
+}
+
+# --- To the contents, past Python, and by other processes ---
 
 
 def open_beside_a_folder(folder):
@@ -145,273 +193,9 @@ def open_what_is_open_as_a_name(folder):
         os.close(descriptor)
 
 
-def map_file(folder):
-    with open(f"{folder}/answers.csv", "rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)[:]
-
-
-def send_file(folder):
-    with open(OWN, "wb") as to, open(f"{folder}/answers.csv", "rb") as source:
-        os.sendfile(to.fileno(), source.fileno(), 0, 1000)
-    return Path(OWN).read_bytes()
-
-
-def copy_file_range(folder):
-    with open(OWN, "wb") as to, open(f"{folder}/answers.csv", "rb") as source:
-        os.copy_file_range(source.fileno(), to.fileno(), 1000)
-    return Path(OWN).read_bytes()
-
-
-def archive_and_read(folder):
-    def pack(own):
-        with tarfile.open(own, "w") as archive:
-            archive.add(f"{folder}/answers.csv")
-
-    return copied(pack)
-
-
-def open_in_a_thread(folder):
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        return pool.submit(read_text, f"{folder}/answers.csv").result()
-
-
-def read_configuration(folder):
-    parser = configparser.ConfigParser()
-    parser.read(f"{folder}/answers.ini")
-    return dict(parser["answers"])
-
-
-def read_database(folder, address="{}/answers.sqlite"):
-    with contextlib.closing(sqlite3.connect(address.format(folder), uri=True)) as base:
+def read_database(folder):
+    with contextlib.closing(sqlite3.connect(f"{folder}/answers.sqlite")) as base:
         return base.execute("select * from answers").fetchall()
-
-
-def attach_database(folder):
-    with contextlib.closing(sqlite3.connect(":memory:")) as base:
-        base.execute("attach ? as other", (f"{folder}/answers.sqlite",))
-        return base.execute("select * from other.answers").fetchall()
-
-
-def import_module(folder):
-    sys.path.append(folder)
-    try:
-        return __import__("answers").FIRST
-    finally:
-        sys.path.remove(folder)
-
-
-def import_from_zip(folder):
-    sys.path.append(f"{folder}/answers.zip")
-    try:
-        return __import__("zipped_answers").FIRST
-    finally:
-        sys.path.remove(f"{folder}/answers.zip")
-
-
-def read_history(folder):
-    import readline
-
-    readline.read_history_file(f"{folder}/answers.csv")
-    return [readline.get_history_item(number) for number in range(1, 4)]
-
-
-PYTHON = {
-    "open": lambda folder: open(f"{folder}/answers.csv").read(),
-    "open bytes": lambda folder: open(f"{folder}/answers.csv".encode(), "rb").read(),
-    "io.FileIO": lambda folder: io.FileIO(f"{folder}/answers.csv").read(),
-    "io.open_code": lambda folder: io.open_code(f"{folder}/answers.csv").read(),
-    "opener": lambda folder: open(f"{folder}/answers.csv", opener=os.open).read(),
-    "os.open": lambda folder: read_descriptor(os.open(f"{folder}/answers.csv", os.O_RDONLY)),
-    "os.open to write": lambda folder: read_descriptor(os.open(f"{folder}/answers.csv", os.O_RDWR)),
-    "os.open beside a folder": open_beside_a_folder,
-    "open after O_PATH": open_what_is_open_as_a_name,
-    "chdir": chdir_and_open,
-    "pathlib": lambda folder: read_text(f"{folder}/answers.csv"),
-    "through ..": lambda folder: read_text(os.path.relpath(f"{folder}/answers.csv")),
-    "/proc/self/root": lambda folder: read_text(f"/proc/self/root{folder}/answers.csv"),
-    "codecs": lambda folder: codecs.open(f"{folder}/answers.csv").read(),
-    "fileinput": lambda folder: list(fileinput.input(f"{folder}/answers.csv")),
-    "linecache": lambda folder: linecache.getlines(f"{folder}/answers.csv"),
-    "tokenize": lambda folder: tokenize.open(f"{folder}/answers.csv").read(),
-    "csv": lambda folder: list(csv.reader(open(f"{folder}/answers.csv"))),
-    "json": lambda folder: json.load(open(f"{folder}/answers.json")),
-    "gzip": lambda folder: gzip.open(f"{folder}/answers.csv.gz").read(),
-    "zipfile": lambda folder: zipfile.ZipFile(f"{folder}/answers.zip").read("answers.csv"),
-    "configparser": read_configuration,
-    "sqlite3": read_database,
-    "sqlite3 immutable": lambda folder: read_database(
-        folder, "file:{}/answers.sqlite?mode=ro&immutable=1"
-    ),
-    "sqlite3 attach": attach_database,
-    "mmap": map_file,
-    "sendfile": send_file,
-    "copy_file_range": copy_file_range,
-    "urllib file:": lambda folder: urllib.request.urlopen(f"file://{folder}/answers.csv").read(),
-    "import": import_module,
-    "import from a zip": import_from_zip,
-    "runpy": lambda folder: runpy.run_path(f"{folder}/answers.py")["FIRST"],
-    "source loader": lambda folder: importlib.machinery.SourceFileLoader(
-        "answers", f"{folder}/answers.py"
-    ).get_source("answers"),
-    "pkgutil": lambda folder: (
-        pkgutil.get_importer(folder).find_spec("answers").loader.get_data(f"{folder}/answers.csv")
-    ),
-    "readline": read_history,
-    "thread": open_in_a_thread,
-    "shutil.copy": lambda folder: copied(lambda own: shutil.copy(f"{folder}/answers.csv", own)),
-    "shutil.copytree": lambda folder: [
-        path.read_bytes() for path in Path(shutil.copytree(folder, f"{OWN}_tree")).iterdir()
-    ],
-    "tarfile": archive_and_read,
-    "hard link": lambda folder: copied(lambda own: os.link(f"{folder}/answers.csv", own)),
-    "symbolic link": lambda folder: copied(lambda own: os.symlink(f"{folder}/answers.csv", own)),
-    "link to the folder": lambda folder: (
-        os.symlink(folder, f"{OWN}_folder"),
-        read_text(f"{OWN}_folder/answers.csv"),
-    ),
-}
-
-# --- To the contents: libraries that open files themselves ---
-
-
-def numpy_ways():
-    return {
-        "np.fromfile": lambda folder: np.fromfile(f"{folder}/answers.csv", np.uint8).tobytes(),
-        "np.memmap": lambda folder: np.memmap(f"{folder}/answers.csv", mode="r").tobytes(),
-        "np.loadtxt": lambda folder: np.loadtxt(f"{folder}/answers.csv", str, delimiter=","),
-        "np.genfromtxt": lambda folder: np.genfromtxt(f"{folder}/answers.csv", str, delimiter=","),
-        "np.load": lambda folder: np.load(f"{folder}/answers.npy"),
-        "np.load memory map": lambda folder: np.load(f"{folder}/answers.npy", mmap_mode="r")[:],
-        "np.load zip": lambda folder: np.load(f"{folder}/answers.npz")["answers"],
-        "np.fromregex": lambda folder: np.fromregex(
-            f"{folder}/answers.csv", r"(hidden-answer)", [("answer", "S13")]
-        ),
-        "np.DataSource": lambda folder: (
-            np.lib.npyio.DataSource(None).open(f"{folder}/answers.csv").read()
-        ),
-    }
-
-
-def pandas_ways():
-    import pandas as pd
-
-    ways = {
-        f"pd.read_csv {engine}": lambda folder, engine=engine: pd.read_csv(
-            f"{folder}/answers.csv", engine=engine
-        )
-        for engine in ("c", "python", "pyarrow")
-    }
-    return ways | {
-        "pd.read_csv mapped": lambda folder: pd.read_csv(f"{folder}/answers.csv", memory_map=True),
-        "pd.read_csv file:": lambda folder: pd.read_csv(f"file://{folder}/answers.csv"),
-        "pd.read_table": lambda folder: pd.read_table(f"{folder}/answers.csv"),
-        "pd.read_fwf": lambda folder: pd.read_fwf(f"{folder}/answers.csv"),
-        "pd.read_json": lambda folder: pd.read_json(f"{folder}/answers.json"),
-        "pd.read_parquet": lambda folder: pd.read_parquet(f"{folder}/answers.parquet"),
-        "pd.read_feather": lambda folder: pd.read_feather(f"{folder}/answers.feather"),
-        "pd.read_pickle": lambda folder: pd.read_pickle(f"{folder}/answers.pkl"),
-    }
-
-
-def pyarrow_ways():
-    import pyarrow
-    import pyarrow.csv
-    import pyarrow.dataset
-    import pyarrow.feather
-    import pyarrow.fs
-    import pyarrow.parquet
-
-    local = pyarrow.fs.LocalFileSystem
-
-    def copy(folder):
-        pyarrow.fs.copy_files(f"{folder}/answers.csv", os.path.abspath(OWN))
-        return Path(OWN).read_bytes()
-
-    return {
-        "pa.OSFile": lambda folder: pyarrow.OSFile(f"{folder}/answers.csv").read(),
-        "pa.memory_map": lambda folder: pyarrow.memory_map(f"{folder}/answers.csv").read(),
-        "pa.input_stream": lambda folder: pyarrow.input_stream(f"{folder}/answers.csv").read(),
-        "pa.csv": lambda folder: pyarrow.csv.read_csv(f"{folder}/answers.csv").to_pylist(),
-        "pa.csv stream": lambda folder: (
-            pyarrow.csv.open_csv(f"{folder}/answers.csv").read_all().to_pylist()
-        ),
-        "pa.dataset": lambda folder: (
-            pyarrow.dataset.dataset(f"{folder}/answers.csv", format="csv").to_table().to_pylist()
-        ),
-        "pa.parquet": lambda folder: pyarrow.parquet.read_table(
-            f"{folder}/answers.parquet"
-        ).to_pylist(),
-        "pa.feather": lambda folder: pyarrow.feather.read_table(
-            f"{folder}/answers.feather"
-        ).to_pylist(),
-        "pa.fs file": lambda folder: local().open_input_file(f"{folder}/answers.csv").read(),
-        "pa.fs stream": lambda folder: local().open_input_stream(f"{folder}/answers.csv").read(),
-        "pa.fs mapped": lambda folder: (
-            local(use_mmap=True).open_input_file(f"{folder}/answers.csv").read()
-        ),
-        "pa.fs copy": copy,
-    }
-
-
-def torch_ways():
-    import torch
-
-    size = len(TABLE)
-    return {
-        "torch.from_file": lambda folder: bytes(
-            torch.from_file(f"{folder}/answers.csv", size=size, dtype=torch.uint8).tolist()
-        ),
-        "torch.from_file shared": lambda folder: bytes(
-            torch.from_file(
-                f"{folder}/answers.csv", shared=True, size=size, dtype=torch.uint8
-            ).tolist()
-        ),
-        "torch storage": lambda folder: bytes(
-            torch.UntypedStorage.from_file(f"{folder}/answers.csv", False, size).tolist()
-        ),
-        "torch.load": lambda folder: torch.load(f"{folder}/answers.pt"),
-        "torch.load mapped": lambda folder: torch.load(f"{folder}/answers.pt", mmap=True),
-    }
-
-
-def other_libraries():
-    import joblib
-    from sklearn.datasets import load_files
-
-    return {
-        "joblib.load": lambda folder: joblib.load(f"{folder}/answers.joblib"),
-        "joblib.Parallel": lambda folder: joblib.Parallel(2)(
-            joblib.delayed(read_text)(f"{folder}/answers.csv") for _ in range(2)
-        ),
-        "sklearn load_files": lambda folder: (
-            load_files(str(Path(folder).parent), categories=[Path(folder).name]).data
-        ),
-    }
-
-
-# --- To the contents: past Python, and by other processes ---
-
-
-def open_by_libc(folder):
-    return read_descriptor(libc().open(f"{folder}/answers.csv".encode(), os.O_RDONLY))
-
-
-def open_by_fopen(folder):
-    functions = libc()
-    functions.fopen.restype = ctypes.c_void_p
-    file = functions.fopen(f"{folder}/answers.csv".encode(), b"r")
-    if not file:
-        c_call(-1)
-    buffer = ctypes.create_string_buffer(1000)
-    functions.fread(buffer, 1, 999, ctypes.c_void_p(file))
-    return buffer.value
-
-
-def open_by_system_call(folder):
-    at_here = ctypes.c_long(-100)
-    path = f"{folder}/answers.csv".encode()
-    numbers = {"x86_64": 257, "aarch64": 56, "riscv64": 56}
-    return read_descriptor(libc().syscall(numbers[os.uname().machine], at_here, path, 0, 0))
 
 
 def open_by_openat2(folder):
@@ -435,29 +219,15 @@ def open_by_handle(folder):
         os.close(own)
 
 
-def fork_and_read(folder):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            os.write(writing, Path(f"{folder}/answers.csv").read_bytes())
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    return read_descriptor(reading)
-
-
-def spawn_posix(folder):
-    code = f"cat '{folder}/answers.csv' > {OWN}_spawned"
-    os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", code], os.environ), 0)
-    return Path(f"{OWN}_spawned").read_bytes()
-
-
 def detach_and_read(folder):
     """A grandchild with a session of its own."""
     code = f"cat '{folder}/answers.csv' > {OWN}_detached; echo . >> {OWN}_detached"
     subprocess.run(["sh", "-c", f'setsid sh -c "{code}" & wait'], stderr=subprocess.DEVNULL)
     return Path(f"{OWN}_detached").read_bytes()
+
+
+def send_text(path, connection):
+    connection.send(Path(path).read_text())
 
 
 def by_multiprocessing(method):
@@ -475,27 +245,6 @@ def by_multiprocessing(method):
     return way
 
 
-def by_pool(folder):
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(read_text, (f"{folder}/answers.csv",))
-
-
-def by_executor(folder):
-    context = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(read_text, f"{folder}/answers.csv").result()
-
-
-def by_asyncio(folder):
-    async def read():
-        process = await asyncio.create_subprocess_exec(
-            "cat", f"{folder}/answers.csv", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        return (await process.communicate())[0]
-
-    return asyncio.run(read())
-
-
 def pass_descriptor(folder):
     """A child opens it, and hands what is open over a socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
@@ -507,18 +256,6 @@ def pass_descriptor(folder):
     theirs.close()
     os.waitpid(child, 0)
     return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
-
-
-def by_process(name):
-    """What the kernel shows of another process."""
-    return lambda _folder: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
-
-
-def read_memory(_folder):
-    start, size = OUTSIDE["environment"]
-    with open(f"/proc/{OUTSIDE['process']}/mem", "rb") as file:
-        file.seek(start)
-        return file.read(size)
 
 
 def read_memory_by_call(_folder):
@@ -548,57 +285,67 @@ def change_root(folder):
     return run("unshare", "-Ur", "chroot", "/", "/bin/sh", "-c", f"cat '{folder}/answers.csv'")
 
 
-PROCESSES = {
-    "libc open": open_by_libc,
-    "libc fopen": open_by_fopen,
-    "openat": open_by_system_call,
+BEYOND = {
+    "os.open beside a folder": open_beside_a_folder,
+    "open after O_PATH": open_what_is_open_as_a_name,
+    "hard link": lambda folder: copied(lambda own: os.link(f"{folder}/answers.csv", own)),
+    "import": lambda folder: import_from(folder, "answers"),
+    "sqlite3": read_database,
+    "libc open": lambda folder: read_descriptor(
+        libc().open(f"{folder}/answers.csv".encode(), os.O_RDONLY)
+    ),
     "openat2": open_by_openat2,
     "open_by_handle_at": open_by_handle,
-    "libc system": lambda folder: copied(
-        lambda own: libc().system(f"cat '{folder}/answers.csv' > {own}".encode())
-    ),
     "os.system": lambda folder: copied(
         lambda own: os.system(f"cat '{folder}/answers.csv' > {own} 2> /dev/null")
     ),
-    "os.popen": lambda folder: os.popen(f"cat '{folder}/answers.csv' 2> /dev/null").read(),
     "cat": lambda folder: run("cat", f"{folder}/answers.csv"),
-    "shell redirection": lambda folder: run("sh", "-c", f"cat < '{folder}/answers.csv'"),
-    "cp": lambda folder: copied(lambda own: run("cp", f"{folder}/answers.csv", own)),
-    "ln": lambda folder: copied(lambda own: run("ln", f"{folder}/answers.csv", own)),
-    "dd": lambda folder: run("dd", f"if={folder}/answers.csv", "status=none"),
     "grep": lambda folder: run("grep", "-r", SECRET[:6], folder),
-    "tar": lambda folder: run("tar", "-cf", "-", "-C", folder, "answers.csv"),
-    "find": lambda folder: run("find", folder, "-name", "answers.csv", "-exec", "cat", "{}", "+"),
-    "awk": lambda folder: run("awk", "{print}", f"{folder}/answers.csv"),
-    "sed": lambda folder: run("sed", "", f"{folder}/answers.csv"),
-    "perl": lambda folder: run("perl", "-pe", "", f"{folder}/answers.csv"),
-    "python": lambda folder: run(
-        sys.executable, "-c", f"print(open({folder + '/answers.csv'!r}).read())"
-    ),
     "python, isolated": lambda folder: run(
         sys.executable, "-I", "-S", "-c", f"print(open({folder + '/answers.csv'!r}).read())"
     ),
     "cwd of a process": lambda folder: run("cat", "answers.csv", cwd=folder),
-    "stdin of a process": lambda folder: run("cat", stdin=open(f"{folder}/answers.csv")),
-    "fork": fork_and_read,
-    "posix_spawn": spawn_posix,
     "session of its own": detach_and_read,
-    "multiprocessing fork": by_multiprocessing("fork"),
     "multiprocessing spawn": by_multiprocessing("spawn"),
     "multiprocessing forkserver": by_multiprocessing("forkserver"),
-    "multiprocessing pool": by_pool,
-    "process pool": by_executor,
-    "asyncio": by_asyncio,
     "descriptor over a socket": pass_descriptor,
-    "root of a process": lambda folder: by_process(f"root{folder}/answers.csv")(folder),
-    "folder of a process": by_process("cwd/answers.csv"),
-    "descriptor of a process": by_process("fd/0"),
-    "environment of a process": by_process("environ"),
-    "memory of a process": read_memory,
     "process_vm_readv": read_memory_by_call,
     "mount": mount_elsewhere,
     "user namespace": change_root,
 }
+# What the rights of an ordinary user may not be enough for anyway.
+PRIVILEGED = {
+    "open_by_handle_at", "memory of a process", "process_vm_readv", "mount", "user namespace",
+    "ptrace",
+}  # fmt: skip
+
+
+def ways_of_libraries():
+    """Libraries that open files themselves."""
+    import pyarrow.dataset
+    import pyarrow.fs
+    import pyarrow.parquet
+    import torch
+
+    size, local = len(TABLE), pyarrow.fs.LocalFileSystem
+    options = {"size": size, "dtype": torch.uint8}
+    return {
+        "pa.OSFile": lambda folder: pyarrow.OSFile(f"{folder}/answers.csv").read(),
+        "pa.memory_map": lambda folder: pyarrow.memory_map(f"{folder}/answers.csv").read(),
+        "pa.fs": lambda folder: local().open_input_stream(f"{folder}/answers.csv").read(),
+        "pa.dataset": lambda folder: (
+            pyarrow.dataset.dataset(f"{folder}/answers.csv", format="csv").to_table().to_pylist()
+        ),
+        "pa.parquet": lambda folder: pyarrow.parquet.read_table(
+            f"{folder}/answers.parquet"
+        ).to_pylist(),
+        "torch.from_file": lambda folder: bytes(
+            torch.from_file(f"{folder}/answers.csv", **options).tolist()
+        ),
+        "torch.from_file shared": lambda folder: bytes(
+            torch.from_file(f"{folder}/answers.csv", shared=True, **options).tolist()
+        ),
+    }
 
 
 # --- To harm elsewhere; each gets a victim: a folder with a file and a folder, and a process ---
@@ -606,16 +353,6 @@ PROCESSES = {
 
 def c_unlink(victim):
     c_call(libc().unlink(f"{victim}/file".encode()))
-
-
-def write_by_mapping(victim):
-    with open(f"{victim}/file", "r+b") as file:
-        mmap.mmap(file.fileno(), 0)[0] = 0
-
-
-def truncate_descriptor(victim):
-    with open(f"{victim}/file", "r+b") as file:
-        file.truncate(1)
 
 
 def move_out(victim):
@@ -655,15 +392,11 @@ FILES_HARMED = {
     "os.remove": lambda victim: os.remove(f"{victim}/file"),
     "libc unlink": c_unlink,
     "os.rmdir": lambda victim: os.rmdir(f"{victim}/folder"),
-    "shutil.rmtree": lambda victim: shutil.rmtree(victim),
-    "rm": lambda victim: run("rm", f"{victim}/file"),
     "rm in a session of its own": lambda victim: run("setsid", "-w", "rm", f"{victim}/file"),
     "open to write": lambda victim: open(f"{victim}/file", "w").close(),
     "open to append": lambda victim: open(f"{victim}/file", "a").write("more"),
-    "os.open to change": lambda victim: os.close(os.open(f"{victim}/file", os.O_WRONLY)),
-    "write by mmap": write_by_mapping,
+    "open to change": lambda victim: open(f"{victim}/file", "r+b").close(),
     "os.truncate": lambda victim: os.truncate(f"{victim}/file", 1),
-    "os.ftruncate": truncate_descriptor,
     "new file": lambda victim: Path(f"{victim}/new").write_text("mine"),
     "new folder": lambda victim: os.mkdir(f"{victim}/new"),
     "new pipe": lambda victim: os.mkfifo(f"{victim}/new"),
@@ -673,21 +406,12 @@ FILES_HARMED = {
     "rename within": lambda victim: os.rename(f"{victim}/file", f"{victim}/new"),
     "move in": lambda victim: os.rename(f"{victim}/file", OWN),
     "move out": move_out,
-    "touch": lambda victim: run("touch", f"{victim}/new"),
-    "np.save": lambda victim: np.save(f"{victim}/new.npy", np.ones(1)),
     "list a folder": lambda victim: os.listdir(victim),
-    "scan a folder": lambda victim: list(os.scandir(victim)),
-    "process that removes": lambda victim: subprocess.run(
-        [sys.executable, "-c", f"import os; os.remove({victim + '/file'!r})"],
-        check=True, stderr=subprocess.DEVNULL,
-    ),
-}  # fmt: skip
+}
 NETWORK = {"TCP bind": listen, "TCP connect": connect}
 OTHER_PROCESSES = {
     "os.kill": lambda process: os.kill(process, 0),
-    "os.kill to go on": lambda process: os.kill(process, signal.SIGCONT),
     "os.killpg": lambda process: os.killpg(os.getpgid(process), 0),
-    "libc kill": lambda process: c_call(libc().kill(process, 0)),
     "tgkill": lambda process: c_call(libc().tgkill(process, process, 0)),
     "pidfd_send_signal": signal_by_descriptor,
     "kill": lambda process: run("sh", "-c", f"kill -0 {process}"),
@@ -697,15 +421,6 @@ DEBUGGED = {"ptrace": trace}
 
 
 # --- Trying them ---
-
-
-def contents():
-    """All ways to the contents, by name; those of libraries that are not there are left out."""
-    found = PYTHON | PROCESSES
-    for ways in (numpy_ways, pandas_ways, pyarrow_ways, torch_ways, other_libraries):
-        with contextlib.suppress(ImportError):
-            found |= ways()
-    return found
 
 
 def attempt(way, target):
@@ -731,10 +446,10 @@ def show(value):
     return (value if isinstance(value, str) else f"{value!r} {value}")[:3000]
 
 
-def try_contents(folder):
+def try_contents(folder, ways):
     """Say for each way whether it got at the contents, or what it met."""
     outcome = {}
-    for name, way in contents().items():
+    for name, way in ways.items():
         result = attempt(way, folder)
         refused = isinstance(result, BaseException)
         shown = show(result)
@@ -756,10 +471,14 @@ def try_harm(victims):
     return outcome
 
 
-def try_all(folder, victims, outside):
+def try_all(folder, victims, outside, only_guarded=False):
     """Try everything, and print what came of it on a line of its own that begins with `MARK`."""
     OUTSIDE.update(outside)
-    print("\n" + MARK + json.dumps(try_contents(folder) | try_harm(victims)), flush=True)
+    if only_guarded:
+        outcome = try_contents(folder, GUARDED)
+    else:
+        outcome = try_contents(folder, GUARDED | BEYOND | ways_of_libraries()) | try_harm(victims)
+    print("\n" + MARK + json.dumps(outcome), flush=True)
 
 
 if __name__ == "__main__":
