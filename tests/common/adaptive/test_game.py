@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from common import io
 from common.adaptive.game import (
     N_ROUNDS,
     EntryError,
+    Game,
     GameState,
     LocalEntry,
     Reference,
@@ -58,31 +56,43 @@ def make_students(
 
 
 class First:
-    """Asks the first question that it may ask, and predicts the same for all."""
+    """Asks the first question that it may ask and predicts 1; or does it as it is told to."""
 
-    def __init__(self, value: Any = 1) -> None:
-        self.value = value
+    def __init__(
+        self,
+        select: Callable[[Array], Any] = lambda chosen: chosen,
+        predict: Callable[[Array, Array], Any] = lambda data, binary: np.ones(data.shape, int),
+    ) -> None:
+        self.change_selection = select
+        self.make_prediction = predict
 
     def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-        return can_query.argmax(axis=1)
+        return self.change_selection(can_query.argmax(axis=1))
 
     def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
         pass
 
     def predict(self, data: Array, binary: Array) -> Any:
-        return np.full(data.shape, self.value)
+        return self.make_prediction(data, binary)
 
 
-def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> float:
-    return play(LocalEntry(entry), students or make_students(), MASK, rules).accuracy
+def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> Game:
+    return play(LocalEntry(entry), students or make_students(), MASK, rules)
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 1000), value=st.sampled_from([0, 1]))
-def test_constant_prediction_scores_its_share(seed: int, value: int) -> None:
-    students = make_students(seed=seed)
-    targets = students.is_correct[students.targets[MASK]]
-    assert play_with(First(value), students) == sum(targets == value) / len(targets)
+def predict_most_seen(data: Array, binary: Array) -> Array:
+    """Predict what most of a student's answers revealed so far were."""
+    mostly = 2 * (binary == 1).sum(axis=1) >= (binary >= 0).sum(axis=1)
+    return np.repeat(mostly[:, None], data.shape[1], axis=1)
+
+
+def test_the_score_is_the_share_of_the_targets_predicted_right() -> None:
+    students = make_students(n_students=50)
+    prediction = np.random.default_rng(1).integers(0, 2, students.is_correct.shape)
+    targets = students.targets[MASK]
+    game = play_with(First(predict=lambda *_: prediction), students)
+    assert game.accuracy == (prediction == students.is_correct)[targets].mean()
+    assert game.truth.tolist() == students.is_correct[targets].tolist()
 
 
 def test_the_example_of_the_readme() -> None:
@@ -94,29 +104,16 @@ def test_the_example_of_the_readme() -> None:
         is_correct=np.array([1, 0, *asked * 0, 0, *asked * 0], np.int8),
     )
     students = make_reference("example", answers, {MASK: answers.question < 10})
-
-    class Example(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            return np.tile(np.arange(data.shape[1]) == 5, (len(data), 1))
-
-    assert play_with(Example(), students) == 2 / 3
-
-
-def test_random_predictions_score_at_chance() -> None:
-    rng = np.random.default_rng(1)
-
-    class Random(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            return rng.integers(0, 2, data.shape)
-
-    students = make_students(n_students=500)
-    n_targets = students.targets[MASK].sum()
-    assert play_with(Random(), students) == pytest.approx(0.5, abs=4 * 0.5 / n_targets**0.5)
+    only_5 = First(
+        predict=lambda data, _: np.tile(np.arange(data.shape[1]) == 5, (len(data), 1)),
+    )
+    assert play_with(only_5, students).accuracy == 2 / 3
 
 
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
+    """It gets copies: to change them changes nothing that it sees or may do later."""
     students = make_students()
     targets = students.targets[MASK]
     answered = students.is_correct >= 0
@@ -128,28 +125,31 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
             assert data.dtype == binary.dtype == np.int64
             assert np.array_equal(data, np.where(asked, students.option, unobserved))
             assert np.array_equal(binary, np.where(asked, students.is_correct, unobserved))
+            data[:], binary[:] = 4, 1
 
         def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
             calls.append("select")
             self.look(data, binary)
             allowed = answered if targets_queryable else answered & ~targets
             assert np.array_equal(can_query, (allowed & ~asked).astype(np.int64))
-            # The last one that may be asked; as a list, it is as good as an array.
+            # The last one that may be asked.
             chosen = can_query.shape[1] - 1 - can_query[:, ::-1].argmax(axis=1)
             asked[np.arange(len(chosen)), chosen] = True
-            return chosen.tolist()
+            can_query[:] = 1
+            return chosen
 
         def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
             calls.append("update")
             self.look(data, binary)
             assert not (can_query.astype(bool) & asked).any()
+            can_query[:] = 1
 
         def predict(self, data: Array, binary: Array) -> Any:
             calls.append("predict")
             self.look(data, binary)
             return np.ones(data.shape, bool)
 
-    game = play(LocalEntry(Watchful()), students, MASK, Rules(targets_queryable, unobserved))
+    game = play_with(Watchful(), students, Rules(targets_queryable, unobserved))
     assert calls == ["select", "update"] * N_ROUNDS + ["predict"]
     assert (asked & targets).any() == targets_queryable
     assert game.chosen.shape == (len(targets), N_ROUNDS)
@@ -157,160 +157,76 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     assert np.array_equal(game.chosen[:, ::-1], in_order)
 
 
-def test_changing_the_arrays_changes_nothing() -> None:
-    class Vandal(First):
-        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-            chosen = super().select_questions(data, binary, can_query)
-            data[:], binary[:], can_query[:] = 4, 1, 1
-            return chosen
-
-        def predict(self, data: Array, binary: Array) -> Any:
-            assert (binary == -1).any()
-            return super().predict(data, binary)
-
-    assert play_with(Vandal()) == play_with(First())
-
-
 def test_unknown_options_stay_unobserved() -> None:
     known = make_students()
     students = Reference(**{**vars(known), "option": np.full_like(known.option, -1)})
 
-    class Watchful(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            assert (data == -1).all()
-            assert (binary >= 0).sum() == N_ROUNDS * len(data)
-            return super().predict(data, binary)
+    def watch(data: Array, binary: Array) -> Array:
+        assert (data == -1).all()
+        assert (binary >= 0).sum() == N_ROUNDS * len(data)
+        return np.ones(data.shape)
 
-    play_with(Watchful(), students)
+    play_with(First(predict=watch), students)
 
 
 @pytest.mark.parametrize(
-    "give",
+    "entry",
     [
-        lambda chosen: chosen.tolist(),
-        lambda chosen: tuple(chosen),
-        lambda chosen: chosen.astype(np.uint16),
-        lambda chosen: chosen[:, None],
+        First(select=lambda chosen: chosen.tolist()),
+        First(select=tuple),
+        First(select=lambda chosen: chosen.astype(np.uint16)),
+        First(select=lambda chosen: chosen[:, None]),
+        First(predict=lambda data, _: np.ones(data.shape, bool)),
+        First(predict=lambda data, _: np.ones(data.shape, np.float16)),
+        First(predict=lambda data, _: np.ones(data.shape).tolist()),
     ],
 )
-def test_selections_of_many_kinds(give: Callable[[Array], Any]) -> None:
-    class Kind(First):
-        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-            return give(super().select_questions(data, binary, can_query))
-
-    assert play_with(Kind()) == play_with(First())
+def test_numbers_of_many_kinds(entry: First) -> None:
+    game, plain = play_with(entry), play_with(First())
+    assert (game.accuracy, game.chosen.tolist()) == (plain.accuracy, plain.chosen.tolist())
 
 
 @pytest.mark.parametrize(
     ("give", "fault"),
     [
-        (lambda chosen, _: None, "returned nothing, expected one column index for each of the 7"),
-        (lambda chosen, _: chosen[:-1], r"returned shape \(6,\), expected one column index"),
-        (lambda chosen, _: chosen[0], r"returned shape \(\)"),
-        (lambda chosen, _: chosen.astype(float), "returned float64 values, expected whole numbers"),
-        (lambda chosen, _: [*chosen[:-1], "a"], "returned a list of .* values, expected numbers"),
-        (lambda chosen, _: [*chosen[:-1], [1, 2]], "returned a list that is not an array"),
-        (lambda chosen, _: chosen * 0 - 1, r"student 0 \(UserId 100\): chose column -1, expected"),
-        (lambda chosen, _: chosen * 0 + 40, "chose column 40, expected 0 to 39"),
-        (lambda chosen, _: chosen * 0 + 15, "chose QuestionId 15, which is a target"),
+        (lambda chosen: None, "returned nothing, expected one column index for each of the 7"),
+        (lambda chosen: chosen[:-1], r"returned shape \(6,\), expected one column index"),
+        (lambda chosen: chosen[0], r"returned shape \(\)"),
+        (lambda chosen: chosen.astype(float), "returned float64 values, expected whole numbers"),
+        (lambda chosen: [*chosen[:-1], "a"], "returned a list of .* values, expected numbers"),
+        (lambda chosen: [*chosen[:-1], [1, 2]], "returned a list that is not an array"),
+        (lambda chosen: chosen * 0 - 1, r"student 0 \(UserId 100\): chose column -1, expected"),
+        (lambda chosen: chosen * 0 + 40, "chose column 40, expected 0 to 39"),
         (
-            lambda chosen, _: chosen * 0,
-            "round 2, select_questions: .* was asked in round 1 already",
+            lambda chosen: chosen * 0 + 15,
+            r"student 0 \(UserId 100\): chose QuestionId 15, which is a target \(7 such",
         ),
-        (lambda chosen, s: (s.is_correct < 0).argmax(1), "which the student has not answered"),
+        (lambda chosen: chosen * 0, "2, select_questions: .* was asked in round 1 already"),
+        (
+            lambda chosen: (make_students(share_answered=0.5).is_correct < 0).argmax(1),
+            "which the student has not answered",
+        ),
     ],
 )
-def test_selections_that_break_a_rule(give: Callable[[Array, Reference], Any], fault: str) -> None:
-    students = make_students(share_answered=0.5)
-
-    class Cheat(First):
-        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-            return give(super().select_questions(data, binary, can_query), students)
-
-    with pytest.raises(EntryError, match=fault) as caught:
-        play_with(Cheat(), students)
-    assert str(caught.value).startswith("round ")
-
-
-@pytest.mark.parametrize("kind", [bool, np.uint8, np.float16, float])
-def test_predictions_of_any_number_type(kind: Any) -> None:
-    class Kind(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            return super().predict(data, binary).astype(kind)
-
-    assert play_with(Kind()) == play_with(First())
+def test_selections_that_break_a_rule(give: Callable[[Array], Any], fault: str) -> None:
+    with pytest.raises(EntryError, match=f"^round .*{fault}"):
+        play_with(First(select=give), make_students(share_answered=0.5))
 
 
 @pytest.mark.parametrize("value", [0.7, float("nan"), -1, 2])
 def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
     students = make_students()
-
-    class Unsure(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            prediction = np.ones(data.shape)
-            prediction[3, 15] = value
-            return prediction
-
+    targets = students.targets[MASK]
+    place = np.zeros_like(targets)
+    place[3, 15] = True
     with pytest.raises(EntryError) as caught:
-        play_with(Unsure(), students)
+        play_with(First(predict=lambda *_: np.where(place, value, 1.0)), students)
     assert str(caught.value) == (
         f"after round 10, predict: student 3 (UserId 109): predicted {float(value)} for "
         "QuestionId 15 (1 such targets), expected 0 or 1"
     )
-
-    class UnsureElsewhere(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            return np.where(students.targets[MASK], 1, value)
-
-    assert play_with(UnsureElsewhere(), students) == play_with(First(), students)
-
-
-def test_wrong_shape_of_predictions() -> None:
-    class Flat(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            return np.ones(data.shape[1])
-
-    with pytest.raises(EntryError, match=r"predict: returned shape \(40,\), expected \(7, 40\)"):
-        play_with(Flat())
-
-
-@pytest.mark.parametrize(
-    ("names", "fault"),
-    [
-        (["update_model", "predict"], "no method select_questions or select_feature"),
-        (["select_feature", "update_model"], "no method predict"),
-    ],
-)
-def test_missing_methods(names: list[str], fault: str) -> None:
-    methods = {name: getattr(First, name.replace("feature", "questions")) for name in names}
-    methods["value"] = 1
-    with pytest.raises(EntryError, match=fault):
-        play_with(type("Submission", (), methods)())
-
-
-def test_select_questions_comes_before_select_feature() -> None:
-    class Both(First):
-        def select_feature(self, *arrays: Array) -> Any:
-            raise AssertionError
-
-    play_with(Both())
-
-
-def test_replay_of_the_own_choice_ends_with_the_score() -> None:
-    class Learner(First):
-        """Predicts what most of the answers revealed so far were."""
-
-        def predict(self, data: Array, binary: Array) -> Any:
-            mostly = 2 * (binary == 1).sum(axis=1) >= (binary >= 0).sum(axis=1)
-            return np.repeat(mostly[:, None], data.shape[1], axis=1)
-
-    students = make_students(n_students=60)
-    game = play(LocalEntry(Learner()), students, MASK)
-    scores = replay(LocalEntry(Learner()), students, MASK, game.chosen)
-    assert scores.shape == (N_ROUNDS + 1,)
-    assert scores[-1] == game.accuracy
-    assert scores[0] == play_with(First(), students)
-    assert len(set(scores)) > 2
+    elsewhere = First(predict=lambda *_: np.where(targets, 1, value))
+    assert play_with(elsewhere, students).accuracy == play_with(First(), students).accuracy
 
 
 class Sure(First):
@@ -324,30 +240,52 @@ class Sure(First):
         return np.broadcast_to(self.probability, data.shape)
 
 
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        (First(predict=lambda *_: None), r"predict: returned nothing, expected an array of shape"),
+        (First(predict=lambda *_: [1] * 40), r"predict: returned shape \(40,\), expected \(7, 40"),
+        (First(), "--probabilities asks for: class Submission has no method predict_prob"),
+        (Sure(1.01), r"predicted 1\.01 for QuestionId 1\d .* expected a number from 0 to 1"),
+        (Sure(np.nan), "predicted nan for QuestionId"),
+        (Sure(-1), "predicted -1 for QuestionId"),
+        (Sure(np.full((7, 40), "half")), "values, expected numbers"),
+        (object(), "no method select_questions or select_feature"),
+    ],
+)
+def test_what_is_no_prediction_and_no_entry(entry: Any, fault: str) -> None:
+    with pytest.raises(EntryError, match=fault):
+        play(LocalEntry(entry), make_students(), MASK, with_probability=True)
+
+
+def test_select_questions_comes_before_select_feature() -> None:
+    class Both(First):
+        def select_feature(self, *arrays: Array) -> Any:
+            raise AssertionError
+
+    play_with(Both())
+
+
 def test_probabilities_are_asked_for_after_the_predictions() -> None:
     students = make_students()
     by_question = np.linspace(0, 1, 40)
     game = play(LocalEntry(Sure(by_question)), students, MASK, with_probability=True)
     assert game.probability is not None
     assert game.probability.tolist() == by_question[np.nonzero(students.targets[MASK])[1]].tolist()
-    plain = play(LocalEntry(First()), students, MASK)
+    plain = play_with(First(), students)
     assert plain.probability is None
     assert (plain.accuracy, plain.chosen.tolist()) == (game.accuracy, game.chosen.tolist())
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        (First(), "which --probabilities asks for: class Submission has no method predict_prob"),
-        (Sure(1.01), r"predicted 1\.01 for QuestionId 1\d .* expected a number from 0 to 1"),
-        (Sure(np.nan), "predicted nan for QuestionId"),
-        (Sure(-1), "predicted -1 for QuestionId"),
-        (Sure(np.full((7, 40), "half")), "values, expected numbers"),
-    ],
-)
-def test_what_is_no_probability(entry: Any, expected: str) -> None:
-    with pytest.raises(EntryError, match=f"after round 10, predict_probabilities, .*{expected}"):
-        play(LocalEntry(entry), make_students(), MASK, with_probability=True)
+def test_replay_of_the_own_choice_ends_with_the_score() -> None:
+    students = make_students(n_students=60)
+    entry = First(predict=predict_most_seen)
+    game = play_with(entry, students)
+    scores = replay(LocalEntry(entry), students, MASK, game.chosen)
+    assert scores.shape == (N_ROUNDS + 1,)
+    assert scores[-1] == game.accuracy
+    assert scores[0] == play_with(First(), students).accuracy
+    assert len(set(scores)) > 2
 
 
 def test_random_choice_keeps_the_rules() -> None:
@@ -366,20 +304,20 @@ def test_random_choice_keeps_the_rules() -> None:
 CSV = "QuestionId,UserId,IsCorrect,IsTarget\n"
 
 
-def rows_of(student: int, n_askable: int, n_targets: int = 1) -> str:
-    return "".join(f"{q},{student},{q % 2},{int(q < n_targets)}\n" for q in range(n_askable + 1))
+def rows_of(student: int, n_askable: int) -> str:
+    return "".join(f"{q},{student},{q % 2},{int(q == 0)}\n" for q in range(n_askable + 1))
 
 
 def test_too_few_answers_to_ask(write: Write) -> None:
     path = write("valid.csv", CSV + rows_of(8, 12) + rows_of(5, 9))
     students = read_reference(path)
     with pytest.raises(InputError) as caught:
-        GameState(students, MASK, Rules())
+        play_with(First(), students)
     assert str(caught.value) == (
         f"{path}: UserId 5 has 9 answers that may be asked with mask 'IsTarget', "
         "expected at least 10"
     )
-    GameState(students, MASK, Rules(targets_queryable=True))
+    play_with(First(), students, Rules(targets_queryable=True))
 
 
 @pytest.mark.parametrize(
@@ -389,10 +327,6 @@ def test_too_few_answers_to_ask(write: Write) -> None:
             "QuestionId,UserId,IsCorrect,IsTarget_a\n1,2,1,1\n",
             r"column 'IsTarget' is missing \(or several, numbered: 'IsTarget_0' and so on\), "
             "found: QuestionId, UserId, IsCorrect, IsTarget_a",
-        ),
-        (
-            CSV + "1,2,3,0\n",
-            "column 'IsCorrect': row 2 is '3', expected a whole number from 0 to 1",
         ),
         (CSV + "1,2,1,0\n", "column 'IsTarget': is 0 in every row"),
         (CSV + "1,2,1,5\n", "column 'IsTarget': row 2 is '5', expected a whole number from 0 to 1"),
@@ -423,21 +357,6 @@ def test_reading_students_and_masks(write: Write) -> None:
     assert read_reference(path).is_correct.shape == (2, 5)
 
 
-def test_students_are_parsed_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers and masks are read in one pass over the file."""
-    parsed = []
-    read_table = io.read_table
-
-    def count(source: io.Source, columns: Any, **options: Any) -> Any:
-        parsed.append(source.name)
-        return read_table(source, columns, **options)
-
-    monkeypatch.setattr(io, "read_table", count)
-    path = write("valid.csv", CSV + rows_of(8, 12))
-    read_reference(path)
-    assert parsed == [str(path)]
-
-
 def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     """The organisers' own baseline, computed from their published arrays, scores 0.6365."""
     folder = real_data / "eedi_tasks_3_4"
@@ -447,10 +366,9 @@ def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     assert students.is_correct.shape == (615, 948)
     assert len(students.targets) == 10
     mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
-
-    class MostPopular(First):
-        def predict(self, data: Array, binary: Array) -> Any:
-            return np.tile(mostly_correct.to_numpy(), (len(data), 1))
-
-    scores = [play(LocalEntry(MostPopular()), students, mask).accuracy for mask in students.targets]
+    most_popular = First(
+        predict=lambda data, _: np.tile(mostly_correct.to_numpy(), (len(data), 1)),
+    )
+    entry = LocalEntry(most_popular)
+    scores = [play(entry, students, mask).accuracy for mask in students.targets]
     assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)

@@ -1,0 +1,85 @@
+"""The page of an entry's games, and the file of its questions: two students, two masks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from page_reading import Page, read_page
+
+from common import pages
+from common.adaptive import sequences
+from common.adaptive.game import Game, Reference, make_reference
+from common.adaptive.report import Curves, describe_games
+from common.answers import Answers
+
+CHOSEN = {"IsTarget_0": np.array([[1, 2], [3, 0]]), "IsTarget_1": np.array([[0, 1], [2, 1]])}
+# Of the first mask's targets three of four are predicted right, of the second's one of two.
+TRUTH = {"IsTarget_0": np.int8([1, 1, 0, 0]), "IsTarget_1": np.int8([1, 0])}
+PREDICTION = {"IsTarget_0": np.int8([1, 1, 1, 0]), "IsTarget_1": np.int8([0, 0])}
+CURVES = Curves(
+    entry=np.array([[0.5, 0.6, 0.75], [0.3, 0.4, 0.5]]),
+    random=np.array([[0.5, 0.5, 0.6], [0.3, 0.3, 0.4]]),
+)
+
+
+@pytest.fixture
+def students() -> Reference:
+    """Student 7 answered questions 1 and 3 right, student 9 questions 2 and 3."""
+    row, question = np.divmod(np.arange(8, dtype=np.int32), 4)
+    right = np.int8([0, 1, 0, 1, 0, 0, 1, 1])
+    masks = {name: np.zeros(8, bool) for name in CHOSEN}
+    return make_reference("students.csv", Answers(7 + 2 * row, question, right), masks)
+
+
+def read_report(students: Reference, curves: Curves | str, folder: Path, answers: bool) -> Page:
+    games = {mask: Game(CHOSEN[mask], TRUTH[mask], PREDICTION[mask]) for mask in CHOSEN}
+    body = describe_games(students, games, curves, folder, with_answers=answers)
+    return read_page(pages.page("Scores", body))
+
+
+def test_what_the_page_says(students: Reference, tmp_path: Path) -> None:
+    page = read_report(students, CURVES, tmp_path, True)
+    titles = page.chart("Accuracy with each mask").titles
+    assert [title for title in titles if "IsTarget" in title] == [
+        "IsTarget_0: 0.7500", "IsTarget_1: 0.5000",
+    ]  # fmt: skip
+    curve = page.table("Mean over the masks")
+    assert curve.columns == ["Questions", "entry's choice", "random choice"]
+    assert curve.rows == [
+        ["0", "0.4000", "0.4000"], ["1", "0.5000", "0.4000"], ["2", "0.6250", "0.5000"],
+    ]  # fmt: skip
+    # Only the games of the first mask are shown.
+    assert "Questions chosen for some students (IsTarget_0)" in page.headings
+    asked = {7: [["1", "1", "", "right"], ["2", "2", "", "wrong"]],
+             9: [["1", "3", "", "right"], ["2", "0", "", "wrong"]]}  # fmt: skip
+    for student, rows in asked.items():
+        table = page.table(f"UserId {student}")
+        assert table.columns == ["Round", "QuestionId", "Subject", "Answer"]
+        assert table.rows == rows
+    confusion = page.table("Confusion matrix")
+    print(confusion)
+    assert [row[1:3] for row in confusion.rows] == [["2", "1"], ["1", "2"]]
+
+
+def test_a_page_without_curve_and_answers(students: Reference, tmp_path: Path) -> None:
+    page = read_report(students, "not asked for", tmp_path, False)
+    assert "No curve: not asked for." in page.text
+    assert page.table("UserId 7").columns == ["Round", "QuestionId", "Subject"]
+    assert page.table("UserId 7").rows == [["1", "1", ""], ["2", "2", ""]]
+
+
+def test_sequences_of_all_masks(students: Reference) -> None:
+    columns = {
+        name: column.tolist() for name, column in sequences.as_columns(students, CHOSEN).items()
+    }
+    assert columns == {
+        "Mask": ["IsTarget_0"] * 4 + ["IsTarget_1"] * 4,
+        "UserId": [7, 7, 9, 9] * 2,
+        "Round": [1, 2] * 4,
+        "QuestionId": [1, 2, 3, 0, 0, 1, 2, 1],
+        "IsCorrect": [1, 0, 1, 0, 0, 1, 1, 0],
+    }
+    assert list(sequences.as_lines(students, CHOSEN, 1)) == [
+        "UserId 7, IsTarget_0: 1 right, 2 wrong",
+        "UserId 7, IsTarget_1: 0 wrong, 1 right",
+    ]
