@@ -1,12 +1,11 @@
 """Ways to the answers' contents and to harm: none gets through where Landlock is in force.
 
 `ways_out.py` beside this file holds the ways. All of them are tried in one process that is not
-isolated, so that each is known to lead somewhere, in an entry's under Landlock, and those that
+isolated, so that each is known to lead somewhere, and in an entry's under Landlock; those that
 Python's guard is there for in an entry's with nothing but that.
 """
 
 import ctypes
-import importlib.util
 import json
 import os
 import runpy
@@ -18,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,10 +25,14 @@ from common.adaptive import isolation
 from common.adaptive.entry_process import EntryProcess, Limits
 
 WAYS_FILE = Path(__file__).with_name("ways_out.py")
+WAYS = SimpleNamespace(**runpy.run_path(str(WAYS_FILE)))
+CONTENTS = ("GUARDED", "BEYOND", "LIBRARIES")
 ENTRY = """
+import ways_out
+
 class Submission:
     def __init__(self):
-        {}
+        ways_out.try_all(*ARGUMENTS)
 
     def select_questions(self, *arrays): pass
     def update_model(self, *arrays): pass
@@ -39,18 +42,6 @@ Outcome = dict[str, str]
 
 VERSION = isolation.landlock_version()
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the ways are those of Linux")
-landlock = pytest.mark.skipif(not VERSION, reason="this kernel has no Landlock")
-
-
-def load_ways() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ways_out", WAYS_FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-WAYS = load_ways()
 
 
 class Outside:
@@ -72,10 +63,10 @@ class Outside:
         self.abstract.bind(f"\0{base}")
         self.abstract.listen()
 
-    def arguments(self, run: str) -> tuple[str, str, dict[str, object]]:
+    def arguments(self, run: str, *tables: str) -> tuple[object, ...]:
         """Make victims for a run, and return the arguments of the ways."""
         victims = self.base / run
-        for name in WAYS.FILES_HARMED:
+        for name in WAYS.HARM:
             (victims / name / "folder").mkdir(parents=True)
             (victims / name / "file").write_text("whole")
         stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -85,7 +76,7 @@ class Outside:
             "port": self.server.getsockname()[1],
             "socket": f"\0{self.base}",
         }
-        return str(self.folder), str(victims), outside
+        return tables, str(self.folder), str(victims), outside
 
     def close(self) -> None:
         self.process.kill()
@@ -110,127 +101,72 @@ def read_outcome(output: str) -> Outcome:
 @pytest.fixture(scope="module")
 def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Make the answers in all formats, and try every way without isolation."""
-    folder, victims, rest = outside.arguments("unisolated")
+    arguments = json.dumps(outside.arguments("unisolated", *CONTENTS, "HARM"))
     done = subprocess.run(
-        [sys.executable, str(WAYS_FILE), folder, victims, json.dumps(rest)],
+        [sys.executable, str(WAYS_FILE), arguments],
         cwd=tmp_path_factory.mktemp("unisolated"), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return read_outcome(done.stdout)
 
 
-def start(package: Path, line: str, outside: Outside) -> EntryProcess:
-    """Start an entry that does one thing, and return it when that is done."""
-    shutil.copy(WAYS_FILE, package)
-    (package / "submission_model_task_4.py").write_text(ENTRY.format(f"import ways_out; {line}"))
-    with EntryProcess(package, {}, Limits(300), outside.answers) as entry:
-        return entry
-
-
-def leaks(outcome: Outcome) -> Outcome:
-    return {way: what for way, what in outcome.items() if not what.startswith("met ")}
-
-
-@pytest.fixture(scope="module")
-def isolated(
-    outside: Outside, unisolated: Outcome, tmp_path_factory: pytest.TempPathFactory
-) -> Outcome:
-    package = tmp_path_factory.mktemp("isolated")
-    entry = start(package, f"ways_out.try_all(*{outside.arguments('isolated')})", outside)
-    assert entry.isolation.startswith("enforced by the operating system (Landlock ")
-    return read_outcome(entry.output)
+def leaks(outcome: Outcome) -> set[str]:
+    return {way for way, what in outcome.items() if not what.startswith("met ")}
 
 
 @linux
 def test_the_ways_lead_somewhere(unisolated: Outcome) -> None:
     """Some need privileges that a user may lack; the others must work, or they prove nothing."""
-    assert leaks(unisolated).keys() >= unisolated.keys() - WAYS.PRIVILEGED
+    assert leaks(unisolated) >= unisolated.keys() - WAYS.PRIVILEGED
 
 
 @linux
-@landlock
-def test_no_way_leads_to_the_contents_or_does_harm(outside: Outside, isolated: Outcome) -> None:
-    since = dict.fromkeys(isolated, 1) | {"os.truncate": 3} | dict.fromkeys(WAYS.NETWORK, 4)
-    since |= dict.fromkeys((*WAYS.OTHER_PROCESSES, *WAYS.ABSTRACT_SOCKET), 6)
-    assert not {way: what for way, what in leaks(isolated).items() if since[way] <= VERSION}
-    for name in WAYS.FILES_HARMED:
-        assert "No such file" not in isolated[name], name
-        victim = outside.base / "isolated" / name
+@pytest.mark.parametrize("version", range(7))
+def test_no_way_leads_to_the_contents_or_does_harm(
+    outside: Outside,
+    unisolated: Outcome,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int,
+) -> None:
+    """With each version of Landlock that the kernel offers, and without any.
+
+    The kernel takes the rights of every version up to its own, so that all can be tried; as to
+    reading they do not differ. Without any, Python's guard remains.
+    """
+    if version > VERSION:
+        pytest.skip(f"this kernel has version {VERSION}")
+    latest = CONTENTS if version == min(VERSION, 6) else ()
+    tables = ("HARM", "ALLOWED", *latest) if version else ("GUARDED",)
+    monkeypatch.setattr(isolation, "landlock_version", lambda: version)
+    package, run = tmp_path, f"version_{version}"
+    shutil.copy(WAYS_FILE, package)
+    code = ENTRY.replace("ARGUMENTS", repr(outside.arguments(run, *tables)))
+    (package / "submission_model_task_4.py").write_text(code)
+    with EntryProcess(package, {}, Limits(300), outside.answers) as entry:
+        pass
+    outcome = read_outcome(entry.output)
+    allowed = WAYS.ALLOWED.keys() | {way for way, since in WAYS.SINCE.items() if since > version}
+    assert leaks(outcome) == outcome.keys() & allowed, outcome
+    for name in WAYS.HARM.keys() & outcome.keys() - allowed:
+        assert "No such file" not in outcome[name], name
+        victim = outside.base / run / name
         assert (victim / "file").read_text() == "whole", name
         assert sorted(path.name for path in victim.iterdir()) == ["file", "folder"]
     assert outside.process.poll() is None
     assert outside.answers.read_text() == WAYS.TABLE
-
-
-@linux
-def test_without_landlock_the_guard_stays(
-    outside: Outside, unisolated: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(isolation, "landlock_version", lambda: 0)
-    call = f"ways_out.try_all(*{outside.arguments('guarded')}, only_guarded=True)"
-    entry = start(tmp_path, call, outside)
-    assert entry.isolation == "Python's own file functions only (this system offers no Landlock)"
-    outcome = read_outcome(entry.output)
-    assert outcome.keys() == WAYS.GUARDED.keys()
-    assert not leaks(outcome)
-
-
-TRIES = """
-import json, os, signal, socket
-
-def met(act):
-    try:
-        act()
-    except OSError as error:
-        return type(error).__name__
-    return "nothing"
-
-def write(path):
-    open(path, "w").close()
-
-def try_all(answers, victim, process):
-    print(json.dumps({
-        "open": met(lambda: open(answers)),
-        "remove": met(lambda: os.remove(victim)),
-        "cut short": met(lambda: os.truncate(victim, 5)),
-        "TCP": met(lambda: socket.socket().bind(("127.0.0.1", 0))),
-        "signal": met(lambda: os.kill(process, 0)),
-        "own file": met(lambda: write("own")),
-        "own rename": met(lambda: os.rename("own", "renamed")),
-        "shared memory": met(lambda: os.listdir("/dev/shm")),
-        "null": met(lambda: write(os.devnull)),
-        "status": met(lambda: open("/proc/self/status").close()),
-        "home": met(lambda: write(os.path.expanduser("~/settings"))),
-    }))
-"""
-
-
-@landlock
-@pytest.mark.parametrize("version", range(1, 7))
-def test_older_kernels_refuse_what_they_can(
-    outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    """The kernel takes the rights of every version up to its own, so that all can be tried."""
-    if version > VERSION:
-        pytest.skip(f"this kernel has version {VERSION}")
-    monkeypatch.setattr(isolation, "landlock_version", lambda: version)
-    package, victim = tmp_path / "package", tmp_path / "victim"
-    package.mkdir()
-    victim.write_text("whole")
-    (package / "tries.py").write_text(TRIES)
-    arguments = (str(outside.answers), str(victim), outside.process.pid)
-    entry = start(package, f"import tries; tries.try_all(*{arguments})", outside)
     covered = ["files", *["TCP"] * (version >= 4), *["signals"] * (version >= 6)]
-    assert f"(Landlock {version}): {', '.join(covered)}" in entry.isolation
-    lacking = {"cutting files short": 3, "TCP": 4, "signals": 6}
-    missing = ", ".join(name for name, since in lacking.items() if version < since)
-    assert entry.isolation.partition("; this kernel's version does not cover ")[2] == missing
-    since = {"open": 1, "remove": 1, "cut short": 3, "TCP": 4, "signal": 6}
-    outcome = json.loads(entry.output)
-    assert outcome == {
-        act: "PermissionError" if version >= since.get(act, 7) else "nothing" for act in outcome
-    }
-    assert victim.read_text() == "whole"
+    lacking = [
+        name
+        for name, since in (("cutting files short", 3), ("TCP", 4), ("signals", 6))
+        if version < since
+    ]
+    missing = f"; this kernel's version does not cover {', '.join(lacking)}" if lacking else ""
+    assert entry.isolation == (
+        f"enforced by the operating system (Landlock {version}): {', '.join(covered)}{missing}"
+        if version
+        else "Python's own file functions only (this system offers no Landlock)"
+    )
 
 
 @pytest.mark.parametrize(

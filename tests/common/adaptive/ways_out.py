@@ -7,7 +7,6 @@ folder of the answers, where `prepare` has written the same secret in several fo
 is a function of its victim.
 """
 
-import concurrent.futures
 import contextlib
 import ctypes
 import io
@@ -95,17 +94,16 @@ def read_linked(path, name=""):
 
 
 def chdir_and_open(folder):
-    here = os.getcwd()
-    os.chdir(folder)
-    try:
+    with contextlib.chdir(folder):
         return open("answers.csv").read()
-    finally:
-        os.chdir(here)
 
 
-def open_in_a_thread(folder):
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        return pool.submit(read_text, f"{folder}/answers.csv").result()
+def by_multiprocessing(method):
+    def way(folder):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            return pool.apply(read_text, (f"{folder}/answers.csv",))
+
+    return way
 
 
 def import_from(place, name):
@@ -114,18 +112,6 @@ def import_from(place, name):
         return __import__(name).FIRST
     finally:
         sys.path.remove(place)
-
-
-def fork_and_read(folder):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            os.write(writing, Path(f"{folder}/answers.csv").read_bytes())
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    return read_descriptor(reading)
 
 
 def read_with_pandas(folder):
@@ -162,8 +148,7 @@ GUARDED = {
     "zipfile": lambda folder: zipfile.ZipFile(f"{folder}/answers.zip").read("answers.csv"),
     "import from a zip": lambda folder: import_from(f"{folder}/answers.zip", "zipped_answers"),
     "urllib file:": lambda folder: urllib.request.urlopen(f"file://{folder}/answers.csv").read(),
-    "thread": open_in_a_thread,
-    "fork": fork_and_read,
+    "multiprocessing fork": by_multiprocessing("fork"),
     "root of a process": lambda folder: by_process(f"root{folder}/answers.csv")(folder),
     "folder of a process": by_process("cwd/answers.csv"),
     "descriptor of a process": by_process("fd/0"),
@@ -175,27 +160,6 @@ GUARDED = {
 }
 
 # --- To the contents, past Python, and by other processes ---
-
-
-def open_beside_a_folder(folder):
-    descriptor = os.open(folder, os.O_PATH)
-    try:
-        return read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def open_what_is_open_as_a_name(folder):
-    descriptor = os.open(f"{folder}/answers.csv", os.O_PATH)
-    try:
-        return open(f"/proc/self/fd/{descriptor}").read()
-    finally:
-        os.close(descriptor)
-
-
-def read_database(folder):
-    with contextlib.closing(sqlite3.connect(f"{folder}/answers.sqlite")) as base:
-        return base.execute("select * from answers").fetchall()
 
 
 def open_by_openat2(folder):
@@ -226,38 +190,6 @@ def detach_and_read(folder):
     return Path(f"{OWN}_detached").read_bytes()
 
 
-def send_text(path, connection):
-    connection.send(Path(path).read_text())
-
-
-def by_multiprocessing(method):
-    def way(folder):
-        context = multiprocessing.get_context(method)
-        receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=send_text, args=(f"{folder}/answers.csv", sending))
-        process.start()
-        sending.close()
-        try:
-            return receiving.recv() if receiving.poll(15) else None
-        finally:
-            process.join()
-
-    return way
-
-
-def pass_descriptor(folder):
-    """A child opens it, and hands what is open over a socket."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX)
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            socket.send_fds(theirs, [b"."], [os.open(f"{folder}/answers.csv", os.O_RDONLY)])
-        os._exit(0)
-    theirs.close()
-    os.waitpid(child, 0)
-    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
-
-
 def read_memory_by_call(_folder):
     start, size = OUTSIDE["environment"]
     buffer = ctypes.create_string_buffer(size)
@@ -271,26 +203,18 @@ def read_memory_by_call(_folder):
     return buffer.raw
 
 
-def mount_elsewhere(folder):
-    """For root, or in a user namespace: the folder under another name."""
-    os.makedirs(f"{OWN}_mounted", exist_ok=True)
-    code = f"mount --bind '{folder}' {OWN}_mounted && cat {OWN}_mounted/answers.csv"
-    try:
-        return run("unshare", "-m", "sh", "-c", code)
-    except OSError:
-        return run("unshare", "-Urm", "sh", "-c", code)
-
-
-def change_root(folder):
-    return run("unshare", "-Ur", "chroot", "/", "/bin/sh", "-c", f"cat '{folder}/answers.csv'")
-
-
 BEYOND = {
-    "os.open beside a folder": open_beside_a_folder,
-    "open after O_PATH": open_what_is_open_as_a_name,
+    "os.open beside a folder": lambda folder: read_descriptor(
+        os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH))
+    ),
+    "open after O_PATH": lambda folder: read_text(
+        f"/proc/self/fd/{os.open(f'{folder}/answers.csv', os.O_PATH)}"
+    ),
     "hard link": lambda folder: copied(lambda own: os.link(f"{folder}/answers.csv", own)),
     "import": lambda folder: import_from(folder, "answers"),
-    "sqlite3": read_database,
+    "sqlite3": lambda folder: (
+        sqlite3.connect(f"{folder}/answers.sqlite").execute("select * from answers").fetchall()
+    ),
     "libc open": lambda folder: read_descriptor(
         libc().open(f"{folder}/answers.csv".encode(), os.O_RDONLY)
     ),
@@ -308,11 +232,15 @@ BEYOND = {
     "session of its own": detach_and_read,
     "multiprocessing spawn": by_multiprocessing("spawn"),
     "multiprocessing forkserver": by_multiprocessing("forkserver"),
-    "descriptor over a socket": pass_descriptor,
     "process_vm_readv": read_memory_by_call,
-    "mount": mount_elsewhere,
-    "user namespace": change_root,
-}
+    "user namespace": lambda folder: run(
+        "unshare", "-Ur", "chroot", "/", "/bin/sh", "-c", f"cat '{folder}/answers.csv'"
+    ),
+    "mount": lambda folder: run(
+        "unshare", "-Urm", "sh", "-c",
+        f"mkdir {OWN}; mount --bind '{folder}' {OWN} && cat {OWN}/answers.csv",
+    ),
+}  # fmt: skip
 # What the rights of an ordinary user may not be enough for anyway.
 PRIVILEGED = {
     "open_by_handle_at", "memory of a process", "process_vm_readv", "mount", "user namespace",
@@ -351,46 +279,19 @@ def ways_of_libraries():
 # --- To harm elsewhere; each gets a victim: a folder with a file and a folder, and a process ---
 
 
-def c_unlink(victim):
-    c_call(libc().unlink(f"{victim}/file".encode()))
-
-
 def move_out(victim):
     Path(OWN).write_text("mine")
     os.replace(OWN, f"{victim}/file")
 
 
-def listen(_victim):
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
+def trace(_victim):
+    c_call(libc().ptrace(16, OUTSIDE["process"], None, None))
+    libc().ptrace(17, OUTSIDE["process"], None, None)
 
 
-def connect(_victim):
-    with socket.create_connection(("127.0.0.1", OUTSIDE["port"]), timeout=5):
-        pass
-
-
-def join_abstract_socket(_victim):
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(OUTSIDE["socket"])
-
-
-def signal_by_descriptor(process):
-    descriptor = os.pidfd_open(process)
-    try:
-        signal.pidfd_send_signal(descriptor, 0)
-    finally:
-        os.close(descriptor)
-
-
-def trace(process):
-    c_call(libc().ptrace(16, process, None, None))
-    libc().ptrace(17, process, None, None)
-
-
-FILES_HARMED = {
+HARM = {
     "os.remove": lambda victim: os.remove(f"{victim}/file"),
-    "libc unlink": c_unlink,
+    "libc unlink": lambda victim: c_call(libc().unlink(f"{victim}/file".encode())),
     "os.rmdir": lambda victim: os.rmdir(f"{victim}/folder"),
     "rm in a session of its own": lambda victim: run("setsid", "-w", "rm", f"{victim}/file"),
     "open to write": lambda victim: open(f"{victim}/file", "w").close(),
@@ -407,17 +308,28 @@ FILES_HARMED = {
     "move in": lambda victim: os.rename(f"{victim}/file", OWN),
     "move out": move_out,
     "list a folder": lambda victim: os.listdir(victim),
+    "ptrace": trace,
+    "TCP bind": lambda _: socket.socket().bind(("127.0.0.1", 0)),
+    "TCP connect": lambda _: socket.create_connection(("127.0.0.1", OUTSIDE["port"]), timeout=5),
+    "abstract socket": lambda _: socket.socket(socket.AF_UNIX).connect(OUTSIDE["socket"]),
+    "os.kill": lambda _: os.kill(OUTSIDE["process"], 0),
+    "os.killpg": lambda _: os.killpg(os.getpgid(OUTSIDE["process"]), 0),
+    "tgkill": lambda _: c_call(libc().tgkill(OUTSIDE["process"], OUTSIDE["process"], 0)),
+    "pidfd_send_signal": lambda _: signal.pidfd_send_signal(os.pidfd_open(OUTSIDE["process"]), 0),
+    "kill": lambda _: run("sh", "-c", f"kill -0 {OUTSIDE['process']}"),
 }
-NETWORK = {"TCP bind": listen, "TCP connect": connect}
-OTHER_PROCESSES = {
-    "os.kill": lambda process: os.kill(process, 0),
-    "os.killpg": lambda process: os.killpg(os.getpgid(process), 0),
-    "tgkill": lambda process: c_call(libc().tgkill(process, process, 0)),
-    "pidfd_send_signal": signal_by_descriptor,
-    "kill": lambda process: run("sh", "-c", f"kill -0 {process}"),
+# Landlock refuses the others from its first version on.
+SINCE = {"os.truncate": 3, "TCP bind": 4, "TCP connect": 4, "abstract socket": 6, "os.kill": 6}
+SINCE |= dict.fromkeys(("os.killpg", "tgkill", "pidfd_send_signal", "kill"), 6)
+# What an entry needs.
+ALLOWED = {
+    "own file": lambda _: open(f"{OWN}_new", "w").close(),
+    "own rename": lambda _: os.rename(f"{OWN}_new", f"{OWN}_renamed"),
+    "shared memory": lambda _: os.listdir("/dev/shm"),
+    "null": lambda _: open(os.devnull, "w").close(),
+    "status": lambda _: open("/proc/self/status").close(),
+    "home": lambda _: open(os.path.expanduser("~/settings"), "w").close(),
 }
-ABSTRACT_SOCKET = {"abstract socket": join_abstract_socket}
-DEBUGGED = {"ptrace": trace}
 
 
 # --- Trying them ---
@@ -446,41 +358,31 @@ def show(value):
     return (value if isinstance(value, str) else f"{value!r} {value}")[:3000]
 
 
-def try_contents(folder, ways):
-    """Say for each way whether it got at the contents, or what it met."""
-    outcome = {}
-    for name, way in ways.items():
-        result = attempt(way, folder)
-        refused = isinstance(result, BaseException)
-        shown = show(result)
-        outcome[name] = "got" if SECRET in shown and not refused else f"met {shown[:200]}"
-        for path in Path().glob(f"{OWN}*"):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    return outcome
+def try_all(tables, folder, victims, outside):
+    """Say what came of each way of some tables, on a line of its own that begins with `MARK`.
 
-
-def try_harm(victims):
-    """Say for each way whether it did harm; each has a victim of its own, a folder of its name."""
-    outcome = {}
-    for group in (FILES_HARMED, NETWORK, OTHER_PROCESSES, ABSTRACT_SOCKET, DEBUGGED):
-        of_process = group in (OTHER_PROCESSES, DEBUGGED)
-        for name, way in group.items():
-            result = attempt(way, OUTSIDE["process"] if of_process else f"{victims}/{name}")
-            refused = isinstance(result, BaseException)
-            outcome[name] = f"met {show(result)[:200]}" if refused else "done"
-    return outcome
-
-
-def try_all(folder, victims, outside, only_guarded=False):
-    """Try everything, and print what came of it on a line of its own that begins with `MARK`."""
+    It was "done", or it "met" something; each way to harm has a victim of its own, a folder of its
+    name.
+    """
     OUTSIDE.update(outside)
-    if only_guarded:
-        outcome = try_contents(folder, GUARDED)
-    else:
-        outcome = try_contents(folder, GUARDED | BEYOND | ways_of_libraries()) | try_harm(victims)
+    outcome = {}
+    for table in tables:
+        ways = ways_of_libraries() if table == "LIBRARIES" else globals()[table]
+        to_contents = ways.keys().isdisjoint({**HARM, **ALLOWED})
+        for name, way in ways.items():
+            result = attempt(way, folder if to_contents else f"{victims}/{name}")
+            shown = show(result)
+            is_done = not isinstance(result, BaseException) and (SECRET in shown or not to_contents)
+            outcome[name] = "done" if is_done else f"met {shown[:200]}"
+            if to_contents:
+                for path in Path().glob(f"{OWN}*"):
+                    shutil.rmtree(
+                        path
+                    ) if path.is_dir() and not path.is_symlink() else path.unlink()
     print("\n" + MARK + json.dumps(outcome), flush=True)
 
 
 if __name__ == "__main__":
-    prepare(sys.argv[1])
-    try_all(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+    arguments = json.loads(sys.argv[1])
+    prepare(arguments[1])
+    try_all(*arguments)
