@@ -65,6 +65,7 @@ def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
         ("model_task_4_link", ".."),
         ("model_task_4_link.npy", "nowhere"),
         ("model.py", "../secret"),
+        ("submission_model_task_4.py", "../secret"),
     ],
 )
 def test_links_that_lead_out_are_refused(

@@ -95,21 +95,6 @@ def test_the_score_is_the_share_of_the_targets_predicted_right() -> None:
     assert game.truth.tolist() == students.is_correct[targets].tolist()
 
 
-def test_the_example_of_the_readme() -> None:
-    """A answered question 5 correctly and 8 wrongly, B question 5 wrongly; 1 for 5, 0 for 8."""
-    asked = np.arange(20, 30)
-    answers = Answers(
-        student=np.repeat(np.int32([1, 2]), [12, 11]),
-        question=np.concatenate([[5, 8], asked, [5], asked]).astype(np.int32),
-        is_correct=np.array([1, 0, *asked * 0, 0, *asked * 0], np.int8),
-    )
-    students = make_reference("example", answers, {MASK: answers.question < 10})
-    only_5 = First(
-        predict=lambda data, _: np.tile(np.arange(data.shape[1]) == 5, (len(data), 1)),
-    )
-    assert play_with(only_5, students).accuracy == 2 / 3
-
-
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
@@ -256,14 +241,6 @@ class Sure(First):
 def test_what_is_no_prediction_and_no_entry(entry: Any, fault: str) -> None:
     with pytest.raises(EntryError, match=fault):
         play(LocalEntry(entry), make_students(), MASK, with_probability=True)
-
-
-def test_select_questions_comes_before_select_feature() -> None:
-    class Both(First):
-        def select_feature(self, *arrays: Array) -> Any:
-            raise AssertionError
-
-    play_with(Both())
 
 
 def test_probabilities_are_asked_for_after_the_predictions() -> None:

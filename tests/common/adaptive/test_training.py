@@ -26,14 +26,6 @@ Write = Callable[[str, str | bytes], Path]
 HEADER = "QuestionId,UserId,IsCorrect\n"
 
 
-def test_number_of_columns(write: Write, tmp_path: Path) -> None:
-    train = write("train.csv", HEADER + "7,1,1\n3,1,0\n")
-    assert count_questions(None, tmp_path) == 0
-    assert count_questions(train, tmp_path) == 8
-    write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
-    assert count_questions(train, tmp_path) == 12
-
-
 @pytest.mark.parametrize(
     ("flags", "folder", "names"),
     [
@@ -54,15 +46,21 @@ def test_paths(flags: list[str], folder: Path, names: list[str]) -> None:
 
 
 def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
+    """There are as many questions as the training files or the metadata know of."""
     train = write("train.csv", HEADER + "7,1,1\n3,1,0\n")
     more = write("more.csv", HEADER + "5,2,1\n")
     answers, n_questions = read_training(TrainingPaths(train, tmp_path, (more,)))
-    assert n_questions == 8
+    assert (n_questions, count_questions(train, tmp_path), count_questions(None, tmp_path)) == (
+        8,
+        8,
+        0,
+    )
     assert answers.student.tolist() == [1, 1, 2]
     assert answers.question.tolist() == [7, 3, 5]
     assert answers.is_correct.tolist() == [1, 0, 1]
-    write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n')
+    write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
     assert read_training(TrainingPaths(train, tmp_path))[1] == 12
+    assert count_questions(train, tmp_path) == 12
     with pytest.raises(InputError, match="UserId 1 appears in another training file"):
         read_training(TrainingPaths(train, tmp_path, (train,)))
 
@@ -72,25 +70,17 @@ def train(folder: Path, students: list[int], weights: str) -> None:
         (partial / "weights").write_text(weights)
 
 
-def files_of(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_students_are_saved_once_each(tmp_path: Path) -> None:
-    train(tmp_path, [5, 2, 5, 9], "a")
-    assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == [2, 5, 9]
-    assert (tmp_path / "weights").read_text() == "a"
-    assert files_of(tmp_path) == sorted(["weights", TRAINED_STUDENTS, TRAINING])
-
-
-def test_weights_of_other_students_are_not_replaced_silently(
+def test_weights_come_with_their_students_and_say_when_they_replace_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for students, said in (([1, 2], ""), ([2, 1, 1], ""), ([1, 2, 3], "on other students (2)")):
+    for students, said in (([5, 2, 5], ""), ([2, 5, 2], ""), ([9, 2, 5], "on other students (2)")):
         train(tmp_path, students, "a")
+        assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == sorted({*students})
         printed = capsys.readouterr().out
         assert said in printed
         assert bool(said) == bool(printed)
+    names = {"weights", TRAINED_STUDENTS, TRAINING}
+    assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> None:
@@ -127,14 +117,4 @@ def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
     # The next run takes away what this one has left.
     train(tmp_path, [4], "c")
     assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == [4]
-    assert not any(name.startswith(".weights") for name in files_of(tmp_path))
-
-
-def test_training_does_not_import_the_game() -> None:
-    code = (
-        "import sys, common.adaptive.training, common.adaptive.answered_mask\n"
-        "rules = {'game', 'evaluation', 'report', 'entry_process', 'entry_runner'}\n"
-        "assert not {f'common.adaptive.{name}' for name in rules} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.glob(".weights*"))
