@@ -110,11 +110,6 @@ CHEATS = {
         r"round 1, select_questions: student 0 \(UserId 50\): chose QuestionId 18, which is a "
         r"target \(4 such students\)",
     ),
-    "makes a question askable": (
-        "select_questions",
-        "can_query[:] = 1\nreturn can_query.argmax(axis=1)",
-        "round 2, select_questions: .* was asked in round 1 already",
-    ),
     "opens the answers": (
         "__init__",
         "open('ANSWERS')",
@@ -136,10 +131,10 @@ CHEATS = {
         r"round 1, update_model: raised KeyError: 'nothing here' \(submission_model_task_4.py, "
         r"line 16\)",
     ),
-    "raises at the start": (
-        "__init__",
-        "open('model_task_4.pt')",
-        "starting Submission: raised FileNotFoundError: .*model_task_4.pt",
+    "counts what it does not see": (
+        "update_model",
+        "np.bincount(masked_data.ravel())",
+        "; an entry written for 0 as unobserved needs --unobserved 0$",
     ),
     "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
     "exits at once": (
@@ -368,7 +363,7 @@ def test_an_entry_that_needs_its_selections_has_no_curve(
 
 
 @pytest.mark.parametrize(
-    ("content", "fault"),
+    ("members", "fault"),
     [
         ({f"folder/{ENTRY_FILE}": ""}, r"holds a folder \(folder/submission_model"),
         ({"model.py": ""}, "holds no submission_model_task_4.py, expected"),
@@ -376,26 +371,26 @@ def test_an_entry_that_needs_its_selections_has_no_curve(
         ({ENTRY_FILE: "class Submission:\n  pass"}, "has no method select_questions"),
         ({ENTRY_FILE: "def"}, "raised SyntaxError"),
         ({ENTRY_FILE: "import model"}, "raised ModuleNotFoundError: .*'model'"),
-        ("packed", f"{ENTRY_FILE} is packed by another method than deflate"),
-        ("text", "is not a zip file, or is cut off"),
-        ("missing", "entry.zip: file not found"),
-        ("folder", f"{ENTRY_FILE}: file not found"),
     ],
 )
-def test_submissions_that_are_none(
-    setting: Setting, students: Reference, content: dict[str, str] | str, fault: str
+def test_faulty_zips(
+    setting: Setting, students: Reference, members: dict[str, str], fault: str
 ) -> None:
-    path = setting.reference.parent / "entry.zip"
-    if isinstance(content, dict):
-        write_zip(path, content)
-    elif content == "packed":
-        write_zip(path, {ENTRY_FILE: WELL_BEHAVED}, zipfile.ZIP_LZMA)
-    elif content == "text":
-        path.write_text("text")
-    elif content == "folder":
-        path = setting.submission
+    path = write_zip(setting.reference.parent / "entry.zip", members)
     with pytest.raises(InputError, match=fault):
         play_all(replace(setting, submission=path), students)
+
+
+def test_zips_that_cannot_be_unpacked(setting: Setting, students: Reference) -> None:
+    setting = replace(setting, submission=setting.reference.parent / "entry.zip")
+    with pytest.raises(InputError, match=r"entry.zip: file not found"):
+        play_all(setting, students)
+    setting.submission.write_text("text")
+    with pytest.raises(InputError, match="is not a zip file, or is cut off"):
+        play_all(setting, students)
+    write_zip(setting.submission, {ENTRY_FILE: WELL_BEHAVED}, zipfile.ZIP_LZMA)
+    with pytest.raises(InputError, match=f"{ENTRY_FILE} is packed by another method than deflate"):
+        play_all(setting, students)
 
 
 EVALUATOR = """
@@ -479,19 +474,3 @@ def test_a_link_carries_nothing_in(
     path.symlink_to(setting.reference.parent if "/" in read else setting.reference)
     with pytest.raises(InputError, match=fault):
         play_all(with_entry(setting, __init__=f"open({read!r})"), students)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["np.bincount(masked_data.ravel())", "raise RuntimeError('Class values must be non-negative')"],
-)
-def test_an_entry_written_for_zeros_is_pointed_to_the_flag(
-    setting: Setting, students: Reference, line: str
-) -> None:
-    hint = "; an entry written for 0 as unobserved needs --unobserved 0"
-    entry = with_entry(setting, update_model=f"{line}\nassert False")
-    with pytest.raises(InputError, match=f"{hint}$"):
-        play_all(entry, students)
-    with pytest.raises(InputError) as caught:
-        play_all(replace(entry, rules=Rules(unobserved=0)), students)
-    assert hint not in str(caught.value)

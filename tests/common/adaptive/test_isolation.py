@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,24 +45,13 @@ VERSION = isolation.landlock_version()
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the ways are those of Linux")
 
 
+@dataclass
 class Outside:
     """What lies outside an entry's process: answers, victims, a process and two that listen."""
 
-    def __init__(self, base: Path) -> None:
-        self.folder = base / "answers"
-        self.folder.mkdir()
-        self.answers = self.folder / "answers.csv"
-        self.answers.write_text(WAYS.TABLE)
-        self.base = base
-        with self.answers.open() as file:
-            self.process = subprocess.Popen(
-                ["sleep", "1000"], stdin=file, cwd=self.folder,
-                env={**os.environ, "ANSWER": WAYS.SECRET},
-            )  # fmt: skip
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.abstract = socket.socket(socket.AF_UNIX)
-        self.abstract.bind(f"\0{base}")
-        self.abstract.listen()
+    base: Path
+    process: subprocess.Popen[bytes]
+    port: int
 
     def arguments(self, run: str, *tables: str) -> tuple[object, ...]:
         """Make victims for a run, and return the arguments of the ways."""
@@ -73,23 +63,29 @@ class Outside:
         outside = {
             "process": self.process.pid,
             "environment": (int(stat[47]), int(stat[48]) - int(stat[47])),
-            "port": self.server.getsockname()[1],
+            "port": self.port,
             "socket": f"\0{self.base}",
         }
-        return tables, str(self.folder), str(victims), outside
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.server.close()
-        self.abstract.close()
+        return tables, str(self.base / "answers"), str(victims), outside
 
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    place = Outside(tmp_path_factory.mktemp("outside"))
-    yield place
-    place.close()
+    base = tmp_path_factory.mktemp("outside")
+    answers = base / "answers/answers.csv"
+    answers.parent.mkdir()
+    answers.write_text(WAYS.TABLE)
+    secret = {**os.environ, "ANSWER": WAYS.SECRET}
+    with (
+        answers.open() as file,
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as abstract,
+        subprocess.Popen(["sleep", "1000"], stdin=file, cwd=answers.parent, env=secret) as process,
+    ):
+        abstract.bind(f"\0{base}")
+        abstract.listen()
+        yield Outside(base, process, server.getsockname()[1])
+        process.kill()
 
 
 def read_outcome(output: str) -> Outcome:
@@ -139,11 +135,11 @@ def test_no_way_leads_to_the_contents_or_does_harm(
     latest = CONTENTS if version == min(VERSION, 6) else ()
     tables = ("HARM", "ALLOWED", *latest) if version else ("GUARDED",)
     monkeypatch.setattr(isolation, "landlock_version", lambda: version)
-    package, run = tmp_path, f"version_{version}"
+    package, run, answers = tmp_path, f"version_{version}", outside.base / "answers/answers.csv"
     shutil.copy(WAYS_FILE, package)
     code = ENTRY.replace("ARGUMENTS", repr(outside.arguments(run, *tables)))
     (package / "submission_model_task_4.py").write_text(code)
-    with EntryProcess(package, {}, Limits(300), outside.answers) as entry:
+    with EntryProcess(package, {}, Limits(300), answers) as entry:
         pass
     outcome = read_outcome(entry.output)
     allowed = WAYS.ALLOWED.keys() | {way for way, since in WAYS.SINCE.items() if since > version}
@@ -154,13 +150,10 @@ def test_no_way_leads_to_the_contents_or_does_harm(
         assert (victim / "file").read_text() == "whole", name
         assert sorted(path.name for path in victim.iterdir()) == ["file", "folder"]
     assert outside.process.poll() is None
-    assert outside.answers.read_text() == WAYS.TABLE
+    assert answers.read_text() == WAYS.TABLE
     covered = ["files", *["TCP"] * (version >= 4), *["signals"] * (version >= 6)]
-    lacking = [
-        name
-        for name, since in (("cutting files short", 3), ("TCP", 4), ("signals", 6))
-        if version < since
-    ]
+    lacking = ["cutting files short"] * (version < 3) + ["TCP"] * (version < 4)
+    lacking += ["signals"] * (version < 6)
     missing = f"; this kernel's version does not cover {', '.join(lacking)}" if lacking else ""
     assert entry.isolation == (
         f"enforced by the operating system (Landlock {version}): {', '.join(covered)}{missing}"
