@@ -41,11 +41,13 @@ def package(tmp_path: Path, write: Callable[[str, str], Path]) -> Path:
     return tmp_path / "package"
 
 
-def test_the_entry_its_modules_and_its_weights_are_taken(package: Path) -> None:
+def test_the_entry_its_modules_and_its_weights_are_taken(package: Path, tmp_path: Path) -> None:
     files = entry_files.collect(package)
     assert set(files) == TAKEN
     assert all(path == package / name for name, path in files.items())
     assert entry_files.left_out(package, files) == [*LEFT_OUT, "weights/notes.txt"]
+    (tmp_path / "link").symlink_to(package)
+    assert set(entry_files.collect(tmp_path / "link")) == TAKEN
 
 
 def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
@@ -76,12 +78,6 @@ def test_links_that_lead_out_are_refused(
     (package / name).symlink_to(target)
     with pytest.raises(InputError, match=f"{name}: is a link that leads out of the entry's folder"):
         entry_files.collect(package)
-
-
-def test_a_folder_reached_by_a_link_is_an_entry(package: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(package)
-    assert set(entry_files.collect(link)) == TAKEN
 
 
 def test_files_by_the_rule_of_names() -> None:

@@ -102,29 +102,19 @@ def test_well_behaved_entry(setting: Setting, students: Reference, zipped: bool)
     assert not result.changed
 
 
-DENIED = ", which is neither in the zip nor given by the challenge"
 CHEATS = {
     "asks a target": (
         "select_questions",
         "return np.full(len(can_query), 18)",
-        r"round 1, select_questions: student 0 \(UserId 50\): chose QuestionId 18, which is a "
-        r"target \(4 such students\)",
+        "which is a target",
     ),
-    "opens the answers": (
-        "__init__",
-        "open('ANSWERS')",
-        f"starting Submission: was denied .*valid_task_4.csv{DENIED}",
-    ),
+    "opens the answers": ("__init__", "open('ANSWERS')", "denied .*valid_task_4.csv, which is n"),
     "looks into its parent": (
         "__init__",
         "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
-        f"starting Submission: was denied /proc/.*/environ{DENIED}",
+        "starting Submission: was denied /proc/.*/environ, which is neither in the zip nor given",
     ),
-    "returns objects": (
-        "predict",
-        "return np.ones(masked_data.shape, object)",
-        "after round 10, predict: returned a ndarray of object values, expected numbers",
-    ),
+    "returns objects": ("predict", "return np.ones(masked_data.shape, object)", "object values"),
     "raises": (
         "update_model",
         "raise KeyError('nothing here')",
@@ -137,40 +127,24 @@ CHEATS = {
         "; an entry written for 0 as unobserved needs --unobserved 0$",
     ),
     "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
-    "exits at once": (
-        "update_model",
-        "import os\nos._exit(3)",
-        "round 1, update_model: its process ended with exit code 3",
-    ),
-    "crashes": (
-        "update_model",
-        "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
-        "update_model: its process was ended by SIGSEGV",
-    ),
+    "exits at once": ("predict", "import os; os._exit(3)", "its process ended with exit code 3"),
+    "crashes": ("predict", "import ctypes; ctypes.string_at(0)", "process was ended by SIGSEGV"),
     "garbles the channel": (
         "update_model",
         "import os\nfor number in range(3, 20):\n    try: os.write(number, b'garbage\\n')\n"
         "    except OSError: pass\nimport time; time.sleep(1000)",
         "update_model: closed or garbled the channel to the evaluator",
     ),
-    "allocates without end": (
-        "update_model",
-        "blocks = []\nwhile True: blocks.append(np.empty(20_000_000))",
+    "allocates much": (
+        "predict",
+        "np.ones(1 << 30)",
         "ran out of memory.*, expected at most 1 GiB",
     ),
     "reads from the keyboard": ("update_model", "input()", "raised EOFError"),
-    "prints forever": (
-        "select_questions",
-        "while True: print('x' * 1000)",
-        "round 1, select_questions: printed more than 5 MB",
-    ),
-    "imports the kit": (
-        "__init__",
-        "import common.io",
-        "imports common.*, the kit's shared code, which is not there in the challenge",
-    ),
+    "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
+    "imports the kit": ("__init__", "import common.io", "imports common.*, the kit's shared code"),
 }
-OF_LINUX = {"looks into its parent", "crashes", "garbles the channel", "allocates without end"}
+OF_LINUX = {"looks into its parent", "crashes", "garbles the channel", "allocates much"}
 
 
 @pytest.mark.parametrize(

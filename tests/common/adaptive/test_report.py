@@ -1,4 +1,4 @@
-"""The page of an entry's games, and the file of its questions: two students, two masks."""
+"""The page of an entry's games: two students, two masks."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ import pytest
 from page_reading import Page, read_page
 
 from common import pages
-from common.adaptive import sequences
 from common.adaptive.game import Game, Reference, make_reference
 from common.adaptive.report import Curves, describe_games
 from common.answers import Answers
@@ -66,20 +65,3 @@ def test_a_page_without_curve_and_answers(students: Reference, tmp_path: Path) -
     assert "No curve: not asked for." in page.text
     assert page.table("UserId 7").columns == ["Round", "QuestionId", "Subject"]
     assert page.table("UserId 7").rows == [["1", "1", ""], ["2", "2", ""]]
-
-
-def test_sequences_of_all_masks(students: Reference) -> None:
-    columns = {
-        name: column.tolist() for name, column in sequences.as_columns(students, CHOSEN).items()
-    }
-    assert columns == {
-        "Mask": ["IsTarget_0"] * 4 + ["IsTarget_1"] * 4,
-        "UserId": [7, 7, 9, 9] * 2,
-        "Round": [1, 2] * 4,
-        "QuestionId": [1, 2, 3, 0, 0, 1, 2, 1],
-        "IsCorrect": [1, 0, 1, 0, 0, 1, 1, 0],
-    }
-    assert list(sequences.as_lines(students, CHOSEN, 1)) == [
-        "UserId 7, IsTarget_0: 1 right, 2 wrong",
-        "UserId 7, IsTarget_1: 0 wrong, 1 right",
-    ]
