@@ -2,9 +2,9 @@
 
 This file is self-contained. The test copies it into an entry's folder, and runs it once isolated
 and once not, which shows that each way leads somewhere. There is one way for each function of the
-kernel, of Python or of a library that opens files. A way to the contents is a function of the
-folder of the answers, where `prepare` has written the same secret in several formats. A way to harm
-is a function of its victim.
+kernel, of Python or of a library that opens files. A way to the contents is a function of where the
+answers are, without the suffixes of the formats that `prepare` has written. A way to harm is a
+function of its victim.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def prepare(folder):
         archive.writestr("answers.csv", TABLE)
         archive.writestr("zipped_answers.py", f"FIRST = {SECRET!r}\n")
     with sqlite3.connect(folder / "answers.sqlite") as base:
-        base.execute("create table answers as select ? as answer", (SECRET,))
+        base.execute("create table a as select ? as answer", (SECRET,))
 
 
 def libc():
@@ -89,15 +89,15 @@ def read_linked(path, name=""):
 # --- To the contents, by what Python's own guard sees too ---
 
 
-def chdir_and_open(folder):
-    with contextlib.chdir(folder):
+def chdir_and_open(at):
+    with contextlib.chdir(os.path.dirname(at)):
         return open("answers.csv").read()
 
 
 def by_multiprocessing(method):
-    def way(folder):
+    def way(at):
         with multiprocessing.get_context(method).Pool(1) as pool:
-            return pool.apply(read_text, (f"{folder}/answers.csv",))
+            return pool.apply(read_text, (f"{at}.csv",))
 
     return way
 
@@ -110,18 +110,18 @@ def import_from(place, name):
         sys.path.remove(place)
 
 
-def read_with_pandas(folder):
+def read_with_pandas(at):
     import pandas as pd
 
-    return pd.read_csv(f"{folder}/answers.csv")
+    return pd.read_csv(f"{at}.csv")
 
 
 def by_process(name):
     """What the kernel shows of another process."""
-    return lambda _folder: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
+    return lambda _at: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
 
 
-def read_memory(_folder):
+def read_memory(_at):
     start, size = OUTSIDE["environment"]
     with open(f"/proc/{OUTSIDE['process']}/mem", "rb") as file:
         file.seek(start)
@@ -130,109 +130,86 @@ def read_memory(_folder):
 
 # What the guard promises without Landlock: it covers files that are opened through Python.
 GUARDED = {
-    "open": lambda folder: open(f"{folder}/answers.csv").read(),
-    "open bytes": lambda folder: open(f"{folder}/answers.csv".encode(), "rb").read(),
-    "io.open_code": lambda folder: io.open_code(f"{folder}/answers.csv").read(),
-    "os.open": lambda folder: read_descriptor(os.open(f"{folder}/answers.csv", os.O_RDONLY)),
-    "os.open to write": lambda folder: read_descriptor(os.open(f"{folder}/answers.csv", os.O_RDWR)),
+    "open": lambda at: open(f"{at}.csv").read(),
+    "open bytes": lambda at: open(f"{at}.csv".encode(), "rb").read(),
+    "io.open_code": lambda at: io.open_code(f"{at}.csv").read(),
+    "os.open": lambda at: read_descriptor(os.open(f"{at}.csv", os.O_RDONLY)),
+    "os.open to write": lambda at: read_descriptor(os.open(f"{at}.csv", os.O_RDWR)),
     "chdir": chdir_and_open,
-    "through ..": lambda folder: read_text(os.path.relpath(f"{folder}/answers.csv")),
-    "/proc/self/root": lambda folder: read_text(f"/proc/self/root{folder}/answers.csv"),
-    "symbolic link": lambda folder: read_linked(f"{folder}/answers.csv"),
-    "link to the folder": lambda folder: read_linked(folder, "/answers.csv"),
-    "shutil.copy": lambda folder: copied(lambda own: shutil.copy(f"{folder}/answers.csv", own)),
-    "zipfile": lambda folder: zipfile.ZipFile(f"{folder}/answers.zip").read("answers.csv"),
-    "import from a zip": lambda folder: import_from(f"{folder}/answers.zip", "zipped_answers"),
-    "urllib file:": lambda folder: urllib.request.urlopen(f"file://{folder}/answers.csv").read(),
+    "through ..": lambda at: read_text(os.path.relpath(f"{at}.csv")),
+    "/proc/self/root": lambda at: read_text(f"/proc/self/root{at}.csv"),
+    "symbolic link": lambda at: read_linked(f"{at}.csv"),
+    "link to the folder": lambda at: read_linked(os.path.dirname(at), "/answers.csv"),
+    "shutil.copy": lambda at: copied(lambda own: shutil.copy(f"{at}.csv", own)),
+    "zipfile": lambda at: zipfile.ZipFile(f"{at}.zip").read("answers.csv"),
+    "import from a zip": lambda at: import_from(f"{at}.zip", "zipped_answers"),
+    "urllib file:": lambda at: urllib.request.urlopen(f"file://{at}.csv").read(),
     "multiprocessing fork": by_multiprocessing("fork"),
-    "root of a process": lambda folder: by_process(f"root{folder}/answers.csv")(folder),
+    "root of a process": lambda at: by_process(f"root{at}.csv")(at),
     "folder of a process": by_process("cwd/answers.csv"),
     "descriptor of a process": by_process("fd/0"),
     "environment of a process": by_process("environ"),
     "memory of a process": read_memory,
-    "np.memmap": lambda folder: np.memmap(f"{folder}/answers.csv", mode="r").tobytes(),
-    "np.loadtxt": lambda folder: np.loadtxt(f"{folder}/answers.csv", str, delimiter=","),
+    "np.memmap": lambda at: np.memmap(f"{at}.csv", mode="r").tobytes(),
+    "np.loadtxt": lambda at: np.loadtxt(f"{at}.csv", str, delimiter=","),
     "pd.read_csv": read_with_pandas,
 }
 
 # --- To the contents, past Python, and by other processes ---
 
 
-def open_by_openat2(folder):
+def open_by_openat2(at):
     how = (ctypes.c_uint64 * 3)(0, 0, 0)
-    path = f"{folder}/answers.csv".encode()
+    path = f"{at}.csv".encode()
     return read_descriptor(libc().syscall(437, ctypes.c_long(-100), path, how, ctypes.c_size_t(24)))
 
 
-def open_by_handle(folder):
+def open_by_handle(at):
     # For root, or whoever has that capability.
     handle = ctypes.create_string_buffer(8 + 128)
     ctypes.memmove(handle, (128).to_bytes(4, sys.byteorder), 4)
     mount = ctypes.c_int()
-    path = f"{folder}/answers.csv".encode()
+    path = f"{at}.csv".encode()
     c_call(libc().name_to_handle_at(-100, path, handle, ctypes.byref(mount), 0))
     # Any folder of the same file system will do.
     own = os.open(".", os.O_RDONLY)
-    try:
-        return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
-    finally:
-        os.close(own)
+    return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
 
 
-def detach_and_read(folder):
-    """A grandchild with a session of its own."""
-    code = f"cat '{folder}/answers.csv' > {OWN}; echo . >> {OWN}"
-    subprocess.run(["sh", "-c", f'setsid sh -c "{code}" & wait'], stderr=subprocess.DEVNULL)
-    return Path(f"{OWN}").read_bytes()
-
-
-def read_memory_by_call(_folder):
+def read_memory_by_call(_at):
     start, size = OUTSIDE["environment"]
     buffer = ctypes.create_string_buffer(size)
-
-    class Vector(ctypes.Structure):
-        _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-    own, other = Vector(ctypes.addressof(buffer), size), Vector(start, size)
-    process = OUTSIDE["process"]
-    c_call(libc().process_vm_readv(process, ctypes.byref(own), 1, ctypes.byref(other), 1, 0))
+    own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
+    other, process = (ctypes.c_size_t * 2)(start, size), OUTSIDE["process"]
+    c_call(libc().process_vm_readv(process, own, 1, other, 1, 0))
     return buffer.raw
 
 
 BEYOND = {
-    "os.open beside a folder": lambda folder: read_descriptor(
-        os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH))
+    "os.open beside a folder": lambda at: read_descriptor(
+        os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(os.path.dirname(at), os.O_PATH))
     ),
-    "open after O_PATH": lambda folder: read_text(
-        f"/proc/self/fd/{os.open(f'{folder}/answers.csv', os.O_PATH)}"
-    ),
-    "hard link": lambda folder: copied(lambda own: os.link(f"{folder}/answers.csv", own)),
-    "import": lambda folder: import_from(folder, "answers"),
-    "sqlite3": lambda folder: (
-        sqlite3.connect(f"{folder}/answers.sqlite").execute("select * from answers").fetchall()
-    ),
-    "libc open": lambda folder: read_descriptor(
-        libc().open(f"{folder}/answers.csv".encode(), os.O_RDONLY)
-    ),
+    "open after O_PATH": lambda at: read_text(f"/proc/self/fd/{os.open(f'{at}.csv', os.O_PATH)}"),
+    "hard link": lambda at: copied(lambda own: os.link(f"{at}.csv", own)),
+    "import": lambda at: import_from(os.path.dirname(at), "answers"),
+    "sqlite3": lambda at: list(sqlite3.connect(f"{at}.sqlite").execute("select * from a")),
+    "libc open": lambda at: read_descriptor(libc().open(f"{at}.csv".encode(), os.O_RDONLY)),
     "openat2": open_by_openat2,
     "open_by_handle_at": open_by_handle,
-    "cat": lambda folder: run("cat", f"{folder}/answers.csv"),
-    "python, isolated": lambda folder: run(
-        sys.executable, "-I", "-S", "-c", f"print(open({folder + '/answers.csv'!r}).read())"
+    "cat": lambda at: run("cat", f"{at}.csv"),
+    "python, isolated": lambda at: run(
+        sys.executable, "-I", "-S", "-c", "import sys; print(open(sys.argv[1]).read())", f"{at}.csv"
     ),
-    "cwd of a process": lambda folder: run("cat", "answers.csv", cwd=folder),
-    "session of its own": detach_and_read,
+    "cwd of a process": lambda at: run("cat", "answers.csv", cwd=os.path.dirname(at)),
+    "session of its own": lambda at: run("setsid", "-w", "cat", f"{at}.csv"),
     "multiprocessing spawn": by_multiprocessing("spawn"),
     "multiprocessing forkserver": by_multiprocessing("forkserver"),
     "process_vm_readv": read_memory_by_call,
-    "user namespace": lambda folder: run(
-        "unshare", "-Ur", "chroot", "/", "/bin/sh", "-c", f"cat '{folder}/answers.csv'"
+    "user namespace": lambda at: run("unshare", "-Ur", "chroot", "/", "cat", f"{at}.csv"),
+    "mount": lambda at: run(
+        "unshare", "-Urm", "sh", "-c", f"touch own; mount --bind '{at}.csv' own && cat own"
     ),
-    "mount": lambda folder: run(
-        "unshare", "-Urm", "sh", "-c",
-        f"mkdir own; mount --bind '{folder}' own && cat own/answers.csv",
-    ),
-}  # fmt: skip
+}
 # What the rights of an ordinary user may not be enough for anyway.
 PRIVILEGED = {
     "open_by_handle_at", "memory of a process", "process_vm_readv", "mount", "user namespace",
@@ -247,13 +224,11 @@ def ways_of_libraries():
 
     options = {"size": len(TABLE), "dtype": torch.uint8}
     return {
-        "pa.OSFile": lambda folder: pyarrow.OSFile(f"{folder}/answers.csv").read(),
-        "pa.memory_map": lambda folder: pyarrow.memory_map(f"{folder}/answers.csv").read(),
-        "torch.from_file": lambda folder: bytes(
-            torch.from_file(f"{folder}/answers.csv", **options).tolist()
-        ),
-        "torch.from_file shared": lambda folder: bytes(
-            torch.from_file(f"{folder}/answers.csv", shared=True, **options).tolist()
+        "pa.OSFile": lambda at: pyarrow.OSFile(f"{at}.csv").read(),
+        "pa.memory_map": lambda at: pyarrow.memory_map(f"{at}.csv").read(),
+        "torch.from_file": lambda at: bytes(torch.from_file(f"{at}.csv", **options).tolist()),
+        "torch.from_file shared": lambda at: bytes(
+            torch.from_file(f"{at}.csv", shared=True, **options).tolist()
         ),
     }
 
@@ -352,7 +327,7 @@ def try_all(tables, folder, victims, outside):
         ways = ways_of_libraries() if table == "LIBRARIES" else globals()[table]
         to_contents = ways.keys().isdisjoint({**HARM, **ALLOWED})
         for name, way in ways.items():
-            result = attempt(way, folder if to_contents else f"{victims}/{name}")
+            result = attempt(way, f"{folder}/answers" if to_contents else f"{victims}/{name}")
             shown = show(result)
             is_done = not isinstance(result, BaseException) and (SECRET in shown or not to_contents)
             outcome[name] = "done" if is_done else f"met {shown[:200]}"
