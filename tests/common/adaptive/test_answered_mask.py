@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from common.adaptive.answered_mask import (
-    COMPLETION_PENALTY,
-    HIDDEN_SHARE,
-    REGRESSION_PENALTY,
-    complete,
-    count_together,
-    regress,
-    relative,
-)
+from common.adaptive import answered_mask
 
 
 def test_completion_against_hiding_answers() -> None:
@@ -22,12 +14,12 @@ def test_completion_against_hiding_answers() -> None:
     n_times = 4000
     squares, products = np.zeros((8, 8)), np.zeros((8, 8))
     for _ in range(n_times):
-        kept = (patterns & (rng.random(patterns.shape) > HIDDEN_SHARE)).astype(float)
+        kept = (patterns & (rng.random(patterns.shape) > answered_mask.HIDDEN_SHARE)).astype(float)
         squares += kept.T @ kept / n_times
         products += kept.T @ patterns / n_times
-    expected = np.linalg.solve(squares + COMPLETION_PENALTY * np.eye(8), products)
+    expected = np.linalg.solve(squares + answered_mask.COMPLETION_PENALTY * np.eye(8), products)
     whole = patterns.astype(np.float32)
-    assert complete(whole.T @ whole) == pytest.approx(expected, abs=2e-3)
+    assert answered_mask.complete(whole.T @ whole) == pytest.approx(expected, abs=2e-3)
 
 
 def test_regression_against_minimising_its_loss() -> None:
@@ -35,12 +27,12 @@ def test_regression_against_minimising_its_loss() -> None:
     mask = (rng.random((40, 6)) < 0.5).astype(np.float32)
     mask[:, 0] = 1
     latent = rng.normal(1, 1, (40, 2)).astype(np.float32)
-    mean, weights = regress(mask, latent)
-    assert_allclose(mean, relative(mask).mean(axis=0))
+    mean, weights = answered_mask.regress(mask, latent)
+    assert_allclose(mean, answered_mask.relative(mask).mean(axis=0))
 
     def loss(weights: np.ndarray) -> float:
-        error = (relative(mask) - mean) @ weights - (latent - latent.mean(axis=0))
-        return float((error**2).sum() + REGRESSION_PENALTY * (weights**2).sum())
+        error = (answered_mask.relative(mask) - mean) @ weights - (latent - latent.mean(axis=0))
+        return float((error**2).sum() + answered_mask.REGRESSION_PENALTY * (weights**2).sum())
 
     least = loss(weights)
     assert all(loss(weights + 0.05 * rng.normal(size=weights.shape)) > least for _ in range(50))
@@ -48,6 +40,6 @@ def test_regression_against_minimising_its_loss() -> None:
 
 def test_similarity_of_questions() -> None:
     mask = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]], np.float32)
-    together, similarity = count_together(mask)
+    together, similarity = answered_mask.count_together(mask)
     assert together.tolist() == [[4, 2, 0], [2, 2, 0], [0, 0, 0]]
     assert_allclose(similarity, [[1, np.sqrt(0.5), 0], [np.sqrt(0.5), 1, 0], [0, 0, 0]], rtol=1e-6)

@@ -8,25 +8,16 @@ import pytest
 from common.adaptive import entry_files
 from common.errors import InputError
 
-ENTRY = "import model\nfrom parts.first import x\n"
 FILES = {
-    "submission_model_task_4.py": ENTRY,
+    "submission_model_task_4.py": "import model\nfrom parts.first import x\n",
     "model.py": "import numpy\n",
     "parts/first.py": "x = 1\n",
-    "parts/second.py": "",
-    "parts/table.csv": "",
-    "model_task_4.npy": "",
-    "weights/model_task_4_a.pt": "",
-    "weights/notes.txt": "",
-    "model_task_4_folds/fold_0.pt": "",
-    "data/train.csv": "",
-    "data/deep/valid.csv": "",
-    "train_model.py": "",
-    ".hidden/model_task_4.pt": "",
-    "__pycache__/model.pyc": "",
-    ".model_task_4.npy.partial": "",
-    "model_task_4.npy.partial": "",
-}
+} | dict.fromkeys((
+    "parts/second.py", "parts/table.csv", "model_task_4.npy", "weights/model_task_4_a.pt",
+    "weights/notes.txt", "model_task_4_folds/fold_0.pt", "data/train.csv", "data/deep/valid.csv",
+    "train_model.py", ".hidden/model_task_4.pt", "__pycache__/model.pyc",
+    ".model_task_4.npy.partial", "model_task_4.npy.partial",
+), "")  # fmt: skip
 TAKEN = {
     "submission_model_task_4.py", "model.py", "parts/first.py", "parts/second.py",
     "model_task_4.npy", "weights/model_task_4_a.pt", "model_task_4_folds/fold_0.pt",

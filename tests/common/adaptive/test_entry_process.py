@@ -37,12 +37,7 @@ class Submission:
     def predict(self, masked_data, masked_binary_data):
         return np.ones(masked_data.shape, int)
 """
-ARGUMENTS = {
-    "__init__": "self",
-    "predict": "self, masked_data, masked_binary_data",
-    "select_questions": "self, masked_data, masked_binary_data, can_query",
-    "update_model": "self, masked_data, masked_binary_data, can_query",
-}
+ARGUMENTS = {"__init__": "self", "predict": "self, masked_data, masked_binary_data"}
 N_STUDENTS, N_QUESTIONS = 4, 20
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc and memory limits are Linux's")
 
@@ -76,7 +71,8 @@ def with_entry(setting: Setting, **methods: str) -> Setting:
     """Write an entry in which some methods differ from those of the well-behaved one."""
     code = WELL_BEHAVED
     for name, body in methods.items():
-        code += f"\nclass Submission(Submission):\n    def {name}({ARGUMENTS[name]}):\n"
+        arguments = ARGUMENTS.get(name, "self, masked_data, masked_binary_data, can_query")
+        code += f"\nclass Submission(Submission):\n    def {name}({arguments}):\n"
         code += textwrap.indent(body.strip() + "\n", " " * 8)
     (setting.submission / ENTRY_FILE).write_text(code)
     return setting
@@ -163,6 +159,8 @@ def test_no_path_tells_where_the_answers_are(
     setting: Setting, students: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFERENCE", str(setting.reference))
+    for name in ("PWD", "OLDPWD"):
+        monkeypatch.setenv(name, str(setting.reference.parent))
     monkeypatch.chdir(setting.reference.parent)
     print_all = "import os, sys\nprint([sys.argv, sys.path, dict(os.environ), os.getcwd()])"
     result = play_all(with_entry(setting, __init__=print_all), students)
@@ -241,19 +239,12 @@ def ends(pid: int, seconds: float = 20) -> bool:
 
 # In seconds: whoever waited for one of these would take longer, and a busy machine does not.
 SOONER = 40
+SESSION = "pid = subprocess.Popen({}, start_new_session=True).pid"
+OTHERS = ["sh", "-c", "for i in $(seq 100); do setsid sleep 60 & sleep 0.05; done"]
 STARTING = {
-    "a session": "pid = subprocess.Popen(['sleep', '60'], start_new_session=True).pid",
-    "an orphan": """
-pid = subprocess.run(
-    "setsid sleep 60 > /dev/null 2>&1 & echo $!", shell=True, capture_output=True, text=True
-).stdout.strip()
-""",
-    "a session that starts others": """
-pid = subprocess.Popen(
-    ["sh", "-c", "for i in $(seq 100); do setsid sleep 60 & sleep 0.05; done"],
-    start_new_session=True
-).pid
-""",
+    "a session": SESSION.format(["sleep", "60"]),
+    "an orphan": "pid = int(os.popen('setsid sleep 60 > /dev/null 2>&1 & echo $!').read())",
+    "a session that starts others": SESSION.format(OTHERS),
 }
 GOES_ON = "return np.ones(masked_data.shape)"
 
@@ -273,7 +264,7 @@ def test_what_an_entry_started_ends_with_it(
 ) -> None:
     """Though it holds the pipes that the evaluator reads: closing must not wait for them."""
     output = setting.submission.parent / "output.txt"
-    body = f"import os, subprocess\n{STARTING[kind].strip()}\nprint('started', pid, flush=True)\n"
+    body = f"import os, subprocess\n{STARTING[kind]}\nprint('started', pid, flush=True)\n"
     entry = with_entry(setting, predict=body + then)
     started = time.monotonic()
     if fault is None:

@@ -9,17 +9,7 @@ import numpy as np
 import pytest
 
 from common import layout
-from common.adaptive.training import (
-    TRAINED_STUDENTS,
-    TRAINING,
-    TrainingPaths,
-    add_more_train_data_flag,
-    count_questions,
-    read_training,
-    replace_weights,
-    training_parser,
-    training_paths,
-)
+from common.adaptive import training
 from common.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -38,9 +28,9 @@ HEADER = "QuestionId,UserId,IsCorrect\n"
     ],
 )  # fmt: skip
 def test_paths(flags: list[str], folder: Path, names: list[str]) -> None:
-    parser = training_parser("A trainer.")
-    add_more_train_data_flag(parser)
-    paths = training_paths(parser.parse_args(flags))
+    parser = training.training_parser("A trainer.")
+    training.add_more_train_data_flag(parser)
+    paths = training.training_paths(parser.parse_args(flags))
     assert [paths.train, *paths.more_train] == [folder / name for name in names]
     assert paths.metadata_dir == folder.parent / "metadata"
 
@@ -49,24 +39,21 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
     """There are as many questions as the training files or the metadata know of."""
     train = write("train.csv", HEADER + "7,1,1\n3,1,0\n")
     more = write("more.csv", HEADER + "5,2,1\n")
-    answers, n_questions = read_training(TrainingPaths(train, tmp_path, (more,)))
-    assert (n_questions, count_questions(train, tmp_path), count_questions(None, tmp_path)) == (
-        8,
-        8,
-        0,
-    )
+    answers, n_questions = training.read_training(training.TrainingPaths(train, tmp_path, (more,)))
+    assert n_questions == training.count_questions(train, tmp_path) == 8
+    assert training.count_questions(None, tmp_path) == 0
     assert answers.student.tolist() == [1, 1, 2]
     assert answers.question.tolist() == [7, 3, 5]
     assert answers.is_correct.tolist() == [1, 0, 1]
     write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
-    assert read_training(TrainingPaths(train, tmp_path))[1] == 12
-    assert count_questions(train, tmp_path) == 12
+    assert training.read_training(training.TrainingPaths(train, tmp_path))[1] == 12
+    assert training.count_questions(train, tmp_path) == 12
     with pytest.raises(InputError, match="UserId 1 appears in another training file"):
-        read_training(TrainingPaths(train, tmp_path, (train,)))
+        training.read_training(training.TrainingPaths(train, tmp_path, (train,)))
 
 
 def train(folder: Path, students: list[int], weights: str) -> None:
-    with replace_weights(folder, np.array(students, np.int32)) as partial:
+    with training.replace_weights(folder, np.array(students, np.int32)) as partial:
         (partial / "weights").write_text(weights)
 
 
@@ -75,18 +62,21 @@ def test_weights_come_with_their_students_and_say_when_they_replace_others(
 ) -> None:
     for students, said in (([5, 2, 5], ""), ([2, 5, 2], ""), ([9, 2, 5], "on other students (2)")):
         train(tmp_path, students, "a")
-        assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == sorted({*students})
+        assert np.load(tmp_path / training.TRAINED_STUDENTS).tolist() == sorted({*students})
         printed = capsys.readouterr().out
         assert said in printed
         assert bool(said) == bool(printed)
-    names = {"weights", TRAINED_STUDENTS, TRAINING}
+    names = {"weights", training.TRAINED_STUDENTS, training.TRAINING}
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> None:
     train(tmp_path, [1, 2], "a")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(OSError, match="full"), replace_weights(tmp_path, np.array([3])) as partial:
+    with (
+        pytest.raises(OSError, match="full"),
+        training.replace_weights(tmp_path, np.array([3])) as partial,
+    ):
         (partial / "weights").write_text("half")
         raise OSError("the disk is full")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -101,20 +91,20 @@ def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
     code = (
         "import os, pathlib, sys\n"
         "import numpy as np\n"
-        "from common.adaptive.training import replace_weights\n"
+        "from common.adaptive import training\n"
         "rename, left = pathlib.Path.replace, [int(sys.argv[2])]\n"
         "def replace(self, target):\n"
         "    left[0] -= 1\n"
         "    return rename(self, target) if left[0] >= 0 else os._exit(9)\n"
         "pathlib.Path.replace = replace\n"
-        "with replace_weights(pathlib.Path(sys.argv[1]), np.array([3])) as folder:\n"
+        "with training.replace_weights(pathlib.Path(sys.argv[1]), np.array([3])) as folder:\n"
         "    (folder / 'weights').write_text('b')\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path), str(n_before)]
     assert subprocess.run(command, capture_output=True).returncode == 9
     known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]
-    assert known <= set(np.load(tmp_path / TRAINED_STUDENTS).tolist())
+    assert known <= set(np.load(tmp_path / training.TRAINED_STUDENTS).tolist())
     # The next run takes away what this one has left.
     train(tmp_path, [4], "c")
-    assert np.load(tmp_path / TRAINED_STUDENTS).tolist() == [4]
+    assert np.load(tmp_path / training.TRAINED_STUDENTS).tolist() == [4]
     assert not list(tmp_path.glob(".weights*"))
