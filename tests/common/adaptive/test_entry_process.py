@@ -246,14 +246,13 @@ STARTING = {
     "an orphan": "pid = int(os.popen('setsid sleep 60 > /dev/null 2>&1 & echo $!').read())",
     "a session that starts others": SESSION.format(OTHERS),
 }
-GOES_ON = "return np.ones(masked_data.shape)"
 
 
 @linux
 @pytest.mark.parametrize(
     ("kind", "then", "seconds", "fault"),
     [
-        *((kind, GOES_ON, 60, None) for kind in STARTING),
+        *((kind, "return np.ones(masked_data.shape)", 60, None) for kind in STARTING),
         ("a session", "os._exit(3)", 60, "predict: its process ended with exit code 3"),
         # The limit leaves a busy machine time to get as far as `predict`.
         ("a session", "while True: pass", 5, "has not finished; expected a whole game within 5 s"),
@@ -358,13 +357,9 @@ def test_zips_that_cannot_be_unpacked(setting: Setting, students: Reference) -> 
         play_all(setting, students)
 
 
-EVALUATOR = """
-import sys
-from pathlib import Path
+EVALUATOR = """import pathlib, sys
 from common.adaptive.entry_process import EntryProcess, Limits
-
-with EntryProcess(Path(sys.argv[1]), {}, Limits(), Path("none")):
-    pass
+EntryProcess(pathlib.Path(sys.argv[1]), {}, Limits(), pathlib.Path("none")).__enter__()
 """
 
 

@@ -35,10 +35,7 @@ Array = np.ndarray[Any, Any]
 def make_students(
     n_students: int = 7, n_questions: int = 40, seed: int = 0, share_answered: float = 0.8
 ) -> Reference:
-    """Students 100, 103, … who answered some questions at random, a fifth of them targets.
-
-    Of some answers the option chosen is not known.
-    """
+    """Students 100, 103, … with answers at random, some options not known, a fifth targets."""
     rng = np.random.default_rng(seed)
     answered = rng.random((n_students, n_questions)) < share_answered
     answered[:, :20] = True
@@ -279,6 +276,7 @@ def rows_of(student: int, n_askable: int) -> str:
 def test_too_few_answers_to_ask(write: Write) -> None:
     path = write("valid.csv", CSV + rows_of(8, 12) + rows_of(5, 9))
     students = read_reference(path)
+    assert (students.option == -1).all()
     with pytest.raises(InputError) as caught:
         play_with(First(), students)
     assert str(caught.value) == (

@@ -11,10 +11,11 @@ from common.adaptive.game import Game, Reference, make_reference
 from common.adaptive.report import Curves, describe_games
 from common.answers import Answers
 
-CHOSEN = {"IsTarget_0": np.array([[1, 2], [3, 0]]), "IsTarget_1": np.array([[0, 1], [2, 1]])}
-# Of the first mask's targets three of four are predicted right, of the second's one of two.
-TRUTH = {"IsTarget_0": np.int8([1, 1, 0, 0]), "IsTarget_1": np.int8([0, 0])}
-PREDICTION = {"IsTarget_0": np.int8([1, 1, 1, 0]), "IsTarget_1": np.int8([1, 0])}
+# Questions chosen, truth, prediction: three of four and one of two targets are predicted right.
+GAMES = {
+    "IsTarget_0": Game(*map(np.array, ([[1, 2], [3, 0]], [1, 1, 0, 0], [1, 1, 1, 0]))),
+    "IsTarget_1": Game(*map(np.array, ([[0, 1], [2, 1]], [0, 0], [1, 0]))),
+}
 CURVES = Curves(
     entry=np.array([[0.5, 0.6, 0.75], [0.3, 0.4, 0.5]]),
     random=np.array([[0.5, 0.5, 0.6], [0.3, 0.3, 0.4]]),
@@ -25,14 +26,13 @@ CURVES = Curves(
 def students() -> Reference:
     """Student 7 answered questions 1 and 3 right, student 9 questions 2 and 3."""
     row, question = np.divmod(np.arange(8, dtype=np.int32), 4)
-    right = np.int8([0, 1, 0, 1, 0, 0, 1, 1])
-    masks = {name: np.zeros(8, bool) for name in CHOSEN}
+    right = np.array([0, 1, 0, 1, 0, 0, 1, 1])
+    masks = {name: np.zeros(8, bool) for name in GAMES}
     return make_reference("students.csv", Answers(7 + 2 * row, question, right), masks)
 
 
 def read_report(students: Reference, curves: Curves | str, folder: Path, answers: bool) -> Page:
-    games = {mask: Game(CHOSEN[mask], TRUTH[mask], PREDICTION[mask]) for mask in CHOSEN}
-    body = describe_games(students, games, curves, folder, with_answers=answers)
+    body = describe_games(students, GAMES, curves, folder, with_answers=answers)
     return read_page(pages.page("Scores", body))
 
 

@@ -110,12 +110,6 @@ def import_from(place, name):
         sys.path.remove(place)
 
 
-def read_with_pandas(at):
-    import pandas as pd
-
-    return pd.read_csv(f"{at}.csv")
-
-
 def by_process(name):
     """What the kernel shows of another process."""
     return lambda _at: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
@@ -123,9 +117,7 @@ def by_process(name):
 
 def read_memory(_at):
     start, size = OUTSIDE["environment"]
-    with open(f"/proc/{OUTSIDE['process']}/mem", "rb") as file:
-        file.seek(start)
-        return file.read(size)
+    return os.pread(os.open(f"/proc/{OUTSIDE['process']}/mem", os.O_RDONLY), size, start)
 
 
 # What the guard promises without Landlock: it covers files that are opened through Python.
@@ -152,7 +144,7 @@ GUARDED = {
     "memory of a process": read_memory,
     "np.memmap": lambda at: np.memmap(f"{at}.csv", mode="r").tobytes(),
     "np.loadtxt": lambda at: np.loadtxt(f"{at}.csv", str, delimiter=","),
-    "pd.read_csv": read_with_pandas,
+    "pd.read_csv": lambda at: __import__("pandas").read_csv(f"{at}.csv"),
 }
 
 # --- To the contents, past Python, and by other processes ---
@@ -236,11 +228,6 @@ def ways_of_libraries():
 # --- To harm elsewhere; each gets a victim: a folder with a file and a folder, and a process ---
 
 
-def move_out(victim):
-    Path(OWN).write_text("mine")
-    os.replace(OWN, f"{victim}/file")
-
-
 def trace(_victim):
     c_call(libc().ptrace(16, OUTSIDE["process"], None, None))
     libc().ptrace(17, OUTSIDE["process"], None, None)
@@ -263,7 +250,7 @@ HARM = {
     "new socket": lambda victim: socket.socket(socket.AF_UNIX).bind(f"{victim}/new"),
     "rename within": lambda victim: os.rename(f"{victim}/file", f"{victim}/new"),
     "move in": lambda victim: os.rename(f"{victim}/file", OWN),
-    "move out": move_out,
+    "move out": lambda victim: os.replace(shutil.copy(__file__, OWN), f"{victim}/file"),
     "list a folder": lambda victim: os.listdir(victim),
     "ptrace": trace,
     "TCP bind": lambda _: socket.socket().bind(("127.0.0.1", 0)),
@@ -316,11 +303,7 @@ def show(value):
 
 
 def try_all(tables, folder, victims, outside):
-    """Say what came of each way of some tables, on a line of its own that begins with `MARK`.
-
-    It was "done", or it "met" something; each way to harm has a victim of its own, a folder of its
-    name.
-    """
+    """Print that each way of some tables was "done" or what it "met", on a line after `MARK`."""
     OUTSIDE.update(outside)
     outcome = {}
     for table in tables:
