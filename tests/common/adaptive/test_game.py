@@ -330,9 +330,6 @@ def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     assert students.is_correct.shape == (615, 948)
     assert len(students.targets) == 10
     mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
-    most_popular = First(
-        predict=lambda data, _: np.tile(mostly_correct.to_numpy(), (len(data), 1)),
-    )
-    entry = LocalEntry(most_popular)
+    entry = LocalEntry(First(predict=lambda data, _: np.tile(mostly_correct, (len(data), 1))))
     scores = [play(entry, students, mask).accuracy for mask in students.targets]
     assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)

@@ -135,11 +135,11 @@ def test_no_way_leads_to_the_contents_or_does_harm(
     latest = CONTENTS if version == min(VERSION, 6) else ()
     tables = ("HARM", "ALLOWED", *latest) if version else ("GUARDED",)
     monkeypatch.setattr(isolation, "landlock_version", lambda: version)
-    package, run, answers = tmp_path, f"version_{version}", outside.base / "answers/answers.csv"
-    shutil.copy(WAYS_FILE, package)
+    run, answers = f"version_{version}", outside.base / "answers/answers.csv"
+    shutil.copy(WAYS_FILE, tmp_path)
     code = ENTRY.replace("ARGUMENTS", repr(outside.arguments(run, *tables)))
-    (package / "submission_model_task_4.py").write_text(code)
-    with EntryProcess(package, {}, Limits(300), answers) as entry:
+    (tmp_path / "submission_model_task_4.py").write_text(code)
+    with EntryProcess(tmp_path, {}, Limits(300), answers) as entry:
         pass
     outcome = read_outcome(entry.output)
     allowed = WAYS.ALLOWED.keys() | {way for way, since in WAYS.SINCE.items() if since > version}
