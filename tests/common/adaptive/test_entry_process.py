@@ -1,6 +1,7 @@
 """An entry in its own process: what it gets, and the message for every violation."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -299,12 +300,16 @@ def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
 
 
 def test_the_curve_replays_the_choices_without_select_questions(
-    setting: Setting, two_masks: Reference
+    setting: Setting, two_masks: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its predictions become right, two of three, once question 0 is asked, its first choice."""
     predict = "return np.repeat(masked_binary_data[:, :1] >= 0, masked_data.shape[1], axis=1)"
     entry = with_entry(setting, predict=predict)
-    curves = measure_curves(entry, two_masks, play_all(entry, two_masks))
+    result = play_all(entry, two_masks)
+    # Each of the four replays has the whole time: by this clock they take some 35 of 60 seconds.
+    clock = itertools.count(step=1.5)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    curves = measure_curves(entry, two_masks, result)
     assert isinstance(curves, Curves)
     assert curves.entry.tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
     assert curves.random.shape == (2, 11)

@@ -42,7 +42,6 @@ def prepare(folder):
     (folder / "answers.csv").write_text(TABLE)
     (folder / "answers.py").write_text(f"FIRST = {SECRET!r}\n")
     with zipfile.ZipFile(folder / "answers.zip", "w") as archive:
-        archive.writestr("answers.csv", TABLE)
         archive.writestr("zipped_answers.py", f"FIRST = {SECRET!r}\n")
     with sqlite3.connect(folder / "answers.sqlite") as base:
         base.execute("create table a as select ? as answer", (SECRET,))
@@ -133,7 +132,6 @@ GUARDED = {
     "symbolic link": lambda at: read_linked(f"{at}.csv"),
     "link to the folder": lambda at: read_linked(os.path.dirname(at), "/answers.csv"),
     "shutil.copy": lambda at: copied(lambda own: shutil.copy(f"{at}.csv", own)),
-    "zipfile": lambda at: zipfile.ZipFile(f"{at}.zip").read("answers.csv"),
     "import from a zip": lambda at: import_from(f"{at}.zip", "zipped_answers"),
     "urllib file:": lambda at: urllib.request.urlopen(f"file://{at}.csv").read(),
     "multiprocessing fork": by_multiprocessing("fork"),
@@ -189,9 +187,6 @@ BEYOND = {
     "openat2": open_by_openat2,
     "open_by_handle_at": open_by_handle,
     "cat": lambda at: run("cat", f"{at}.csv"),
-    "python, isolated": lambda at: run(
-        sys.executable, "-I", "-S", "-c", "import sys; print(open(sys.argv[1]).read())", f"{at}.csv"
-    ),
     "cwd of a process": lambda at: run("cat", "answers.csv", cwd=os.path.dirname(at)),
     "session of its own": lambda at: run("setsid", "-w", "cat", f"{at}.csv"),
     "multiprocessing spawn": by_multiprocessing("spawn"),
@@ -239,8 +234,6 @@ HARM = {
     "os.rmdir": lambda victim: os.rmdir(f"{victim}/folder"),
     "rm in a session of its own": lambda victim: run("setsid", "-w", "rm", f"{victim}/file"),
     "open to write": lambda victim: open(f"{victim}/file", "w").close(),
-    "open to append": lambda victim: open(f"{victim}/file", "a").write("more"),
-    "open to change": lambda victim: open(f"{victim}/file", "r+b").close(),
     "os.truncate": lambda victim: os.truncate(f"{victim}/file", 1),
     "new file": lambda victim: Path(f"{victim}/new").write_text("mine"),
     "new folder": lambda victim: os.mkdir(f"{victim}/new"),
