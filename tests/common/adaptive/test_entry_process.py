@@ -255,6 +255,7 @@ STARTING = {
     [
         *((kind, "return np.ones(masked_data.shape)", 60, None) for kind in STARTING),
         ("a session", "os._exit(3)", 60, "predict: its process ended with exit code 3"),
+        ("a session", "os.killpg(0, 9)", 60, "predict: its process was ended by SIGKILL"),
         # The limit leaves a busy machine time to get as far as `predict`.
         ("a session", "while True: pass", 5, "has not finished; expected a whole game within 5 s"),
     ],

@@ -140,7 +140,6 @@ GUARDED = {
     "descriptor of a process": by_process("fd/0"),
     "environment of a process": by_process("environ"),
     "memory of a process": read_memory,
-    "np.memmap": lambda at: np.memmap(f"{at}.csv", mode="r").tobytes(),
     "np.loadtxt": lambda at: np.loadtxt(f"{at}.csv", str, delimiter=","),
     "pd.read_csv": lambda at: __import__("pandas").read_csv(f"{at}.csv"),
 }
