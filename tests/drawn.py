@@ -1,0 +1,104 @@
+"""Reading what a chart draws, as a browser would show it: lengths in its units, y downwards."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of a chart and the box that it fills."""
+
+    text: str
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Size, texts; points and styles of what has a tooltip, by that; of all paths, dashed ones."""
+
+    size: tuple[float, float]
+    texts: list[Text]
+    shapes: dict[str, np.ndarray]
+    styles: dict[str, str]
+    paths: list[list[float]]
+    dashed: list[list[float]]
+
+    def places(self, titles: Sequence[str]) -> np.ndarray:
+        """Return where the first points of these shapes are, shape (2, titles)."""
+        return np.array([self.shapes[title][0] for title in titles]).T
+
+    def has_path(self, points: Sequence[float]) -> bool:
+        """Return whether there is a path of these points."""
+        return any(path == pytest.approx(points, abs=0.05) for path in self.paths)
+
+    def check_texts(self, *expected: str) -> None:
+        """All these are there, inside the chart; no text covers another."""
+        # A text may be broken into lines.
+        said = "".join(text.text for text in self.texts).replace(" ", "")
+        assert [text for text in expected if text.replace(" ", "") not in said] == []
+        width, height = self.size
+        for text in self.texts:
+            assert min(text.left, text.top) >= -0.5, text
+            assert text.right <= width + 0.5, text
+            assert text.bottom <= height + 0.5, text
+        for one, other in combinations(self.texts, 2):
+            shared_width = min(one.right, other.right) - max(one.left, other.left)
+            shared_height = min(one.bottom, other.bottom) - max(one.top, other.top)
+            assert min(shared_width, shared_height) < 1, (one, other)
+
+
+def on_scale(values: Sequence[float], places: Sequence[float]) -> Callable[[float], float]:
+    """Check that places are to scale; return where any value is."""
+    slope, offset = np.polyfit(values, places, 1)
+    assert places == pytest.approx(offset + slope * np.array(values), abs=0.05)
+    return lambda value: float(offset + slope * value)
+
+
+def draw(svg: str) -> Drawing:
+    """Read a chart."""
+    root = ElementTree.fromstring(svg)
+    shapes, styles = {}, {}
+    for group in root.iter("g"):
+        title = group.findtext("title")
+        if title is not None:
+            uses, paths = list(group.iter("use")), list(group.iter("path"))
+            places = [float(use.attrib[axis]) for use in uses for axis in "xy"]
+            points = places or [number for path in paths for number in numbers(path.attrib["d"])]
+            shapes[title] = np.reshape(points, (-1, 2))
+            styles[title] = (group.findall("path") + uses)[0].attrib["style"]
+    texts = [_read_text(element) for element in root.iter("text") if element.text]
+    paths = list(root.iter("path"))
+    dashed = [path for path in paths if "dasharray" in path.get("style", "")]
+    width, height = numbers(root.attrib["viewBox"])[2:]
+    drawn = ([numbers(path.attrib["d"]) for path in some] for some in (paths, dashed))
+    return Drawing((width, height), texts, shapes, styles, *drawn)
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers of a text."""
+    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
+
+
+def _read_text(element: ElementTree.Element) -> Text:
+    style = dict(part.split(": ", 1) for part in element.attrib["style"].split("; "))
+    if "x" in element.attrib:
+        x, y = float(element.attrib["x"]), float(element.attrib["y"])
+    else:
+        x, y = numbers(element.attrib["transform"])
+    size = float(style["font-size"].removesuffix("px"))
+    font = FontProperties(size=size, weight=int(style.get("font-weight", 400)))
+    text = element.text or ""
+    width, height, descent = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    left = x - width * {"start": 0, "middle": 0.5, "end": 1}[style.get("text-anchor", "start")]
+    return Text(text, left, left + width, y - height + descent, y + descent)
