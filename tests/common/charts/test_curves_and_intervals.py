@@ -26,7 +26,7 @@ def test_eight_curves_are_told_apart_and_named() -> None:
 def test_colours_that_come_again_have_other_markers() -> None:
     def first_marker(number: int) -> str:
         svg = curve_chart([Curve("one", [0, 1], [0.5, 0.6], number)], label="marks", axis="step")
-        return re.findall(r"<path id=\"m[^>]* d=\"([^\"]*)\"", svg)[0]
+        return str(re.findall(r"<path id=\"m[^>]* d=\"([^\"]*)\"", svg)[0])
 
     markers = [first_marker(number) for number in range(8)]
     assert len({*markers}) == 8

@@ -118,7 +118,8 @@ def scored(facts: PairFacts, right: list[bool]) -> Scored:
 
 def test_subjects_and_students_are_joined(folder: Path) -> None:
     facts = read(folder, 1)
-    parts = pair_groups.break_down(scored(facts, [True, False, False, True]), facts)
+    answers = scored(facts, [True, False, False, True])
+    parts = pair_groups.break_down(answers, facts)
     by_title = {part.title: {g.name: (g.n_answers, g.accuracy) for g in part.groups}
                 for part in parts}  # fmt: skip
     # Question 30 is about both, and question 40 about nothing that is known.
@@ -129,9 +130,8 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
     assert by_title["By difficulty of the question"] == {
         "50 to 60 %": (1, 0), "60 to 70 %": (2, 0.5), "not known": (1, 1),
     }  # fmt: skip
-    groups = pair_groups.subgroups(scored(facts, [True, False, False, True]), facts)
     assert [{g.name: (g.n_students, g.n_answers, g.accuracy) for g in part.groups}
-            for part in groups] == [
+            for part in pair_groups.subgroups(answers, facts)] == [
         {"female": (1, 2, 0.5), "male": (1, 1, 0), "not listed": (1, 1, 1)},
         {"entitled": (1, 2, 0.5), "not known": (2, 2, 0.5)},
         # Born in September 2006: thirteen on the day; in October: not yet.
@@ -139,45 +139,45 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
     ]  # fmt: skip
 
 
-def test_rare_subjects_go_together(folder: Path, write: Write,
-                                   monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    monkeypatch.setattr(pair_groups, "_N_SUBJECTS", 1)
+def test_rare_subjects_go_together(folder: Path, write: Write) -> None:
+    """Twelve of 14 are named, most answers first; a question counts in those that are named."""
+    pairs = [f"{100 + k},{student},0,1,1,1\n" for k in range(14) for student in range(20 - k)]
+    write("data/valid.csv", REFERENCE.splitlines(keepends=True)[0] + "".join(pairs))
+    subjects = [f"{200 + k},Subject {k},1,1\n" for k in range(14)]
+    write("metadata/subject_metadata.csv", SUBJECTS + "".join(subjects))
+    questions = [f'{100 + k},"[1, {200 + k}{", 200" * (k == 13)}]"\n' for k in range(14)]
+    write("metadata/question_metadata_task_1_2.csv", QUESTIONS + "".join(questions))
     facts = read(folder, 1)
-    parts = pair_groups.break_down(scored(facts, [True, False, False, True]), facts)
+    parts = pair_groups.break_down(scored(facts, [True] * len(pairs)), facts)
     (part,) = (part for part in parts if part.title == "By subject")
-    # Question 30 counts as Number, so nothing is left.
-    assert [(g.name, g.n_answers) for g in part.groups] == [("Number", 3)]
-    write("metadata/question_metadata_task_1_2.csv", QUESTIONS.replace("[1, 2, 3, 4, 5]", "[1, 3]"))
-    facts = read(folder, 1)
-    parts = pair_groups.break_down(scored(facts, [True, False, False, True]), facts)
-    (part,) = (part for part in parts if part.title == "By subject")
-    assert [(g.name, g.n_answers) for g in part.groups] == [("Number", 2), ("other subjects", 1)]
+    assert [(group.name, group.n_answers) for group in part.groups] == [
+        ("Subject 0", 27),
+        *((f"Subject {k}", 20 - k) for k in range(1, 12)),
+        ("other subjects", 8),
+    ]
 
 
 def test_what_is_lost_is_named(folder: Path) -> None:
     facts = read(folder, 1)
     answers = scored(facts, [False, True, False, True])
-    assert [
-        (named.name, named.about, named.loss.n_answers, named.loss.n_wrong, named.loss.excess)
-        for named in pair_groups.lost_questions(answers, facts)
-    ] == [("20", "Adding", 2, 2, 1.0)]
     # Of the subjects only the most specific of each question count.
-    assert [
-        (named.name, named.about, named.loss.n_answers, named.loss.n_wrong, named.loss.excess)
-        for named in pair_groups.lost_subjects(answers, facts)
-    ] == [("Adding", "Number", 3, 2, 0.5)]
+    for lost, expected in (
+        (pair_groups.lost_questions, ("20", "Adding", 2, 2, 1.0)),
+        (pair_groups.lost_subjects, ("Adding", "Number", 3, 2, 0.5)),
+    ):
+        (found,) = lost(answers, facts)
+        loss = found.loss
+        shown = (found.name, found.about, loss.n_answers, loss.n_wrong, loss.excess)
+        assert shown == expected
 
 
 def test_what_is_not_there_is_left_out(folder: Path) -> None:
-    for name in METADATA:
-        (folder / "metadata" / name).unlink()
-    (folder / "data/train.csv").unlink()
+    for name in (*(f"metadata/{name}" for name in METADATA), "data/train.csv"):
+        (folder / name).unlink()
     facts = read(folder, 2)
     assert (facts.training, facts.quiz, facts.subjects, facts.students) == (None,) * 4
-    assert len(facts.left_out) == 4
-    for part in facts.left_out:
-        assert part.why.endswith("is not there")
-        assert not part.is_fault
+    assert [part.is_fault for part in facts.left_out] == [False] * 4
+    assert all(part.why.endswith("is not there") for part in facts.left_out)
 
 
 @pytest.mark.parametrize(
@@ -194,10 +194,9 @@ def test_what_cannot_be_read_is_left_out_with_the_fault(
 ) -> None:
     path = folder / name
     path.write_text(path.read_text().replace(old, new))
-    faults = [part for part in read(folder, 1).left_out if part.is_fault]
-    assert len(faults) == 1
-    assert f"{path}: " in faults[0].why
-    assert expected in faults[0].why
+    (fault,) = (part for part in read(folder, 1).left_out if part.is_fault)
+    assert f"{path}: " in fault.why
+    assert expected in fault.why
 
 
 def test_answers_without_ids_have_no_quizzes(folder: Path) -> None:
