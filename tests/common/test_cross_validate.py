@@ -1,6 +1,5 @@
 """Cross-validation: the entry's own script on every fold, one line of the record, no traces."""
 
-import json
 import os
 import re
 import shutil
@@ -8,20 +7,53 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import Run
 
 from common import cross_validate
 from common.scores import outcomes
+from common.scores.results import read_results
 
 VALIDATE = ["-m", "common.cross_validate"]
+TRAIN = "data/train_data/train_task_1_2.csv"
+RECORD = "data/test_output/results.jsonl"
+# An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
+# knows none of the answers that it predicts; the second of its runs takes the largest memory.
+ENTRY = """
+import csv, json, sys, zlib
+from pathlib import Path
+flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+folder = Path(flags["--output_dir"])
+known, asked = ([row["UserId"] + "," + row["QuestionId"]
+                 for row in csv.DictReader((folder / flags[name]).open())]
+                for name in ("--train_data", "--submission_template_file"))
+assert known and asked and not {{*known}} & {{*asked}}
+assert (flags["--metadata_dir"], flags.get("--dimensions")) == ({metadata!r}, {flag!r})
+lines = ["UserId,QuestionId,{column}", *(pair + ",{value}" for pair in asked)]
+text = "\\n".join(lines).encode()
+(folder / "submission_task_{task}.csv").write_bytes(text)
+count = Path(__file__).with_suffix(".count")
+count.open("a").write(".")
+n = count.stat().st_size
+origin = dict(command=["x.py"], seconds=n, memory=1000 - abs(n - 2),
+              bytes=len(text), crc32=zlib.crc32(text))
+(folder / "submission_task_{task}.json").write_text(json.dumps(origin))
+"""
+
+
+def always(kit: Path, task: int, value: int, flag: str | None = None) -> str:
+    """Write an entry."""
+    told = {"task": task, "value": value, "flag": flag, "metadata": str(kit / "data/metadata")}
+    name = f"task_{task}/always_{value}.py"
+    column = {1: "IsCorrect", 2: "AnswerValue"}[task]
+    (kit / name).write_text(ENTRY.format(**told, column=column))
+    return name
 
 
 def files_of(kit: Path) -> set[str]:
@@ -29,179 +61,150 @@ def files_of(kit: Path) -> set[str]:
     return {path.relative_to(kit).as_posix() for path in paths if path.is_file()}
 
 
-def record_of(kit: Path) -> list[dict[str, Any]]:
-    text = (kit / "data/test_output/results.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def test_scripts_and_packages_on_every_fold(tiny_kit: Path, run: Run, tmp_path: Path) -> None:
+def test_scripts_and_packages_on_every_fold(
+    tiny_kit: Path, succeeds: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    one, zero = always(tiny_kit, 1, 1), always(tiny_kit, 1, 0)
+    two = f"{always(tiny_kit, 2, 2, '2')} --dimensions 2 --seed 5"
     before = files_of(tiny_kit)
-
-    def ok(*words: str) -> str:
-        temporary = tmp_path / "temporary"
-        temporary.mkdir(exist_ok=True)
-        os.environ["TMPDIR"] = str(temporary)
-        done = run([*VALIDATE, *words], kit=tiny_kit, cwd=tiny_kit)
-        del os.environ["TMPDIR"]
-        assert done.returncode == 0, done.stderr
-        assert list(temporary.iterdir()) == []
-        return str(done.stdout)
-
-    first = ok("task_1/sample_model_majority.py")
-    flags = ("--folds", "2", "--repeats", "2", "--seed", "3", "--", "--dimensions", "2")
-    second = ok("task_2/sample_model_matrix_factorization.py", *flags, "--seed", "5")
-    third = ok("task_4/numpy", "--folds", "3", "--targets_queryable")
-    ok("task_1/sample_model_matrix_factorization.py")
-
-    lines = record_of(tiny_kit)
-    assert [line["phase"] for line in lines] == ["cross-validation"] * 4
-    assert [line["rules"] for line in lines[:3]] == [
-        "5 folds, seed 0",
-        "2 folds, 2 repeats, seed 3",
-        "targets may be asked, unobserved = -1, 3 folds, seed 0",
+    printed = [
+        succeeds([*VALIDATE, *words.split()], kit=tiny_kit, cwd=tiny_kit)
+        for words in (
+            one,
+            zero,
+            two.replace(".py", ".py --folds 2 --repeats 2 --seed 3 --"),
+            "task_4/numpy --folds 2 --targets_queryable",
+        )
     ]
-    assert [line["model"] for line in lines[:3]] == ["majority", "matrix_factorization", "numpy"]
-    assert [line["made_by"] for line in lines[:3]] == [
-        "python task_1/sample_model_majority.py",
-        "python task_2/sample_model_matrix_factorization.py --dimensions 2 --seed 5",
-        "python task_4/numpy/train_model.py",
-    ]
-    assert [line["seed"] for line in lines[:3]] == [None, 5, None]
-    assert list(lines[0]["parts"]) == [f"fold {k}" for k in range(1, 6)]
-    assert list(lines[1]["parts"]) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
-    for line, printed in zip(lines, (first, second, third), strict=False):
-        scores = list(line["parts"].values())
-        assert line["score"] == pytest.approx(statistics.fmean(scores))
-        assert f"score {line['score']:.4f} ± {statistics.stdev(scores):.4f}" in printed
-        for title, score in line["parts"].items():
-            assert f"\n{title}: {score:.4f}\n" in f"\n{printed}"
-        assert line["seconds"] > 0 and line["memory"] > 1e7 and line["simulated"]
-
     # Nothing but the record is left behind.
+    assert list(temporary.iterdir()) == []
     new = {name for name in files_of(tiny_kit) - before if "/outcomes/" not in name}
-    assert new == {"data/test_output/results.jsonl"}
+    assert {name for name in new if not name.endswith(".count")} == {RECORD}
 
+    lines, unreadable = read_results(tiny_kit / RECORD)
+    assert unreadable == 0
+    numpy_rules = "targets may be asked, unobserved = -1, 2 folds, seed 0"
+    assert [(line.rules, line.model, line.made_by, line.seed) for line in lines] == [
+        ("5 folds, seed 0", "always_1", f"python {one}", None),
+        ("5 folds, seed 0", "always_0", f"python {zero}", None),
+        ("2 folds, 2 repeats, seed 3", "always_2", f"python {two}", 5),
+        (numpy_rules, "numpy", "python task_4/numpy/train_model.py", None),
+    ]
+    assert list(lines[0].parts) == [f"fold {k}" for k in range(1, 6)]
+    assert list(lines[2].parts) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
+    for line, text in zip(lines, printed, strict=True):
+        scores = list(line.parts.values())
+        assert line.score == pytest.approx(statistics.fmean(scores))
+        assert f"score {line.score:.4f} ± {statistics.stdev(scores):.4f}" in text
+        for title, score in line.parts.items():
+            assert f"\n{title}: {score:.4f}\n" in f"\n{text}"
+        assert (line.phase, line.simulated) == ("cross-validation", True)
+    # The mean of the times, and the largest memory.
+    assert [(line.seconds, line.memory) for line in lines[:3]] == [
+        (3, 1000),
+        (3, 1000),
+        (2.5, 1000),
+    ]
+    assert (lines[3].seconds or 0) > 0
+
+    # Every answer is predicted once: "right" is right as often as the answers are.
+    header, *rows = (line.split(",") for line in (tiny_kit / TRAIN).read_text().splitlines())
+    n_right = sum(row[header.index("IsCorrect")] == "1" for row in rows)
+    for line, expected in zip(lines, (n_right, len(rows) - n_right), strict=False):
+        kept = outcomes.read(tiny_kit / f"data/test_output/outcomes/{line.outcomes}.npz")
+        assert (kept.distinct, kept.right.sum(), len(kept.right)) == (True, expected, len(rows))
     # Of the same folds: two entries can be compared, and stand in one table.
-    compared = run(["-m", "common.compare", "1", "4"], kit=tiny_kit).stdout
-    assert re.search(r"task 1, cross-validation, 5 folds, seed 0, simulated", compared)
+    compared = succeeds(["-m", "common.compare", "2", "1"], kit=tiny_kit)
+    assert "task 1, cross-validation, 5 folds, seed 0, simulated" in compared
     assert "B is better by" in compared
-    board = run(["-m", "common.scoreboard"], kit=tiny_kit).stdout
+    board = succeeds(["-m", "common.scoreboard"], kit=tiny_kit)
     table = board[board.index("Task 1: right or wrong: accuracy, cross-validation") :]
-    spread = statistics.stdev(lines[0]["parts"].values())
-    assert re.search(rf"  majority +{lines[0]['score']:.4f} ± {spread:.4f} +1 ", table)
-
-
-def test_every_answer_is_predicted_once_by_what_never_saw_it(tiny_kit: Path, run: Run) -> None:
-    """A script that remembers its training answers knows none of those it predicts.
-
-    It gets the metadata, where it reads any, since the answers are those of data/.
-    """
-    script = tiny_kit / "task_1/remember.py"
-    text = (tiny_kit / "task_1/sample_model_majority.py").read_text()
-    start, end = text.index("    n_questions = "), text.index("    # ---- End of the model.")
-    block = (
-        "    known = set(zip(answers.student.tolist(), answers.question.tolist()))\n"
-        "    asked = zip(template.student.tolist(), template.question.tolist())\n"
-        "    assert not any(pair in known for pair in asked)\n"
-        "    prediction = np.ones(len(template.student), np.int8)\n"
-        "    p_right = prediction / 2\n"
-    )
-    reading = "cli.sample_model_parser(__doc__, TASK, reads_metadata=True)"
-    before = text[:start].replace("cli.sample_model_parser(__doc__, TASK)", reading)
-    block += f"    assert str(paths.metadata) == {str(tiny_kit / 'data/metadata')!r}\n"
-    script.write_text(before + block + text[end:])
-    done = run([*VALIDATE, "task_1/remember.py", "--folds", "4"], kit=tiny_kit, cwd=tiny_kit)
-    assert done.returncode == 0, done.stderr
-    (line,) = record_of(tiny_kit)
-    kept = outcomes.read(tiny_kit / f"data/test_output/outcomes/{line['outcomes']}.npz")
-    rows = (tiny_kit / "data/train_data/train_task_1_2.csv").read_text().splitlines()[1:]
-    assert kept.distinct and len(kept.right) == len(rows)
-    # Always "right" is right as often as the answers are.
-    header = (tiny_kit / "data/train_data/train_task_1_2.csv").read_text().split("\n", 1)[0]
-    place = header.split(",").index("IsCorrect")
-    assert kept.right.sum() == sum(row.split(",")[place] == "1" for row in rows)
+    spread = statistics.stdev(lines[0].parts.values())
+    assert re.search(rf"  always_1 +{lines[0].score:.4f} ± {spread:.4f} +1 ", table)
 
 
 def test_a_student_of_task_4_stays_in_one_fold() -> None:
     student = np.random.default_rng(0).integers(100, 140, 1000)
     table = pa.table({"UserId": student})
     fold = cross_validate.deal(table, 4, 5, [0, 0])
-    assert all(len(np.unique(fold[student == s])) == 1 for s in np.unique(student))
-    assert np.bincount([fold[student == s][0] for s in np.unique(student)]).tolist() == [8] * 5
+    pairs = np.unique(np.stack([student, fold]), axis=1)
+    assert np.bincount(pairs[1]).tolist() == [8] * 5
     by_answer = cross_validate.deal(table, 1, 5, [0, 0])
     assert np.bincount(by_answer).tolist() == [200] * 5
     assert not np.array_equal(by_answer, cross_validate.deal(table, 1, 5, [0, 1]))
     assert np.array_equal(by_answer, cross_validate.deal(table, 1, 5, [0, 0]))
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["task_1/my_fault.py"], r"^task_1/my_fault.py: ended with exit code 1 on fold 1: Runtime"),
-        (["task_1/my_silence.py"], "has not written submission_task_1.csv on fold 1"),
-        (
-            ["task_1/my_gap.py"],
-            r"^task_1/my_gap.py: fold 1: submission_task_1.csv: \d+ of \d+ pairs are missing",
-        ),
-        (["task_1/sample_model_majority.py", "--", "--nonsense"], "unrecognized arguments: --nons"),
-        (["task_1/sample_model_majority.py", "--unobserved", "0"], "expected no flags of task 4"),
-        (["task_1/my_fault.py", "--output_dir", "task_1/my_gap.py"], "my_gap.py: is no folder"),
-        (["task_1/gone.py"], "task_1/gone.py: file not found"),
-        (["task_3/sample_model_random.py"], "is no script in task_1/ or task_2/"),
-        (["task_4/numpy", "--train_data", "gone.csv"], "gone.csv: file not found"),
-        (["task_4/numpy", "--folds", "500000"], "--folds is 500000, expected a whole number"),
-        (
-            ["task_1/sample_model_majority.py", "--folds", "1"],
-            "--folds is 1, expected a whole number",
-        ),
-        (
-            ["task_4/my_breach"],
-            r"^task_4/my_breach: fold 1: IsTarget, round 1, select_questions: student 0",
-        ),
-        (["task_4/my_fault"], r"^task_4/my_fault/train_model.py: ended with exit code 1 on fold 1"),
-    ],
-)
-def test_what_cannot_be_cross_validated(
-    tiny_kit: Path, fails: Callable[..., str], words: list[str], expected: str
-) -> None:
-    model = (tiny_kit / "task_1/sample_model_majority.py").read_text()
-    written = "    submission.write_predictions(template, TASK, prediction, paths.output)\n"
-    assert written in model
-    (tiny_kit / "task_1/my_fault.py").write_text("raise RuntimeError('it broke')\n")
-    (tiny_kit / "task_1/my_silence.py").write_text(model.replace(written, ""))
-    shorter = written + "    paths.output.write_text('UserId,QuestionId,IsCorrect\\n1,1,1\\n')\n"
-    (tiny_kit / "task_1/my_gap.py").write_text(model.replace(written, shorter))
-    breach = tiny_kit / "task_4/my_breach"
-    shutil.copytree(tiny_kit / "task_4/numpy", breach)
-    entry = breach / "submission_model_task_4.py"
+@pytest.fixture(scope="module")
+def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a kit with entries that fail, each in its way: nothing is ever written there."""
+    kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("faulty") / "kit"))
+    (kit / "task_1/my_silence.py").touch()
+    good = (kit / always(kit, 1, 1)).read_text()
+    assert "for pair in asked" in good
+    (kit / "task_1/my_gap.py").write_text(good.replace("in asked)]", "in asked[:1])]"))
+    (kit / "task_4/my_fault").mkdir()
+    for name in ("task_1/my_fault.py", "task_4/my_fault/train_model.py"):
+        (kit / name).write_text("raise RuntimeError('it broke')\n")
+    shutil.copytree(kit / "task_4/numpy", kit / "task_4/my_breach")
+    entry = kit / "task_4/my_breach/submission_model_task_4.py"
     ask = "self.model.select(can_query)"
     assert ask in entry.read_text()
     entry.write_text(entry.read_text().replace(ask, f"{ask} * 0 - 1"))
-    package = tiny_kit / "task_4/my_fault"
-    package.mkdir()
-    (package / "train_model.py").write_text("raise RuntimeError('it broke')\n")
-    assert re.search(expected, fails([*VALIDATE, *words], kit=tiny_kit, cwd=tiny_kit))
-    assert not (tiny_kit / "data/test_output").exists()
+    return kit
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("task_1/my_fault.py", "^task_1/my_fault.py: ended with exit code 1 on fold 1: Runtime"),
+        ("task_1/my_silence.py", "has not written submission_task_1.csv on fold 1"),
+        (
+            "task_1/my_gap.py",
+            r"^task_1/my_gap.py: fold 1: submission_task_1.csv: \d+ of \d+ pairs are missing",
+        ),
+        ("task_1/sample_model_majority.py -- --nonsense 1", "unrecognized arguments: --nons"),
+        ("task_1/my_fault.py --unobserved 0", "expected no flags of task 4"),
+        ("task_1/my_fault.py --output_dir task_1/my_gap.py", "my_gap.py: is no folder"),
+        ("task_1/gone.py", "task_1/gone.py: file not found"),
+        ("task_3/sample_model_random.py", r"is no script in task_1/ or task_2/"),
+        ("task_4/numpy --train_data gone.csv", "gone.csv: file not found"),
+        ("task_4/numpy --folds 500000", "--folds is 500000, expected a whole number"),
+        ("task_1/my_fault.py --folds 1", "--folds is 1, expected a whole number"),
+        (
+            "task_4/my_breach",
+            "^task_4/my_breach: fold 1: IsTarget, round 1, select_questions: student 0",
+        ),
+        ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with exit code 1 on fold 1"),
+    ],
+)
+def test_what_cannot_be_cross_validated(
+    faulty_kit: Path, fails: Callable[..., str], words: str, expected: str
+) -> None:
+    line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
+    assert re.search(expected, line)
+    assert not (faulty_kit / "data/test_output").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
-def test_control_c_leaves_nothing_behind(tiny_kit: Path, tmp_path: Path) -> None:
-    script = tiny_kit / "task_1/slow.py"
-    sign = tmp_path / "begun"
-    script.write_text(f"import pathlib, time\npathlib.Path({str(sign)!r}).touch()\ntime.sleep(60)")
-    temporary = tmp_path / "temporary"
+def test_control_c_leaves_nothing_behind(faulty_kit: Path, tmp_path: Path) -> None:
+    sign, temporary = tmp_path / "begun", tmp_path / "temporary"
+    slow = f"import pathlib, time\npathlib.Path({str(sign)!r}).touch()\ntime.sleep(60)"
+    (faulty_kit / "task_1/slow.py").write_text(slow)
     temporary.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(tiny_kit), "TMPDIR": str(temporary)}
+    environment = {**os.environ, "PYTHONPATH": str(faulty_kit), "TMPDIR": str(temporary)}
     process = subprocess.Popen(
         [sys.executable, *VALIDATE, "task_1/slow.py"],
-        cwd=tiny_kit, env=environment, stderr=subprocess.PIPE, text=True,
+        cwd=faulty_kit, env=environment, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     while not sign.exists():
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, printed = process.communicate()
-    assert process.returncode == 130
-    assert printed.strip() == "stopped"
+    assert (process.returncode, printed.strip()) == (130, "stopped")
     assert list(temporary.iterdir()) == []
-    assert not (tiny_kit / "data/test_output").exists()
+    assert not (faulty_kit / "data/test_output").exists()

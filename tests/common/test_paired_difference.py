@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from common import paired_difference
-from common.paired_difference import Scored
+from common import metrics, paired_difference
+from common.paired_difference import Scored, describe
 from common.scores import outcomes
 
 
@@ -16,46 +14,17 @@ def scored(
     right: list[int] | np.ndarray,  # type: ignore[type-arg]
     student: list[int] | np.ndarray,  # type: ignore[type-arg]
     part: list[int] | None = None,
+    question: list[int] | None = None,
     *,
     task: int = 1,
-    name: str = "it",
 ) -> Scored:
     value = np.asarray(right, np.int8)
-    student = np.asarray(student, np.int32)
-    question = np.arange(len(value), dtype=np.int32)
+    questions = np.array(question or range(len(value)), np.int32)
     parts = None if part is None else np.array(part)
-    kept = outcomes.of_predictions(student, question, np.ones_like(value), value, parts)
-    return Scored(name, task, "somewhere", kept)
-
-
-def test_mcnemar_by_hand() -> None:
-    """Only A is right on 1 answer, only B on 5: p = 2 (1 + 6) / 2^6."""
-    a = scored([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
-    b = scored([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
-    only_a, only_b, p = paired_difference.mcnemar(a.outcomes, b.outcomes)
-    assert (only_a, only_b) == (1, 5)
-    assert p == pytest.approx(14 / 64)
-    text = paired_difference.describe_mcnemar(a.outcomes, b.outcomes)
-    assert "p = 0.2188; only A is right on 1 answers, only B on 5" in text
-    assert "independent" in text
-    assert paired_difference.mcnemar(a.outcomes, a.outcomes)[2] == 1
-
-
-def test_answers_that_count_twice_get_no_test_by_mcnemar() -> None:
-    value = np.array([1, 0], np.int8)
-    ids = np.array([1, 1], np.int32)
-    kept = outcomes.of_predictions(ids, ids, np.ones_like(value), value, np.array([0, 1]))
-    assert "no test by McNemar" in paired_difference.describe_mcnemar(kept, kept)
-
-
-def test_the_score_is_the_mean_of_the_parts_and_the_best_of_the_experts() -> None:
-    """Two of two right, and one of four: 0.625, where all answers together would give 0.5."""
-    right, part = [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]
-    assert scored(right, [1] * 6, part, task=4).score == pytest.approx(0.625)
-    judgements = np.array([[1, 1], [1, np.nan], [np.nan, np.nan]])
-    agrees = np.array([[1, 0], [1, np.nan], [np.nan, np.nan]])
-    kept = outcomes.of_judgements(np.array([1, 2]), np.array([3, 4]), judgements, agrees)
-    assert Scored("it", 3, "", kept).score == 1.0
+    kept = outcomes.of_predictions(
+        np.asarray(student, np.int32), questions, np.ones_like(value), value, parts
+    )
+    return Scored("it", task, "somewhere", kept)
 
 
 def planted(seed: int, n_students: int, gain: float) -> tuple[Scored, Scored]:
@@ -69,50 +38,77 @@ def planted(seed: int, n_students: int, gain: float) -> tuple[Scored, Scored]:
     return scored(a, student), scored(b, student)
 
 
-def test_the_interval_covers_a_known_difference() -> None:
-    """In about 95 of 100 samples; taking answers for independent, far fewer."""
-    covered = naive = 0
-    for seed in range(100):
+def interval(a: Scored, b: Scored) -> tuple[str, float, float]:
+    """Return the verdict and the interval in it."""
+    said = re.search(
+        r"(\w is better|no difference).*\(95 % interval (\S+)\s+to\s+([^)]+)\)",
+        describe(a, b), re.DOTALL,
+    )  # fmt: skip
+    assert said
+    return said[1], float(said[2]), float(said[3])
+
+
+def test_mcnemar_by_hand() -> None:
+    """Only A is right on 1 answer, only B on 5: p = 2 (1 + 6) / 2^6."""
+    a = scored([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
+    b = scored([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
+    text = " ".join(describe(a, b).split())
+    assert "p = 0.2188; only A is right on 1 answers, only B on 5" in text
+    assert "independent" in text
+    assert "p = 1.0000" in describe(a, a)
+    # One student tells nothing about students.
+    assert "no difference can be told: B - A = 0.5000 (no interval: a single one" in text
+    assert "trust the interval" not in text
+    # Answers that count twice get no test.
+    twice = scored([1, 0], [1, 1], [0, 1], [1, 1])
+    assert "no test by McNemar" in describe(twice, twice)
+
+
+def test_the_score_is_the_mean_of_the_parts_and_the_best_of_the_experts() -> None:
+    """Two of two right, and one of four: 0.625, where all answers together would give 0.5."""
+    right, part = [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]
+    assert scored(right, [1] * 6, part, task=4).score == pytest.approx(0.625)
+    judgements = np.array([[1, 1], [1, np.nan], [np.nan, np.nan]])
+    agrees = np.array([[1, 0], [1, np.nan], [np.nan, np.nan]])
+    kept = outcomes.of_judgements(np.array([1, 2]), np.array([3, 4]), judgements, agrees)
+    assert Scored("it", 3, "", kept).score == 1.0
+
+
+def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:
+    """It is 1.96 standard errors to either side; taking answers for independent, far fewer."""
+    covered, errors = 0, []
+    for seed in range(40):
         a, b = planted(seed, 150, 0.03)
-        low, high = np.percentile(paired_difference.bootstrap_difference(a, b), (2.5, 97.5))
+        _, low, high = interval(a, b)
         covered += low <= 0.03 <= high
-        d = b.outcomes.right.astype(float) - a.outcomes.right
-        naive += abs(d.mean() - 0.03) <= 1.96 * d.std() / np.sqrt(len(d))
-    assert 90 <= covered <= 100
-    assert naive < 75
+        difference = b.outcomes.right.astype(float) - a.outcomes.right
+        student = np.repeat(np.arange(150), a.outcomes.counts[0])
+        errors.append((high - low) / 2 / metrics.clustered_standard_error(difference, student))
+    assert 35 <= covered <= 40
+    assert np.mean(errors) == pytest.approx(1.96, rel=0.03)
 
 
-@pytest.mark.parametrize(
-    ("gain", "expected"),
-    [(0.1, "B is better by 0.1"), (-0.1, "A is better by 0."), (0.0, "no difference can be told")],
-)
-def test_the_verdict_in_words(gain: float, expected: str) -> None:
+@pytest.mark.parametrize("gain", [0.1, -0.1, 0.0])
+def test_the_verdict_in_words(gain: float) -> None:
     a, b = planted(3, 400, gain)
     if gain == 0:
         b = a
-    text = paired_difference.describe(a, b)
-    line = next(line for line in text.splitlines() if line.startswith(expected))
-    low, high = map(float, re.findall(r"interval (\S+) to ([^)]+)\)", line)[0])
+    verdict, low, high = interval(a, b)
+    assert verdict == {0.1: "B is better", -0.1: "A is better", 0.0: "no difference"}[gain]
     assert low <= abs(b.score - a.score) <= high
+    text = describe(a, b)
+    assert f"A  {a.score:.4f}" in text.splitlines()[0]
+    assert f"B  {b.score:.4f}" in text.splitlines()[1]
     assert max(map(len, text.splitlines())) <= 80
     assert f"{len(a.outcomes.right):,} answers of 400 students" in text
 
 
-@given(st.integers(0, 1000))
-def test_a_and_b_change_places(seed: int) -> None:
-    a, b = planted(seed, 20, 0.05)
+def test_a_and_b_change_places() -> None:
+    a, b = planted(0, 20, 0.05)
     one = paired_difference.bootstrap_difference(a, b)
     assert np.allclose(one, -paired_difference.bootstrap_difference(b, a))
     assert np.array_equal(one, paired_difference.bootstrap_difference(a, b))
     assert not paired_difference.bootstrap_difference(a, a).any()
-
-
-def test_one_student_tells_nothing_about_students() -> None:
-    a, b = scored([1, 0, 0], [5, 5, 5]), scored([1, 1, 1], [5, 5, 5])
-    text = " ".join(paired_difference.describe(a, b).split())
-    assert "no difference can be told: B - A = 0.6667 (no interval: a single one" in text
-    assert "is better" not in text
-    assert "trust the interval" not in text
 
 
 def test_task_3_draws_pairs_and_says_that_they_are_few() -> None:
@@ -124,9 +120,11 @@ def test_task_3_draws_pairs_and_says_that_they_are_few() -> None:
         agrees = np.where(np.isnan(judgements), np.nan, rng.integers(2, size=(5, 25)))
         kept = outcomes.of_judgements(ids, ids + 25, judgements, agrees)
         rankings.append(Scored(name, 3, "public test", kept))
-    text = paired_difference.describe(*rankings)
+    text = describe(*rankings)
     assert "no difference can be told" in text
     assert "the pairs drawn again 2,000 times" in text
-    assert re.search(r"so few pairs tell only rankings apart that differ by about 0\.[12]", text)
+    (about,) = re.findall(r"so few pairs tell only rankings apart that differ by about (\S+)", text)
+    _, low, high = interval(*rankings)
+    assert float(about) == pytest.approx((high - low) / 2, abs=0.0051)
     assert "McNemar" not in text
     assert "of 25 pairs" in text
