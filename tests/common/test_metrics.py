@@ -34,17 +34,8 @@ def test_accuracy_and_confusion_matrix_as_scikit_learn(pairs: list[tuple[int, in
     assert accuracy(truth, prediction) == pytest.approx(accuracy_score(truth, prediction))
     counts = confusion_matrix(truth, prediction, OPTIONS)
     assert np.array_equal(counts, sklearn_confusion_matrix(truth, prediction, labels=OPTIONS))
-    present = np.isin(OPTIONS, truth)
-    shares = normalise_rows(counts)
     expected = sklearn_confusion_matrix(truth, prediction, labels=OPTIONS, normalize="true")
-    assert shares == pytest.approx(expected)
-    assert shares.sum(axis=1) == pytest.approx(present.astype(float))
-
-
-def test_rows_are_divided_by_their_own_sums() -> None:
-    # Dividing columns by row sums, a common slip, would give [[0.75, 0.1], [0, 0.9]] or the like.
-    counts = np.array([[3, 1], [0, 10]])
-    assert normalise_rows(counts).tolist() == [[0.75, 0.25], [0, 1]]
+    assert normalise_rows(counts) == pytest.approx(expected)
 
 
 def test_accuracy_refuses_what_it_cannot_score() -> None:
@@ -65,14 +56,6 @@ def test_expert_agreement_of_the_guides_example() -> None:
     assert n_judged.tolist() == [5, 5, 5]
 
 
-def test_an_empty_judgement_does_not_count() -> None:
-    judgements = np.array([[1, np.nan, 2], [np.nan, np.nan, np.nan]])
-    agreement, n_judged = expert_agreement(np.array([1, 1, 1]), np.array([2, 2, 2]), judgements)
-    assert agreement[0] == 0.5
-    assert np.isnan(agreement[1])
-    assert n_judged.tolist() == [2, 0]
-
-
 def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> None:
     rng = np.random.default_rng(3)
     left, right = rng.permutation(200)[:50].reshape(2, 25)
@@ -85,22 +68,28 @@ def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> No
     assert np.array_equal(best, random_best_agreement(left, right, five_experts))
 
 
-@given(st.integers(0, 40), st.integers(1, 40), st.sampled_from([0.5, 0.9, 0.95]))
+@pytest.mark.parametrize(
+    ("successes", "n", "level"), [(0, 7, 0.95), (7, 7, 0.95), (3, 25, 0.5), (30, 40, 0.9)]
+)
 def test_binomial_interval_as_scipy(successes: int, n: int, level: float) -> None:
-    successes = min(successes, n)
     expected = binomtest(successes, n).proportion_ci(level, method="exact")
     interval = binomial_interval(successes, n, level)
     assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-def test_binomial_interval_of_nothing() -> None:
     assert binomial_interval(0, 0) == (0, 1)
 
 
-def test_agreement_of_every_pair() -> None:
-    judgements = np.array([[1, 2, np.nan], [2, 2, 1]])
-    agrees = pair_agreement(np.array([1, 1, 1]), np.array([2, 2, 2]), judgements)
-    assert np.array_equal(agrees, [[1, 0, np.nan], [0, 0, 1]], equal_nan=True)
+def test_an_empty_judgement_does_not_count() -> None:
+    judgements = np.array([[1, np.nan, 2], [np.nan, np.nan, np.nan]])
+    left, right = np.array([1, 1, 1]), np.array([2, 2, 2])
+    agrees = pair_agreement(left, right, judgements)
+    assert np.array_equal(agrees, [[1, np.nan, 0], [np.nan] * 3], equal_nan=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agreement, n_judged = expert_agreement(left, right, judgements)
+        best = random_best_agreement(np.arange(3), np.arange(3, 6), judgements)
+    assert agreement == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert n_judged.tolist() == [2, 0]
+    assert best.mean() == pytest.approx(0.5, abs=0.02)
 
 
 def test_experts_among_themselves() -> None:
@@ -122,16 +111,3 @@ def test_bootstrap_spreads_as_the_binomial() -> None:
     # The second expert agrees wherever there is a judgement at all.
     assert (drawn[:, 1] == 1).all()
     assert np.array_equal(drawn, bootstrap_agreement(agrees))
-
-
-def test_an_expert_without_judgements_gives_no_warning() -> None:
-    better = np.full((5, 6), np.nan)
-    better[1] = [1, 1, 1, 2, 2, 2]
-    left, right = np.arange(6), np.arange(6, 12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        best = random_best_agreement(left, right, better)
-        share, n_judged = expert_agreement(left, right, better)
-    assert best.mean() == pytest.approx(0.5, abs=0.02)
-    assert n_judged.tolist() == [0, 6, 0, 0, 0]
-    assert share[1] == 0.5

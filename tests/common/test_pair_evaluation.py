@@ -9,71 +9,74 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run
-from page_reading import read_page as check_page
+from page_reading import Page, read_page
 from sklearn.metrics import log_loss, roc_auc_score
+
+from common.scores.results import read_results
 
 KEYS = ["UserId", "QuestionId"]
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
 NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{k}" for k in (1, 2, 3, 4)]}
-Fails = Callable[..., str]
+Told = Callable[..., str]
 TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
-def in_page(page: str) -> str:
-    """Return the texts of a page, without tags, on one line."""
-    page = re.sub("<wbr>|<style>.*?</style>", "", page, flags=re.DOTALL)
-    return " ".join(re.sub(r"<title>.*?</title>|<[^>]*>", " ", page).split())
-
-
 @pytest.fixture(scope="module")
-def predicted(simulated_kit: Path, run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a kit with a local split and the majority's predictions and probabilities.
-
-    It is shared by all tests: only read from it.
-    """
-    kit = tmp_path_factory.mktemp("predicted") / "kit"
-    shutil.copytree(simulated_kit, kit)
-    assert run(["task_1/local_data_split.py"], kit=kit).returncode == 0
+def predicted(split_kit: Path, succeeds: Told, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a kit with the majority's predictions and probabilities: only read from it."""
+    kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("predicted") / "kit"))
     for task in (1, 2):
         flags = ["--local", "--probabilities", kit / f"p{task}.parquet"]
-        done = run([f"task_{task}/sample_model_majority.py", *flags], kit=kit)
-        assert done.returncode == 0, done.stderr
+        succeeds([f"task_{task}/sample_model_majority.py", *flags], kit=kit)
     return kit
 
 
-@TASKS
-def test_the_page_explains_the_score(predicted: Path, run: Run, tmp_path: Path, task: int) -> None:
-    kit = predicted
-    flags = ["--probabilities", kit / f"p{task}.parquet", "--output_dir", tmp_path]
-    done = run([f"task_{task}/local_evaluation.py", *flags], kit=kit)
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / f"scores_task_{task}.html").read_text()
-    assert len(check_page(page).charts) == {1: 8, 2: 9}[task]
-    text = in_page(page)
-    for title in ("By difficulty of the question", "By number of known answers of the student",
-                  "By number of known answers to the question", "By subject", "Confusion matrix",
-                  "By known or unknown quiz", "Where most is lost", "Groups of students",
-                  "Pupil premium", "Gender", "Age in years", "Probabilities"):  # fmt: skip
-        assert title in text, title
-    assert ("By which option is right" in text) == (task == 2)
-    assert "Left out" not in text
-    assert "Entry majority" in text
-    assert f"sample_model_majority.py --local --probabilities {kit}/p{task}.parquet" in text
-    assert re.search(r"Fit and predict \d+\.\d s, memory 0\.\d\d GB", text)
+def page_in(folder: Path, name: str) -> Page:
+    return read_page((folder / f"scores_{name}.html").read_text())
 
-    score, figures, *others = done.stdout.splitlines()
+
+@TASKS
+def test_the_page_explains_the_score(
+    predicted: Path, succeeds: Told, tmp_path: Path, task: int
+) -> None:
+    kit, probabilities = predicted, predicted / f"p{task}.parquet"
+    flags = ["--probabilities", probabilities, "--output_dir", tmp_path]
+    score, figures, *others = succeeds(
+        [f"task_{task}/local_evaluation.py", *flags], kit=kit
+    ).splitlines()
+    page = page_in(tmp_path, f"task_{task}")
+    by_option = ["By which option is right"] * (task == 2)
+    assert page.headings[1:] == [
+        "Confusion matrix", "Probabilities", "Where predictions are right",
+        "By difficulty of the question", "By number of known answers of the student",
+        "By number of known answers to the question", *by_option, "By subject",
+        "By subject, one level further down", "By known or unknown quiz", "Where most is lost",
+        "Questions", "Subjects", "Groups of students", "Gender", "Pupil premium",
+        "Age in years on 2019-09-01",
+    ]  # fmt: skip
+    assert len(page.charts) == 8 + len(by_option)
+    facts = page.tables[0]
+    assert facts.row("Entry")[1] == "majority"
+    made_by = f"sample_model_majority.py --local --probabilities {probabilities}"
+    assert facts.row("Made by")[1].endswith(made_by)
+    assert re.fullmatch(r"\d+\.\d s, memory \d\.\d\d GB", facts.row("Fit and predict")[1])
+    # What most is lost with stands first.
+    for name in ("Questions", "Subjects"):
+        lost = [float(cell.replace(",", "")) for cell in page.table(name).column("lost")]
+        assert lost == sorted(lost, reverse=True)
+
     printed = re.fullmatch(r"score (0\.\d{4}) ± (0\.\d{4}) \(accuracy on [\d,]+ pairs\)", score)
     assert printed
     limits = json.loads((kit / "data/SIMULATED.json").read_text())["best_expected_accuracy"]
     best = limits["1_2"][{1: "right_or_wrong", 2: "option"}[task]]
     # The majority model is the majority.
     assert figures == f"majority {printed[1]}"
-    for name, value in (("this entry", printed[1]), ("best possible", f"{best:.4f}")):
-        assert f"<title>{name}: {value}</title>" in page
+    assert page.charts[0].titles == [
+        f"this entry: {printed[1]}", f"majority: {printed[1]}", f"best possible: {best:.4f}",
+    ]  # fmt: skip
 
     valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
-    joined = valid.merge(pd.read_parquet(kit / f"p{task}.parquet"), on=KEYS)
+    joined = valid.merge(pd.read_parquet(probabilities), on=KEYS)
     p = joined[NAMES[task]].to_numpy()
     loss = log_loss(joined[COLUMN[task]], np.c_[1 - p, p] if task == 1 else p)
     expected = f"log loss {loss:.4f}, "
@@ -81,7 +84,8 @@ def test_the_page_explains_the_score(predicted: Path, run: Run, tmp_path: Path, 
         expected += f"AUC {roc_auc_score(joined.IsCorrect, p[:, 0]):.4f}, "
     assert others[0].startswith(f"{expected}Brier score 0.")
     for part in others[0].split(", "):
-        assert re.sub(r"^[a-z]", lambda m: m[0].upper(), part) in text
+        name, figure = part.rsplit(" ", 1)
+        assert page.table("Probabilities").row(name[0].upper() + name[1:])[1] == figure
     # The standard error, written out.
     submission = pd.read_csv(kit / f"data/test_output/test_submission_task_{task}.csv")
     both = valid.merge(submission, on=KEYS, suffixes=("", "_predicted"))
@@ -89,30 +93,27 @@ def test_the_page_explains_the_score(predicted: Path, run: Run, tmp_path: Path, 
     sums = (right - right.mean()).groupby(both.UserId).sum()
     error = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(both)
     assert printed[2] == f"{error:.4f}"
+    # The rows of the confusion matrix are the truth.
+    counts = pd.crosstab(both[COLUMN[task]], both[f"{COLUMN[task]}_predicted"]).to_numpy()
+    for row, n in zip(page.table("Of the answers").rows[1:], counts, strict=True):
+        assert row[1:] == [f"{count / sum(n):.1%}{count:,}" for count in n]
 
 
-def test_local_and_phases_have_pages_of_their_own(
-    predicted: Path, run: Run, tmp_path: Path
-) -> None:
-    output = ["--output_dir", tmp_path]
-    assert run(["task_1/sample_model_majority.py", *output], kit=predicted).returncode == 0
-    evaluation = ["task_1/local_evaluation.py", *output]
-    assert run(evaluation, kit=predicted).returncode == 0
-    kept = (tmp_path / "scores_task_1.html").read_bytes()
-    for phase in ("public", "private"):
-        flags = ["--phase", phase, "--submission_dir", tmp_path]
-        assert run([*evaluation, *flags], kit=predicted).returncode == 0
-    assert (tmp_path / "scores_task_1.html").read_bytes() == kept
-    scores = [(tmp_path / f"scores_task_1{end}.txt").read_text() for end in ("", "_public")]
-    assert scores[0] != scores[1]
-    page = (tmp_path / "scores_task_1_private.html").read_text()
-    # The training answers and metadata of the phases are those of the challenge.
-    assert "Left out" not in page
-    assert "Groups of students" in page
+def test_local_and_phases_have_pages_of_their_own(scored_kit: Path) -> None:
+    """The public score, of majority, came after the local one, of matrix factorisation."""
+    folder = scored_kit / "data/test_output"
+    results, _ = read_results(folder / "results.jsonl")
+    for result, name in ((results[1], "task_1"), (results[3], "task_1_public")):
+        assert (folder / f"scores_{name}.txt").read_text() == f"score:{result.score!r}\n"
+        page = page_in(folder, name)
+        assert page.tables[0].row("Entry")[1] == result.model
+        # The training answers and metadata of the phases are those of the challenge.
+        assert "Left out" not in page.headings
+        assert "Groups of students" in page.headings
 
 
 def test_the_submission_may_contradict_the_probabilities(
-    predicted: Path, run: Run, tmp_path: Path
+    predicted: Path, succeeds: Told, tmp_path: Path
 ) -> None:
     path = tmp_path / "other.parquet"
     table = pd.read_parquet(predicted / "p1.parquet")
@@ -120,11 +121,9 @@ def test_the_submission_may_contradict_the_probabilities(
     assert (table.ProbabilityCorrect[:3] != 0.5).all()
     table.sample(frac=1, random_state=0).to_parquet(path)
     flags = ["--probabilities", path, "--output_dir", tmp_path]
-    done = run(["task_1/local_evaluation.py", *flags], kit=predicted)
-    assert done.returncode == 0, done.stderr
-    assert "\n3 predictions are not the most probable value\n" in done.stdout
-    page = (tmp_path / "scores_task_1.html").read_text()
-    assert "In 3 pairs the submission does not predict" in page
+    printed = succeeds(["task_1/local_evaluation.py", *flags], kit=predicted)
+    assert "\n3 predictions are not the most probable value\n" in printed
+    assert "In 3 pairs the submission does not predict" in page_in(tmp_path, "task_1").text
 
 
 Damage = Callable[[pd.DataFrame], pd.DataFrame]
@@ -145,92 +144,72 @@ def put(row: int, name: str, value: float) -> Damage:
         (1, put(4, "ProbabilityCorrect", -0.1), "row 5 is -0.1"),
         (1, put(4, "ProbabilityCorrect", float("nan")), "'ProbabilityCorrect': row 5 is"),
         (2, put(4, "ProbabilityOption2", 0.99), "row 5: ProbabilityOption1 to ProbabilityOption4"),
-        (1, lambda table: table.drop(index=7), "1 of 1600 pairs are missing, first UserId"),
-        (2, lambda table: pd.concat([table, table[:1]]), "row 1601 repeats UserId"),
-        (1, lambda table: table.drop(columns="UserId"), "column 'UserId' is missing"),
+        (1, lambda table: table.drop(index=7), "1 of {n} pairs are missing, first UserId"),
+        (2, lambda table: pd.concat([table, table[:1]]), "row {next} repeats UserId"),
         (2, lambda table: table.drop(columns="ProbabilityOption4"), "'ProbabilityOption4' is"),
         (1, lambda table: table[:0], "has no rows"),
+        (1, None, "file not found"),
+        (1, b"UserId,QuestionId\n1,2\n", "is not a Parquet file"),
     ],
 )
 def test_no_score_with_wrong_probabilities(
-    predicted: Path, fails: Fails, tmp_path: Path, task: int, damage: Damage, expected: str
-) -> None:
+    predicted: Path, fails: Told, tmp_path: Path, task: int, damage: Damage | bytes | None,
+    expected: str,
+) -> None:  # fmt: skip
+    """No score of an earlier run is left, and nothing is recorded."""
     table = pd.read_parquet(predicted / f"p{task}.parquet")
-    path = tmp_path / "mine.parquet"
-    table.pipe(damage).to_parquet(path)
-    expected = expected.replace("1600", str(len(table))).replace("1601", str(len(table) + 1))
-    line = refuse(predicted, fails, path, task)
-    assert line.startswith(f"{path}: ")
-    assert expected in line
-
-
-def refuse(kit: Path, fails: Fails, path: Path, task: int) -> str:
-    """Evaluate with probabilities that must be refused: no score is left, nothing is recorded."""
-    output = path.parent
+    n, path = len(table), tmp_path / "mine.parquet"
+    if isinstance(damage, bytes):
+        path.write_bytes(damage)
+    elif damage:
+        damage(table).to_parquet(path)
     for name in (f"scores_task_{task}.txt", f"scores_task_{task}.html"):
-        (output / name).write_text("of an earlier run")
-    flags = ["--probabilities", path, "--output_dir", output]
-    line = fails([f"task_{task}/local_evaluation.py", *flags], kit=kit)
-    assert not [*output.glob("scores_*"), *output.glob("results*")]
-    return line
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [(None, "file not found"), (b"UserId,QuestionId\n1,2\n", "is not a Parquet file")],
-)
-def test_no_score_without_a_file_of_probabilities(
-    predicted: Path, fails: Fails, tmp_path: Path, content: bytes | None, expected: str
-) -> None:
-    path = tmp_path / "mine.parquet"
-    if content is not None:
-        path.write_bytes(content)
-    assert expected in refuse(predicted, fails, path, 1)
+        (tmp_path / name).write_text("of an earlier run")
+    flags = ["--probabilities", path, "--output_dir", tmp_path]
+    line = fails([f"task_{task}/local_evaluation.py", *flags], kit=predicted)
+    assert line.startswith(f"{path}: ")
+    assert expected.format(n=n, next=n + 1) in line
+    assert not [*tmp_path.glob("scores_*"), *tmp_path.glob("results*")]
 
 
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(
-    write: Callable[[str, str], Path], run: Run, tmp_path: Path, task: int
+    write: Callable[[str, str], Path], succeeds: Told, tmp_path: Path, task: int
 ) -> None:
     """Without training answers and metadata, and by a submission whose maker is not known."""
     write("given/answers.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,0,3\n")
     write("given/mine.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,1,2\n")
     given = ["--input_dir", tmp_path / "given", "--submission_dir", tmp_path / "given"]
     files = ["--ref_data", "answers.csv", "--submit_data", "mine.csv", "--output_dir", tmp_path]
-    done = run([f"task_{task}/local_evaluation.py", *given, *files])
-    assert done.returncode == 0, done.stderr
+    printed = succeeds([f"task_{task}/local_evaluation.py", *given, *files]).splitlines()
     # One student tells nothing about others: there is no standard error.
-    assert done.stdout.splitlines()[0] == "score 0.5000 (accuracy on 2 pairs)"
-    assert len(done.stdout.splitlines()) == 2
+    assert printed[0] == "score 0.5000 (accuracy on 2 pairs)"
+    assert len(printed) == 2
     assert (tmp_path / f"scores_task_{task}.txt").read_text() == "score:0.5\n"
-    page = (tmp_path / f"scores_task_{task}.html").read_text()
-    check_page(page)
-    text = in_page(page)
-    assert "Entry not known" in text
-    assert "Standard error not known: all answers are of one student" in text
-    assert text.count("is not there.") == 4
-    assert "By difficulty" not in text
+    page = page_in(tmp_path, f"task_{task}")
+    assert "Entry not known" in page.text
+    assert "Standard error not known: all answers are of one student" in page.text
+    assert page.text.count("is not there.") == 4
+    assert "By difficulty" not in page.text
 
 
 def test_a_score_does_not_depend_on_what_explains_it(
-    predicted: Path, run: Run, tmp_path: Path
+    predicted: Path, succeeds: Told, tmp_path: Path
 ) -> None:
-    kit = shutil.copytree(predicted, tmp_path / "kit")
-    assert run(["task_1/local_evaluation.py"], kit=kit).returncode == 0
-    score = (kit / "data/test_output/scores_task_1.txt").read_text()
+    kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
+    evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
+    first = succeeds(evaluation, kit=kit).splitlines()[0]
     path = kit / "data/metadata/student_metadata_task_1_2.csv"
     path.write_text("UserId,Gender\n1,x\n")
     # A training file of another split is no training file of this one.
     train = kit / "data/test_input/train_task_1_2.csv"
     train.write_bytes(train.read_bytes()[:-1])
-    done = run(["task_1/local_evaluation.py"], kit=kit)
-    assert done.returncode == 0, done.stderr
-    assert (kit / "data/test_output/scores_task_1.txt").read_text() == score
-    faults = [line for line in done.stdout.splitlines() if line.startswith("left out: ")]
-    assert len(faults) == 2
-    assert f"{train}: is not the file that" in faults[0]
-    assert f"{path}: column 'Gender': row 2 is 'x'" in faults[1]
-    page = in_page((kit / "data/test_output/scores_task_1.html").read_text())
-    assert "Left out The majority" in page
-    assert "By subject" in page
-    assert "Diamond" not in page
+    again, *others = succeeds(evaluation, kit=kit).splitlines()
+    assert again == first
+    majority, students = (line for line in others if line.startswith("left out: "))
+    assert f"{train}: is not the file that" in majority
+    assert f"{path}: column 'Gender': row 2 is 'x'" in students
+    page = page_in(tmp_path, "task_1")
+    assert "Left out The majority" in page.text
+    assert "By subject" in page.headings
+    assert "Diamond" not in page.text

@@ -1,15 +1,16 @@
 """Logs of fits as a page."""
 
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from page_reading import read_page as check_page
+from page_reading import read_page
 
 from common import plot_log
 from common.errors import InputError
 
+PLOT = ["-m", "common.plot_log"]
 START = {"event": "start", "command": ["task_1/sample_model_partial_vae.py", "--log", "x.jsonl"]}
 
 
@@ -24,50 +25,38 @@ def step(number: int, **values: float) -> dict[str, object]:
 
 def test_runs_of_a_log(tmp_path: Path) -> None:
     flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
-    second = {"event": "start", "command": [*START["command"], *flags]}
     path = write(
         tmp_path / "fit.jsonl",
-        START,
-        step(1, loss=0.7),
-        step(2, loss=0.6),
-        second,
+        *(START, step(1, loss=0.7), step(2, loss=0.6)),
+        {"event": "start", "command": [*START["command"], *flags]},
         step(1, loss=0.8, held_out_accuracy=0.5),
-        {"event": "stopped early", "step": 1},
+        step(2, loss=0.7, held_out_accuracy=0.4),
+        {"event": "stopped early", "step": 2},
     )
     first, other = plot_log.read_runs(path)
     assert first == plot_log.Run("partial_vae", {"loss": [(1, 0.7), (2, 0.6)]}, False)
-    assert other.name == "partial_vae --dimensions 3 --seed=4"
-    assert other.series == {"loss": [(1, 0.8)], "held_out_accuracy": [(1, 0.5)]}
-    assert other.stopped_early
+    assert other.series["held_out_accuracy"] == [(1, 0.5), (2, 0.4)]
     assert plot_log.describe(first) == "partial_vae: 2 steps; loss 0.7000 to 0.6000"
     assert plot_log.describe(other) == (
-        "partial_vae --dimensions 3 --seed=4: 1 steps, stopped early; loss 0.8000 to 0.8000; "
-        "held out accuracy up to 0.5000, at step 1"
-    ).replace("held out", "held-out")
+        "partial_vae --dimensions 3 --seed=4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
+        "held-out accuracy up to 0.5000, at step 1"
+    )
 
 
-def test_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page(tmp_path: Path, succeeds: Callable[..., str]) -> None:
     steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2, 3)]
     log = write(tmp_path / "fit.jsonl", START, *steps)
-    other = write(tmp_path / "other.jsonl", START, *steps[:2])
-    monkeypatch.setattr(sys, "argv", ["plot_log", str(log), str(other)])
-    plot_log.main()
-    text = (tmp_path / "fit.html").read_text(encoding="utf-8")
-    assert len(check_page(text).charts) == 2
-    for name in ("Loss", "Accuracy on held-out answers", "partial_vae (run 1)", "(run 2)"):
-        assert name in text
-    assert "partial_vae: 3 steps" in capsys.readouterr().out
-
-
-def test_names_are_escaped(tmp_path: Path) -> None:
-    log = write(
-        tmp_path / "a.jsonl", {"event": "start", "command": ["x.py", "<b>"]}, step(1, loss=1)
-    )
-    text = plot_log.as_page(plot_log.read_runs(log))
-    assert "<b>" not in text
-    assert "&lt;b&gt;" in text
+    hostile = {"event": "start", "command": ["x.py", "<b>"]}
+    other = write(tmp_path / "other.jsonl", START, *steps[:2], hostile, step(1, own=1))
+    assert "partial_vae: 3 steps" in succeeds([*PLOT, log, other])
+    page = read_page((tmp_path / "fit.html").read_text(encoding="utf-8"))
+    assert page.headings == ["Fits", "Loss", "Accuracy on held-out answers", "own"]
+    names = ["partial_vae (run 1)", "partial_vae (run 2)"]
+    loss, accuracy, own = page.charts
+    kinds = ("answers learned from", "held-out answers")
+    assert {*loss.titles} == {f"{name}, {kind}" for name in names for kind in kinds}
+    assert {*accuracy.titles} == {*names}
+    assert own.titles == ["x <b>"]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +80,7 @@ def test_logs_that_are_none(tmp_path: Path, text: str, expected: str) -> None:
         plot_log.read_runs(path)
 
 
-def test_a_log_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_never_overwritten(tmp_path: Path, fails: Callable[..., str]) -> None:
     log = write(tmp_path / "fit.html", START, step(1, loss=1.0))
-    monkeypatch.setattr(sys, "argv", ["plot_log", str(log)])
-    with pytest.raises(InputError, match="is a log, expected another name for the page"):
-        plot_log.main()
+    assert "is a log, expected another name for the page" in fails([*PLOT, log])
     assert log.read_text(encoding="utf-8").startswith("{")
