@@ -6,16 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import metrics
-from common.scores.breakdown import (
-    NOT_KNOWN,
-    Scored,
-    by_count,
-    by_number,
-    by_share,
-    clustered_intervals,
-    group_answers,
-    most_lost,
-)
+from common.scores import breakdown
+from common.scores.breakdown import NOT_KNOWN, Scored, clustered_intervals, group_answers
 
 
 def scored(student: list[int], right: list[int], majority: list[int] | None = None) -> Scored:
@@ -92,18 +84,18 @@ def test_intervals_cover_as_often_as_they_say(n_students: int, mean: float) -> N
 
 
 def test_groups_by_numbers() -> None:
-    group, names = by_share(np.array([0, 0.0999, 0.1, 0.5, 0.9, 1, np.nan]))
+    group, names = breakdown.by_share(np.array([0, 0.0999, 0.1, 0.5, 0.9, 1, np.nan]))
     assert [names[k] for k in group] == [
         "0 to 10 %", "0 to 10 %", "10 to 20 %", "50 to 60 %", "90 to 100 %", "90 to 100 %",
         NOT_KNOWN,
     ]  # fmt: skip
     assert len(names) == 11
-    group, names = by_count(np.array([0, 1, 4, 5, 9, 10, 999, 1000, 10_000, 10**9]))
+    group, names = breakdown.by_count(np.array([0, 1, 4, 5, 9, 10, 999, 1000, 10_000, 10**9]))
     assert [names[k] for k in group] == [
         "none", "1 to 4", "1 to 4", "5 to 9", "5 to 9", "10 to 19", "500 to 999",
         "1,000 to 1,999", "from 10,000", "from 10,000",
     ]  # fmt: skip
-    group, names = by_number(np.array([-1, 0, 10, 11, 17, 18, 99]), 10, 18)
+    group, names = breakdown.by_number(np.array([-1, 0, 10, 11, 17, 18, 99]), 10, 18)
     assert [names[k] for k in group] == [
         NOT_KNOWN, "up to 10", "up to 10", "11", "17", "from 18", "from 18",
     ]  # fmt: skip
@@ -112,7 +104,8 @@ def test_groups_by_numbers() -> None:
 def test_most_is_lost_where_more_is_wrong_than_on_average() -> None:
     # A fourth of all answers is wrong; question 2 has as many, and no more of them.
     n_answers, n_wrong = np.array([10, 50, 200, 100, 0]), np.array([8, 10, 50, 35, 0])
-    losses = most_lost(n_answers, n_wrong, 0.25)
+    losses = breakdown.most_lost(n_answers, n_wrong, 0.25)
     found = [(loss.number, loss.n_answers, loss.n_wrong, loss.excess) for loss in losses]
     assert found == [(3, 100, 35, 10), (0, 10, 8, 5.5)]
-    assert [loss.number for loss in most_lost(n_answers, n_wrong, 0.25, n_most=1)] == [3]
+    (most,) = breakdown.most_lost(n_answers, n_wrong, 0.25, n_most=1)
+    assert most.number == 3

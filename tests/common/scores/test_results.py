@@ -15,7 +15,7 @@ import pytest
 from conftest import Run
 from recorded import RESULT
 
-from common import layout, origins, provenance
+from common import layout, origins
 from common.scores import results
 
 Succeeds = Callable[..., str]
@@ -54,9 +54,6 @@ def score(submission: Path, **changes: Any) -> dict[str, Any]:
     )  # fmt: skip
     results.append_result(folder, changes.pop("task", 1), replace(evaluation, **changes))
     return lines(folder / NAME)[-1]
-
-
-# ---- What evaluations record -------------------------------------------------------------------
 
 
 def test_every_evaluation_appends_a_line(
@@ -169,27 +166,18 @@ def test_the_record_is_one_for_all_default_folders(tmp_path: Path) -> None:
         assert results.results_path(folder) == folder / NAME
 
 
-def test_an_evaluation_knows_whether_its_answers_are_simulated(tmp_path: Path) -> None:
-    train = tmp_path / "data" / "train_data"
-    train.mkdir(parents=True)
-    answers = train / "answers.csv"
-    answers.write_text("x")
+def test_an_evaluation_knows_whether_its_answers_are_simulated(
+    simulated_kit: Path, tmp_path: Path
+) -> None:
+    answers = simulated_kit / "data/train_data/train_task_1_2.csv"
     evaluation = results.Evaluation(
         title="", metric="", score=0.5, submission=tmp_path, reference=answers
     )
-    assert not evaluation.simulated
-    files = {"train_data/answers.csv": provenance.fingerprint(answers)}
-    marker = {"simulated": True, "files": files}
-    (tmp_path / "data" / "SIMULATED.json").write_text(json.dumps(marker))
-    assert replace(evaluation).simulated
-    assert replace(evaluation, reference=train).simulated
-    # What answers were made from counts if their own file does not show it.
-    other = replace(evaluation, reference=tmp_path / "data" / "test_input" / "answers.csv")
-    assert not other.simulated
+    # A folder too; and what answers were made from, if their own file does not show it.
+    other = replace(evaluation, reference=tmp_path / "answers.csv")
+    found = (evaluation, replace(evaluation, reference=answers.parent), other)
+    assert [each.simulated for each in found] == [True, True, False]
     assert replace(other, rests_on=[answers]).simulated
-
-
-# ---- Where a submission comes from -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -264,40 +252,25 @@ def test_reading_passes_over_lines_that_are_no_result(tmp_path: Path) -> None:
     assert (found, unreadable) == ([RESULT] * 2, 4)
 
 
-@pytest.mark.parametrize(
-    ("changes", "n_read"),
-    [
-        ({}, 1),
-        ({"task": "<b>"}, 0),
-        ({"task": ""}, 0),
-        ({"phase": "local"}, 0),
-        ({"score": -0.1}, 0),
-        ({"score": 1e13}, 0),
-        ({"score": True}, 0),
-        ({"metric_name": 3}, 0),
-        ({"task": 4, "phase": "local"}, 0),
-        ({"task": 4, "phase": "", "score": 1}, 0),
-    ],
-)
-def test_a_line_of_a_related_challenge(
-    tmp_path: Path, changes: dict[str, object], n_read: int
-) -> None:
-    """Its score may exceed 1, as a sum does, and it has no phase; neither holds for a task."""
-    line = {**OLD, "task": "debiasing", "phase": "", "score": 1.1175, "metric_name": "NDCG@50"}
-    found, unreadable = read(tmp_path / NAME, json.dumps({**line, **changes}))
-    assert (len(found), unreadable) == (n_read, 1 - n_read)
-
-
 def test_only_lines_with_the_right_types_are_results(tmp_path: Path) -> None:
-    content = json.dumps({**OLD, "parts": {"right": 0.5, "wrong": None}, "seed": 3}).encode()
+    """The score of a related challenge may exceed 1, as a sum does, and it has no phase."""
+    task = {**OLD, "parts": {"right": 0.5, "wrong": None}, "seed": 3}
     item = malformed.Input("", "", NAME, "record")
-    path = tmp_path / NAME
-    damaged = dict(malformed.damage_record(item, content))
+    damaged = dict(malformed.damage_record(item, json.dumps(task).encode()))
     assert len(damaged) > 100
-    for name, line in {"right": content, **damaged}.items():
+    related = {**OLD, "task": "debiasing", "phase": "", "score": 1.1175, "metric_name": "NDCG@50"}
+    changes: list[dict[str, object]] = [
+        *({"task": ""}, {"task": "<b>"}, {"phase": "local"}, {"metric_name": 3}),
+        *({"score": -0.1}, {"score": 1e13}, {"score": True}),
+        *({"task": 4, "phase": "local"}, {"task": 4, "score": 1}),
+    ]
+    good = [json.dumps(line).encode() for line in (task, related)]
+    damaged |= {str(change): json.dumps({**related, **change}).encode() for change in changes}
+    path = tmp_path / NAME
+    for name, line in {"task": good[0], "related": good[1], **damaged}.items():
         path.write_bytes(line + b"\n")
         found, unreadable = results.read_results(path)
-        assert (len(found), unreadable) == ((1, 0) if name == "right" else (0, 1)), name
+        assert (len(found), unreadable) == ((1, 0) if line in good else (0, 1)), name
 
 
 def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
