@@ -1,6 +1,7 @@
 """Paired differences: hand-computed tests, intervals that cover what they promise to cover."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,21 +11,13 @@ from common.paired_difference import Scored, describe
 from common.scores import outcomes
 
 
-def scored(
-    right: list[int] | np.ndarray,  # type: ignore[type-arg]
-    student: list[int] | np.ndarray,  # type: ignore[type-arg]
-    part: list[int] | None = None,
-    question: list[int] | None = None,
-    *,
-    task: int = 1,
-) -> Scored:
+def scored(right: Any, student: Any, part: Any = None, question: Any = None) -> Scored:
     value = np.asarray(right, np.int8)
     questions = np.array(question or range(len(value)), np.int32)
     parts = None if part is None else np.array(part)
-    kept = outcomes.of_predictions(
-        np.asarray(student, np.int32), questions, np.ones_like(value), value, parts
-    )
-    return Scored("it", task, "somewhere", kept)
+    students = np.asarray(student, np.int32)
+    kept = outcomes.of_predictions(students, questions, np.ones_like(value), value, parts)
+    return Scored("it", 4 if part else 1, "somewhere", kept)
 
 
 def planted(seed: int, n_students: int, gain: float) -> tuple[Scored, Scored]:
@@ -40,10 +33,8 @@ def planted(seed: int, n_students: int, gain: float) -> tuple[Scored, Scored]:
 
 def interval(a: Scored, b: Scored) -> tuple[str, float, float]:
     """Return the verdict and the interval in it."""
-    said = re.search(
-        r"(\w is better|no difference).*\(95 % interval (\S+)\s+to\s+([^)]+)\)",
-        describe(a, b), re.DOTALL,
-    )  # fmt: skip
+    pattern = r"(\w is better|no difference).*\(95 % interval (\S+)\s+to\s+([^)]+)\)"
+    said = re.search(pattern, describe(a, b), re.DOTALL)
     assert said
     return said[1], float(said[2]), float(said[3])
 
@@ -67,7 +58,7 @@ def test_mcnemar_by_hand() -> None:
 def test_the_score_is_the_mean_of_the_parts_and_the_best_of_the_experts() -> None:
     """Two of two right, and one of four: 0.625, where all answers together would give 0.5."""
     right, part = [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]
-    assert scored(right, [1] * 6, part, task=4).score == pytest.approx(0.625)
+    assert scored(right, [1] * 6, part).score == pytest.approx(0.625)
     judgements = np.array([[1, 1], [1, np.nan], [np.nan, np.nan]])
     agrees = np.array([[1, 0], [1, np.nan], [np.nan, np.nan]])
     kept = outcomes.of_judgements(np.array([1, 2]), np.array([3, 4]), judgements, agrees)
@@ -91,8 +82,7 @@ def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> No
 @pytest.mark.parametrize("gain", [0.1, -0.1, 0.0])
 def test_the_verdict_in_words(gain: float) -> None:
     a, b = planted(3, 400, gain)
-    if gain == 0:
-        b = a
+    b = b if gain else a
     verdict, low, high = interval(a, b)
     assert verdict == {0.1: "B is better", -0.1: "A is better", 0.0: "no difference"}[gain]
     assert low <= abs(b.score - a.score) <= high

@@ -52,29 +52,26 @@ def test_counts_are_those_of_each_student_in_each_part(seed: int) -> None:
 
 def test_another_test_set_is_told_apart() -> None:
     """Other students, questions, true values or folds; other predictions are the same test."""
-    student, question, truth, predicted = example(0)
-    own = outcomes.of_predictions(student, question, truth, predicted).answers
+    student, question, truth, predicted = columns = example(0)
+    own = outcomes.of_predictions(*columns).answers
     assert outcomes.of_predictions(student, question, truth, 1 - predicted).answers == own
     changed = truth.copy()
     changed[5] ^= 1
     part = (np.arange(200) % 2).astype(np.int8)
     others = [
-        outcomes.of_predictions(student + 1, question, truth, predicted),
-        outcomes.of_predictions(student, question + 1, truth, predicted),
-        outcomes.of_predictions(student, question, changed, predicted),
-        outcomes.of_predictions(student, question, truth, predicted, part),
-        outcomes.of_predictions(student, question, truth, predicted, 1 - part),
-        outcomes.of_predictions(student[1:], question[1:], truth[1:], predicted[1:]),
+        [student + 1, question, truth, predicted],
+        [student, question + 1, truth, predicted],
+        [student, question, changed, predicted],
+        [*columns, part],
+        [*columns, 1 - part],
+        [values[1:] for values in columns],
     ]
-    assert len({own, *(other.answers for other in others)}) == 7
-
-
-def test_answers_that_count_several_times_are_known() -> None:
-    columns = example(0)
+    found = [outcomes.of_predictions(*other) for other in others]
+    assert len({own, *(other.answers for other in found)}) == 7
+    # Answers that count several times are known.
     twice = [np.concatenate([values, values]) for values in columns]
-    part = np.repeat([0, 1], 200)
-    assert outcomes.of_predictions(*columns, part[100:300]).distinct
-    assert not outcomes.of_predictions(*twice, part).distinct
+    assert found[3].distinct
+    assert not outcomes.of_predictions(*twice, np.repeat([0, 1], 200)).distinct
 
 
 def test_what_is_written_is_read_and_stored_once(tmp_path: Path) -> None:

@@ -99,16 +99,11 @@ def test_training_answers_are_counted(folder: Path, task: int) -> None:
     assert training.majority.tolist() == ([1, 1, 1, 1] if task == 1 else [2, 3, 2, 2])
     correct = training.correct_option
     assert correct is None if task == 1 else correct.tolist() == [2, 3, 2, 0]
-
-
-def test_a_quiz_is_known_by_other_answers_of_the_same_student(folder: Path) -> None:
-    quiz = read(folder, 1).quiz
-    assert quiz is not None
-    assert [QUIZ_GROUPS[k] for k in quiz] == [
+    # A quiz is known by other answers of the same student.
+    assert [QUIZ_GROUPS[k] for k in np.asarray(facts.quiz)] == [
         "no other answer in the quiz known",
         "other answers in the quiz known",
-        "quiz not known",
-        "quiz not known",
+        *["quiz not known"] * 2,
     ]
 
 
@@ -199,16 +194,13 @@ def test_what_cannot_be_read_is_left_out_with_the_fault(
     assert expected in fault.why
 
 
-def test_answers_without_ids_have_no_quizzes(folder: Path) -> None:
-    for name in ("train", "valid"):
-        path = folder / f"data/{name}.csv"
-        kept = path.read_text()
-        path.write_text(kept.replace("AnswerId", "Other"))
-        facts = read(folder, 1)
-        assert facts.training is not None
-        assert facts.quiz is None
-        assert [part.what for part in facts.left_out] == ["Accuracy by quiz"]
-        path.write_text(kept)
+@pytest.mark.parametrize("name", ["train", "valid"])
+def test_answers_without_ids_have_no_quizzes(folder: Path, name: str) -> None:
+    path = folder / f"data/{name}.csv"
+    path.write_text(path.read_text().replace("AnswerId", "Other"))
+    facts = read(folder, 1)
+    assert facts.training is not None and facts.quiz is None
+    assert [part.what for part in facts.left_out] == ["Accuracy by quiz"]
 
 
 keys = st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 9), max_size=30)
