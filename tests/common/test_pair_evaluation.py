@@ -93,6 +93,14 @@ def test_the_page_explains_the_score(
     sums = (right - right.mean()).groupby(both.UserId).sum()
     error = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(both)
     assert printed[2] == f"{error:.4f}"
+    told = re.fullmatch(
+        r"(\S+), 95 % interval (\S+) to (\S+): (\d+) students, .*", facts.row("Standard error")[1]
+    )
+    assert told
+    assert (told[1], told[4]) == (printed[2], str(len(sums)))
+    low, high = float(told[2]), float(told[3])
+    assert low < float(printed[1]) < high
+    assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
     # The rows of the confusion matrix are the truth.
     counts = pd.crosstab(both[COLUMN[task]], both[f"{COLUMN[task]}_predicted"]).to_numpy()
     for row, n in zip(page.table("Of the answers").rows[1:], counts, strict=True):

@@ -76,9 +76,9 @@ def test_every_evaluation_appends_a_line(
     succeeds(["task_3/sample_model_random.py", "--seed", 7, *output], kit=scored_kit)
     own = ["--submission_dir", tmp_path, *output]
     succeeds(["task_3/local_evaluation.py", *own], kit=scored_kit)
-    (third, fourth), unreadable = results.read_results(tmp_path / NAME)
-    assert (third.phase, third.model, unreadable) == ("private", "majority", 0)
-    assert (fourth.task, fourth.model, fourth.seed) == (3, "random", 7)
+    (private, ranking), unreadable = results.read_results(tmp_path / NAME)
+    assert (private.phase, private.model, unreadable) == ("private", "majority", 0)
+    assert (ranking.task, ranking.model, ranking.seed) == (3, "random", 7)
 
 
 def test_a_score_names_code_and_revision_of_what_made_it(
@@ -86,7 +86,7 @@ def test_a_score_names_code_and_revision_of_what_made_it(
 ) -> None:
     """The code of the script and its imports; a revision where the script is of the repository."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
-    git = ["git", "-C", kit, "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    git = ["git", "-C", str(kit), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for words in (["init", "-q"], ["add", "task_1"], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
     script, own = kit / "task_1/sample_model_majority.py", kit / "task_1/own.py"
