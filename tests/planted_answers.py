@@ -1,0 +1,154 @@
+"""Planted answers, and the sample models of tasks 1 and 2 run on them as a user runs them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from run_scripts import run_script
+
+COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
+KEYS = ["UserId", "QuestionId"]
+UNKNOWN_QUESTION, UNKNOWN_STUDENT = 9_999_999, 2_000_000_001
+TASKS = pytest.mark.parametrize("task", [1, 2])
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def plant_abilities(
+    n_students: int = 300, n_questions: int = 60, share: float = 0.6
+) -> tuple[pd.DataFrame, dict[int, float]]:
+    """Return answers of students who differ in two abilities, and the best possible accuracies.
+
+    Every question asks for one of the abilities only. Students with little of it make other errors
+    than students with much of it. The accuracies are those of predicting from the true
+    probabilities. Ids have gaps and are large.
+    """
+    rng = np.random.default_rng(0)
+    student, question = np.nonzero(rng.random((n_students, n_questions)) < share)
+    ability = rng.normal(0, 1.8, (n_students, 2))[student, question % 2]
+    p_right = sigmoid(rng.normal(0.5, 0.7, n_questions)[question] + ability)
+    first = sigmoid(1 + 1.5 * ability)
+    wrong = np.column_stack([first, 0.6 * (1 - first), 0.4 * (1 - first)])
+    p = np.column_stack([p_right, (1 - p_right[:, None]) * wrong])
+    place = (rng.random((len(p), 1)) > p.cumsum(axis=1)[:, :3]).sum(axis=1)
+    # Which option is correct, and which comes next, differs from question to question.
+    option = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
+    frame = pd.DataFrame(
+        {
+            "QuestionId": 70_000 * question + 3,
+            "UserId": 2_000_000_000 - 1_000 * student,
+            "IsCorrect": (place == 0).astype(int),
+            "CorrectAnswer": option[question, 0],
+            "AnswerValue": option[question, place],
+        }
+    )
+    best = {1: float(np.maximum(p_right, 1 - p_right).mean()), 2: float(p.max(axis=1).mean())}
+    return frame.sample(frac=1, random_state=0, ignore_index=True), best
+
+
+def split(answers: pd.DataFrame, n_train: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return answers[:n_train], answers[n_train:].reset_index(drop=True)
+
+
+ANSWERS, BEST = plant_abilities()
+TRAIN, TEST = split(ANSWERS, 8_500)
+
+
+def plant_quizzes(
+    n_quizzes: int, share: float = 1, *, blocks: bool, by_class: bool = False
+) -> pd.DataFrame:
+    """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
+
+    Quizzes are ten questions each, of which a student takes a share: of a student's own choice, or
+    else blocks that are answered whole, so that they can be told from who answered what. If so
+    told, all students of one of six classes have the same effect.
+    """
+    rng = np.random.default_rng(0)
+    shape = (300, n_quizzes, 10)
+    student, place = np.indices((300, n_quizzes * 10)).reshape(2, -1)
+    if not blocks:
+        place = rng.permuted(place.reshape(300, -1), axis=1).ravel()
+    taken = np.repeat(rng.random(300 * n_quizzes) < share, 10)
+    student, question, quiz = student[taken], place[taken], np.indices(shape)[1].ravel()[taken]
+    easiness, key = rng.normal(0, 0.5, n_quizzes * 10), rng.integers(0, 4, n_quizzes * 10)
+    effect, favourite = rng.normal(0, 1.6, shape[:2]), rng.integers(0, 4, shape[:2])
+    if by_class:
+        effect = effect[np.arange(300) % 6]
+    logit = rng.normal(0, 0.5, 300)[student] + easiness[question] + effect[student, quiz]
+    right = rng.random(len(student)) < sigmoid(logit)
+    own = favourite[student, quiz]
+    other = (key[question] + rng.integers(1, 4, len(student))) % 4
+    wrong = np.where((own != key[question]) & (rng.random(len(student)) < 0.7), own, other)
+    frame = pd.DataFrame(
+        {
+            "QuestionId": question,
+            "UserId": student,
+            "IsCorrect": right.astype(int),
+            "CorrectAnswer": key[question] + 1,
+            "AnswerValue": np.where(right, key[question], wrong) + 1,
+            "QuizId": quiz + 1_000,
+        }
+    )
+    if by_class:
+        frame["GroupId"] = student % 6 + 50
+    frame = frame.sample(frac=1, random_state=0, ignore_index=True)
+    return frame.assign(AnswerId=frame.index * 3 + 5)
+
+
+# ---- Running a model ----------------------------------------------------------------------------
+
+
+def command(
+    script: str, folder: Path, train: pd.DataFrame = TRAIN, pairs: pd.DataFrame = TEST
+) -> list[object]:
+    """Write the files that a model reads; return the command that reads them."""
+    folder.mkdir(exist_ok=True)
+    train.to_csv(folder / "train.csv", index=False)
+    pairs.filter([*KEYS, "AnswerId"]).to_csv(folder / "template.csv", index=False)
+    return [
+        *(script, "--input_dir", folder, "--train_data", "train.csv", "--output_dir", folder),
+        *("--submission_template_dir", folder, "--submission_template_file", "template.csv"),
+    ]
+
+
+def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> Any:
+    """Read a submission, which must fill in the template with values that are allowed."""
+    task = int(script[5])
+    submission = pd.read_csv(folder / f"submission_task_{task}.csv")
+    expected = pairs.filter([*KEYS, "AnswerId"]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(submission[[*expected.columns]], expected)
+    prediction = submission[COLUMN[task]]
+    assert prediction.isin([0, 1] if task == 1 else [1, 2, 3, 4]).all()
+    return prediction.to_numpy()
+
+
+def predict(
+    script: str,
+    folder: Path,
+    *flags: object,
+    train: pd.DataFrame = TRAIN,
+    pairs: pd.DataFrame = TEST,
+) -> Any:
+    """Train a model and predict pairs: `predict("task_1/…", tmp_path, "--seed", 1)`."""
+    done = run_script([*command(script, folder, train, pairs), *flags])
+    assert (done.returncode, done.stderr) == (0, "")
+    return read_prediction(script, folder, pairs)
+
+
+def accuracy(task: int, prediction: Any, truth: pd.DataFrame = TEST) -> float:
+    return float(np.mean(prediction == truth[COLUMN[task]]))
+
+
+def most_common(task: int, train: pd.DataFrame = TRAIN) -> "pd.Series[int]":
+    """Return the most frequent answer to each QuestionId."""
+    return train.groupby("QuestionId")[COLUMN[task]].agg(lambda values: values.mode()[0])
+
+
+def majority_accuracy(
+    task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFrame = TEST
+) -> float:
+    return accuracy(task, truth.QuestionId.map(most_common(task, train)), truth)

@@ -1,0 +1,333 @@
+"""What every sample model of tasks 1 to 3 keeps: one table of scripts, one test for each promise."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT, Run
+from planted_answers import (
+    COLUMN,
+    KEYS,
+    TEST,
+    TRAIN,
+    UNKNOWN_QUESTION,
+    UNKNOWN_STUDENT,
+    accuracy,
+    command,
+    majority_accuracy,
+    most_common,
+    predict,
+    read_prediction,
+    split,
+)
+from terminal import run_on_terminal
+
+
+def find_scripts(tasks: str) -> list[str]:
+    found = ROOT.glob(f"task_[{tasks}]/sample_model_*.py")
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
+def short_name(script: str) -> str:
+    return Path(script).stem.removeprefix("sample_model_")
+
+
+SCRIPTS, RANKINGS = find_scripts("12"), find_scripts("3")
+LEARNED = [script for script in SCRIPTS if short_name(script) != "majority"]
+# Gradient boosting refuses so few answers, and no other model's fit can be ended early.
+OF_FEW = [script for script in SCRIPTS if short_name(script) != "gradient_boosting"]
+STEPWISE = [script for script in OF_FEW if short_name(script) != "majority"]
+# Enough to learn what is planted: fewer steps, features that need no other model.
+ENOUGH: dict[str, list[object]] = {
+    "partial_vae": ["--steps", 150],
+    "gradient_boosting": ["--features", "rates", "context"],
+}
+# Enough to be the model that it is.
+SHORT = {**ENOUGH, "partial_vae": ["--steps", 30], "matrix_factorization": ["--iterations", 2]}
+
+
+@dataclass
+class Fit:
+    """A model fitted once, with what it predicts for TEST and for pairs asked besides."""
+
+    script: str
+    folder: Path
+    asked: pd.DataFrame
+    predicted: Any
+
+    @property
+    def task(self) -> int:
+        return int(self.script[5])
+
+    @property
+    def name(self) -> str:
+        return short_name(self.script)
+
+    @property
+    def score(self) -> float:
+        return accuracy(self.task, self.predicted[: len(TEST)])
+
+    def predictions_for(self, student: int) -> "pd.Series[int]":
+        """Return what is predicted for a student beside TEST, by QuestionId."""
+        rows = np.flatnonzero((self.asked.UserId == student) & (self.asked.index >= len(TEST)))
+        return pd.Series(self.predicted[rows], self.asked.QuestionId[rows])
+
+
+BY_STUDENT = TRAIN.groupby("UserId").IsCorrect.mean()
+ABLEST, WEAKEST = (int(student) for student in (BY_STUDENT.idxmax(), BY_STUDENT.idxmin()))
+
+
+@pytest.fixture(scope="module", params=SCRIPTS)
+def fit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    script = request.param
+    questions = [*TRAIN.QuestionId.unique(), UNKNOWN_QUESTION]
+    pairs = [(UNKNOWN_STUDENT, question) for question in questions]
+    pairs += [(ABLEST, UNKNOWN_QUESTION), (WEAKEST, UNKNOWN_QUESTION)]
+    asked = pd.concat([TEST[KEYS], pd.DataFrame(pairs, columns=KEYS)], ignore_index=True)
+    folder = tmp_path_factory.mktemp("fit")
+    flags = [*ENOUGH.get(short_name(script), []), "--probabilities", folder / "p.parquet"]
+    if script in LEARNED:
+        flags += ["--log", folder / "fit.jsonl"]
+    return Fit(script, folder, asked, predict(script, folder, *flags, pairs=asked))
+
+
+def test_it_learns_what_is_planted(fit: Fit) -> None:
+    score, floor = fit.score, majority_accuracy(fit.task)
+    if fit.name == "majority":
+        assert score == pytest.approx(floor, abs=0.01)
+    elif fit.name == "gradient_boosting":
+        assert score > floor + (0.05 if fit.task == 1 else -0.01)
+    else:
+        assert score > floor + (0.1 if fit.task == 1 else 0.02)
+
+
+@pytest.mark.parametrize("script", STEPWISE)
+def test_two_abilities_need_two_dimensions(script: str, tmp_path: Path) -> None:
+    """Dimensions that are not needed shrink away."""
+    flags, task = ENOUGH.get(short_name(script), []), int(script[5])
+    one, four, eight = (
+        accuracy(task, predict(script, tmp_path, *flags, "--dimensions", k)) for k in (1, 4, 8)
+    )
+    assert four > one + 0.02
+    assert eight == pytest.approx(four, abs=0.02)
+
+
+@pytest.mark.parametrize("task", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "less"),
+    [
+        ("matrix_factorization", ["--iterations", 1]),
+        ("partial_vae", ["--steps", 5]),
+        ("partial_vae", ["--learning_rate", 1e-9]),
+    ],
+)
+def test_less_training_learns_less(
+    name: str, less: list[object], tmp_path: Path, task: int
+) -> None:
+    script, enough = f"task_{task}/sample_model_{name}.py", ENOUGH.get(name, [])
+    scores = [accuracy(task, predict(script, tmp_path, *enough, *more)) for more in ([], less)]
+    assert scores[0] > scores[1] + 0.01
+
+
+def test_probabilities_belong_to_the_predictions(fit: Fit) -> None:
+    written = pd.read_parquet(fit.folder / "p.parquet")
+    pd.testing.assert_frame_equal(written[KEYS], fit.asked, check_dtype=False)
+    truth, n = TEST[COLUMN[fit.task]].to_numpy(), len(TEST)
+    if fit.task == 1:
+        p = written.ProbabilityCorrect.to_numpy()
+        # Of questions that are tied or unknown, the majority model says 1/2.
+        decided = np.abs(p - 0.5) > 1e-6
+        assert np.array_equal((p > 0.5)[decided], fit.predicted[decided] == 1)
+        assert decided[:n].mean() > 0.9
+        p_of_truth = np.where(truth == 1, p[:n], 1 - p[:n])
+    else:
+        p = written[[f"ProbabilityOption{o}" for o in range(1, 5)]].to_numpy()
+        assert np.allclose(p.sum(axis=1), 1, atol=1e-5)
+        assert np.array_equal(1 + p.argmax(axis=1), fit.predicted)
+        p_of_truth = p[np.arange(n), truth - 1]
+    shares = pd.Series(truth).value_counts(normalize=True)
+    # They tell more than the shares over all answers do.
+    assert -np.log(p_of_truth).mean() < -(shares * np.log(shares)).sum() - 0.01
+
+
+def test_learned_models_log_their_steps(fit: Fit) -> None:
+    if fit.script not in LEARNED:
+        return
+    start, *steps = map(json.loads, (fit.folder / "fit.jsonl").read_text().splitlines())
+    assert start["event"] == "start"
+    assert len(steps) > 2
+    first = 0 if fit.name == "gradient_boosting" else 1
+    assert [step["step"] for step in steps] == list(range(first, first + len(steps)))
+    loss = "held_out_loss" if fit.name == "item_response" else "loss"
+    assert steps[-1][loss] < steps[0][loss]
+
+
+def test_an_unknown_student_answers_like_most(fit: Fit) -> None:
+    """At unknown questions too, where the one most frequent answer of all is left."""
+    column = TRAIN[COLUMN[fit.task]]
+    counts = np.sort(pd.crosstab(TRAIN.QuestionId, column, normalize="index").to_numpy(), axis=1)
+    most = most_common(fit.task)
+    clear = most[counts[:, -1] - counts[:, -2] > 0.2]
+    assert len(clear) > 20
+    predicted = fit.predictions_for(UNKNOWN_STUDENT)
+    least = 0.9 if fit.name == "gradient_boosting" else 1
+    assert np.mean(predicted[clear.index] == clear) >= least
+    assert predicted[UNKNOWN_QUESTION] == column.mode()[0]
+
+
+def test_ability_decides_at_unknown_questions(fit: Fit) -> None:
+    if fit.task == 1 and fit.name != "majority":
+        assert fit.predictions_for(ABLEST)[UNKNOWN_QUESTION] == 1
+        assert fit.predictions_for(WEAKEST)[UNKNOWN_QUESTION] == 0
+
+
+@pytest.mark.parametrize("script", LEARNED)
+def test_same_seed_same_bytes_another_seed_a_similar_model(script: str, tmp_path: Path) -> None:
+    predicted, written = [], []
+    for seed in ([], ["--seed", 0], ["--seed", 1]):
+        predicted.append(predict(script, tmp_path, *SHORT.get(short_name(script), []), *seed))
+        written.append((tmp_path / f"submission_task_{script[5]}.csv").read_bytes())
+    assert written[0] == written[1]
+    assert 0.85 < np.mean(predicted[0] == predicted[2]) < 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_random_answers_are_predicted_at_chance(script: str, tmp_path: Path) -> None:
+    """Nobody can know more than that option 3 is chosen most, and most answers are wrong."""
+    rng, task = np.random.default_rng(0), int(script[5])
+    answers = pd.concat([TRAIN, TEST], ignore_index=True)
+    answers["AnswerValue"] = rng.choice([1, 2, 3, 3, 4], len(answers))
+    answers["IsCorrect"] = (answers.AnswerValue == answers.CorrectAnswer).astype(int)
+    train, test = split(answers, len(TRAIN))
+    best = train.groupby("CorrectAnswer")[COLUMN[task]].agg(lambda values: values.mode()[0])
+    chance = accuracy(task, test.CorrectAnswer.map(best), test)
+    flags = ENOUGH.get(short_name(script), [])
+    score = accuracy(task, predict(script, tmp_path, *flags, train=train, pairs=test), test)
+    assert chance - 0.06 < score < chance + 0.02
+
+
+@pytest.mark.parametrize("script", OF_FEW)
+def test_a_handful_of_answers_is_enough(script: str, tmp_path: Path) -> None:
+    """One answer, ten to one question, 300 right or wrong ones: nothing else can be predicted."""
+    task, some = int(script[5]), TRAIN[:300]
+    other = some.CorrectAnswer % 4 + 1
+    ten = TRAIN[TRAIN.QuestionId == TRAIN.QuestionId[0]][:10]
+    for train in (
+        TRAIN[:1],
+        ten.assign(AnswerValue=4, CorrectAnswer=2, IsCorrect=0),
+        some.assign(IsCorrect=1, AnswerValue=some.CorrectAnswer),
+        some.assign(IsCorrect=0, AnswerValue=other),
+    ):
+        asked = pd.concat([train, train[:1].assign(UserId=1, QuestionId=1)])
+        flags = SHORT.get(short_name(script), [])
+        predicted = predict(script, tmp_path, *flags, train=train, pairs=asked)
+        assert np.mean(predicted[:-1] == train[COLUMN[task]]) > 0.99
+
+
+@pytest.mark.parametrize("task", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "flags", "expected"),
+    [
+        ("matrix_factorization", ["--dimensions", 0], "--dimensions and --iterations must be at"),
+        ("matrix_factorization", ["--iterations", 0], "--dimensions and --iterations must be at"),
+        ("item_response", ["--dimensions", 0], "n_dimensions is 0, expected at least 1"),
+        ("item_response", ["--guessing", 1], "guessing is 1.0, expected 0 to 0.9"),
+        ("partial_vae", ["--dimensions", -3], "--dimensions is -3, expected more than 0"),
+        ("partial_vae", ["--steps", 0], "--steps is 0, expected more than 0"),
+        ("partial_vae", ["--learning_rate", "nan"], "--learning_rate is nan, expected more than"),
+        ("partial_vae", ["--learning_rate", 1e30], "expected a smaller --learning_rate"),
+        ("gradient_boosting", ["--features", "quiz"], "'quiz' need the answer metadata"),
+        ("gradient_boosting", [], "train.csv: needs 100 right and 100 wrong answers"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(
+    fails: Callable[..., str],
+    tmp_path: Path,
+    task: int,
+    name: str,
+    flags: list[object],
+    expected: str,
+) -> None:
+    script, train = f"task_{task}/sample_model_{name}.py", TRAIN if "quiz" in flags else TRAIN[:150]
+    assert expected in fails([*command(script, tmp_path, train), *flags])
+    assert not list(tmp_path.glob("submission_*"))
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys, tqdm
+update, calls = tqdm.tqdm.update, []
+def update_and_stop(bar, *n):
+    calls.append(1)
+    if len(calls) == {step}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return update(bar, *n)
+tqdm.tqdm.update = update_and_stop
+sys.argv = {argv}
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("script", STEPWISE)
+def test_control_c_predicts_with_what_was_learned(script: str, tmp_path: Path) -> None:
+    """In a terminal, which shows a bar; the script sends itself SIGINT in the midst of its fit."""
+    first, *rest = map(str, command(script, tmp_path))
+    step = 120 if "partial_vae" in script else 4
+    code = INTERRUPTED.format(step=step, argv=[str(ROOT / first), *rest])
+    status, stays, states = run_on_terminal(["-c", code], tmp_path, {"PYTHONPATH": str(ROOT)})
+    assert status == 0, stays
+    (said,) = [line for line in stays if line.startswith("interrupted: ")]
+    is_item_response = "item_response" in script
+    going_on = f"going on with the model after step {step}"
+    learned = "predicting with what has been learned so far"
+    assert said == f"interrupted: {going_on if is_item_response else learned}"
+    assert any("stopped early" in state for state in states)
+    task = int(script[5])
+    score = accuracy(task, read_prediction(script, tmp_path))
+    assert score > majority_accuracy(task) + 0.01
+
+
+# ---- Rankings of task 3 -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", RANKINGS)
+def test_rankings(script: str, simulated_kit: Path, run: Run, tmp_path: Path) -> None:
+    """Every question gets one rank, those that nobody answered the last, by QuestionId."""
+    template = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv")
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    answers = answers[answers.UserId.isin(answers.UserId.unique()[:60])]
+    silent = [*answers.QuestionId.unique()[:2], *{*template.QuestionId} - {*answers.QuestionId}]
+    answers[~answers.QuestionId.isin(silent)].to_csv(tmp_path / "train.csv", index=False)
+    flags: list[list[object]] = [[], []]
+    if "random" not in script:
+        read = ["--input_dir", tmp_path, "--train_data", "train.csv"]
+        flags = [read, read]
+    if short_name(script) in ("confidence", "rank_average"):
+        read += ["--metadata_dir", simulated_kit / "data/metadata"]
+    if short_name(script) == "confidence":
+        metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
+        stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
+        silent = [*{*template.QuestionId} - ({*stated.QuestionId} - {*silent})]
+    if short_name(script) in ("random", "partial_vae"):
+        flags = [flags[0], [*flags[0], "--seed", 0], [*flags[0], "--seed", 1]]
+    written = []
+    for own in flags:
+        done = run([script, "--output_dir", tmp_path, *own], kit=simulated_kit)
+        assert (done.returncode, done.stderr) == (0, "")
+        written.append((tmp_path / "submission_task_3.csv").read_bytes())
+        with zipfile.ZipFile(tmp_path / "submission_task_3.zip") as archive:
+            assert archive.read("submission_task_3.csv") == written[-1]
+    assert written[0] == written[1]
+    assert len(written) == 2 or written[2] != written[0]
+    submission = pd.read_csv(tmp_path / "submission_task_3.csv")
+    assert submission.columns.tolist() == ["QuestionId", "ranking"]
+    assert submission.QuestionId.equals(template.QuestionId)
+    assert sorted(submission.ranking) == list(range(1, len(template) + 1))
+    if "random" not in script:
+        last = submission.nlargest(len(silent), "ranking").QuestionId
+        assert last.tolist() == sorted(silent, reverse=True)
