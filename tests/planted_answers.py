@@ -148,7 +148,5 @@ def most_common(task: int, train: pd.DataFrame = TRAIN) -> "pd.Series[int]":
     return train.groupby("QuestionId")[COLUMN[task]].agg(lambda values: values.mode()[0])
 
 
-def majority_accuracy(
-    task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFrame = TEST
-) -> float:
+def majority_accuracy(task: int, train: pd.DataFrame = TRAIN, truth: pd.DataFrame = TEST) -> float:
     return accuracy(task, truth.QuestionId.map(most_common(task, train)), truth)

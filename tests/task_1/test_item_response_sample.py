@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from conftest import Run
 from planted_answers import (
     COLUMN,
@@ -85,9 +84,7 @@ def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 
 
 @TASKS
-def test_blocks_of_questions_raise_the_accuracy_without_metadata(
-    tmp_path: Path, task: int
-) -> None:
+def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path, task: int) -> None:
     train, test = split(without_ids(plant_quizzes(20, 0.4, blocks=True)), 20_000)
     found = predict(SCRIPT.format(task), tmp_path, *GUESSING, train=train, pairs=test)
     same = predict_without_context(task, train, test)

@@ -1,4 +1,4 @@
-"""What every sample model of tasks 1 to 3 keeps: one table of scripts, one test for each promise."""
+"""What every sample model of tasks 1 to 3 keeps: one table of scripts, a test for each promise."""
 
 import json
 import zipfile

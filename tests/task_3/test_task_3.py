@@ -1,23 +1,25 @@
-"""Task 3, run as a user runs it: rankings, their files, the evaluation against experts."""
+"""Rankings of task 3 as a user makes and scores them: sample models, evaluation, comparison."""
 
-import zipfile
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from page_reading import read_page as check_page
+from page_reading import read_page
 
 from common import metrics
 from common.submission import rank_by_quality
 
 Fails = Callable[..., str]
+Succeeds = Callable[..., str]
 Write = Callable[[str, str], Path]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
+JUDGEMENTS = "data/test_data/quality_response_remapped_public.csv"
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.sampled_from([0.0, 0.5, 1.0, np.nan])),
@@ -33,87 +35,133 @@ def test_ranking_by_quality(rows: list[tuple[int, float]]) -> None:
     assert [number for number, _ in best_first] == [number for number, _ in expected]
 
 
+# ---- Sample models ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answers(simulated_kit: Path) -> pd.DataFrame:
+    return pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+
+
+@pytest.fixture
+def rank(simulated_kit: Path, succeeds: Succeeds, tmp_path: Path) -> Callable[..., pd.Series]:
+    """Run a sample model on the simulated answers; return the rank of every question."""
+
+    def rank_by(model: str, *flags: object) -> pd.Series:
+        script = f"task_3/sample_model_{model}.py"
+        succeeds([script, "--output_dir", tmp_path, *flags], kit=simulated_kit)
+        return pd.read_csv(tmp_path / "submission_task_3.csv", index_col="QuestionId").ranking
+
+    return rank_by
+
+
+Rank = Callable[..., pd.Series]
+
+
 def test_entropy_ranks_questions_that_nobody_answered_last(
-    write: Write, tmp_path: Path, run: Run
+    write: Write, tmp_path: Path, rank: Rank
 ) -> None:
     """Also behind those to which all gave the same answer, as the README says."""
     header = "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue\n"
     write("train.csv", header + "5,1,1,1,1\n5,2,1,1,1\n7,1,1,1,1\n7,2,0,1,2\n")
     write("template.csv", "QuestionId,ranking\n0,\n3,\n5,\n7,\n")
-    done = run(
-        ["task_3/sample_model_entropy.py", "--input_dir", tmp_path, "--train_data", "train.csv",
-         "--submission_template_dir", tmp_path, "--submission_template_file", "template.csv",
-         "--output_dir", tmp_path]
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "submission_task_3.csv").read_text()
-    assert text == "QuestionId,ranking\n0,3\n3,4\n5,2\n7,1\n"
+    read = ["--input_dir", tmp_path, "--train_data", "train.csv"]
+    read += ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
+    assert rank("entropy", *read).to_dict() == {0: 3, 3: 4, 5: 2, 7: 1}
 
 
-def test_entropy_ranking_on_simulated_answers(tiny_kit: Path, run: Run) -> None:
-    for command in (["task_3/sample_model_entropy.py"], ["task_3/local_evaluation.py"]):
-        done = run(command, kit=tiny_kit)
-        assert done.returncode == 0, done.stderr
-    path = tiny_kit / "submissions/submission_task_3.csv"
-    submission = pd.read_csv(path)
-    template = pd.read_csv(tiny_kit / "submission_templates/submission_task_3.csv")
-    assert submission.columns.tolist() == ["QuestionId", "ranking"]
-    assert submission.QuestionId.tolist() == template.QuestionId.tolist()
-    answers = pd.read_csv(tiny_kit / "data/train_data/train_task_3_4.csv")
+def test_entropy_confidence_and_rank_average_rank_as_they_say(
+    simulated_kit: Path, rank: Rank, answers: pd.DataFrame
+) -> None:
+    def correlation(ranking: pd.Series, value: pd.Series) -> float:
+        return float(ranking[value.index].corr(value, method="spearman"))
+
     shares = pd.crosstab(answers.QuestionId, answers.AnswerValue, normalize="index")
     entropy = -(shares * np.log2(shares.where(shares > 0))).sum(axis=1)
-    expected = submission.QuestionId.map(entropy).fillna(0)
-    assert submission.ranking.corr(expected, method="spearman") == pytest.approx(-1, abs=1e-3)
-    with zipfile.ZipFile(path.with_suffix(".zip")) as archive:
-        assert archive.namelist() == [path.name]
+    assert correlation(rank("entropy"), entropy) == pytest.approx(-1, abs=1e-3)
+    metadata = pd.read_csv(simulated_kit / "data/metadata/answer_metadata_task_3_4.csv")
+    stated = answers.merge(metadata.dropna(subset=["AnswerId", "Confidence"]), on="AnswerId")
+    confidence = stated.groupby("QuestionId").Confidence
+    # Shrinking changes the order among questions with unequally many; hardly on the whole.
+    common = confidence.mean()[confidence.size() >= confidence.size().median()]
+    assert correlation(rank("confidence"), common) < -0.8
 
-    # The evaluation agrees with a plain count.
-    pairs = pd.read_csv(tiny_kit / "data/test_data/quality_response_remapped_public.csv")
-    rank = submission.set_index("QuestionId").ranking
-    left_is_better = rank[pairs.left].to_numpy() < rank[pairs.right].to_numpy()
-    agreement = [
-        np.mean(left_is_better[pairs[e].notna()] == (pairs[e].dropna() == 1)) for e in EXPERTS
-    ]
-    score = (tiny_kit / "data/test_output/scores_task_3_public.txt").read_text()
-    assert float(score.removeprefix("score:")) == pytest.approx(max(agreement))
-    for expert, share in zip(EXPERTS, agreement, strict=True):
-        assert f"{expert:20} {share:.2f}" in done.stdout
-    # Shares of 25 pairs are few numbers: more than 1 in 20 reach the percentile itself.
-    sides = pairs.left.to_numpy(), pairs.right.to_numpy()
-    floor = metrics.random_best_agreement(*sides, pairs[list(EXPERTS)].to_numpy(float).T)
-    high = np.percentile(floor, 95)
-    assert np.mean(floor > high) <= 0.05 < np.mean(floor >= high)
-    assert f"at most 1 in 20 exceeds {high:.2f}" in done.stdout
-    page = (tiny_kit / "data/test_output/scores_task_3_public.html").read_text(encoding="utf-8")
-    assert len(check_page(page).charts) == 1
-    for expert, share in zip(EXPERTS, agreement, strict=True):
-        assert f"<title>{expert}: {share:.2f}</title>" in page
+    first, second = (
+        rank("rank_average", "--features", name) for name in ("correct_rate", "point_biserial")
+    )
+    assert correlation(first, answers.groupby("QuestionId").IsCorrect.mean()) < -0.95
+    both = rank("rank_average", "--features", "correct_rate", "point_biserial")
+    assert both.equals((first + second).rank(method="first").astype(int))
+    # Less is better.
+    name = "question_metadata_task_3_4.csv"
+    listed = pd.read_csv(simulated_kit / "data/metadata" / name)
+    listed = listed.assign(n=listed.SubjectId.str.count(",")).sort_values(["n", "QuestionId"])
+    fewest_first = rank("rank_average", "--features", "number_of_subjects").sort_values().index
+    known = fewest_first.isin(answers.QuestionId)
+    assert fewest_first[known].equals(
+        pd.Index(listed.QuestionId)[listed.QuestionId.isin(answers.QuestionId)]
+    )
 
 
-def test_the_seed_decides_the_random_ranking(tiny_kit: Path, run: Run, tmp_path: Path) -> None:
-    for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
-        arguments = ["--seed", seed, "--output_dir", tmp_path / folder]
-        assert run(["task_3/sample_model_random.py", *arguments], kit=tiny_kit).returncode == 0
-    a, b, c = ((tmp_path / name / "submission_task_3.csv").read_bytes() for name in "abc")
-    assert a == b
-    assert a != c
+def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_path: Path) -> None:
+    # Six questions depend on ability, six are answered at random; half correctly in both.
+    rng = np.random.default_rng(0)
+    student, question = np.divmod(np.arange(300 * 12), 12)
+    logit = 2 * (question < 6) * rng.standard_normal(300)[student]
+    right = rng.random(len(student)) < 1 / (1 + np.exp(-logit))
+    pd.DataFrame(
+        {
+            "QuestionId": question,
+            "UserId": student,
+            "IsCorrect": right.astype(int),
+            "CorrectAnswer": 1,
+            "AnswerValue": np.where(right, 1, rng.integers(2, 5, len(student))),
+        }
+    ).to_csv(tmp_path / "train.csv", index=False)
+    template = pd.DataFrame({"QuestionId": range(12), "ranking": ""})
+    template.to_csv(tmp_path / "template.csv", index=False)
+    read = ["--input_dir", tmp_path, "--train_data", "train.csv"]
+    read += ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
+    ranking = rank("partial_vae", *read)
+    assert sorted(ranking[:6]) == list(range(1, 7))
 
+
+def test_metadata_must_be_there_and_of_the_same_answers(
+    simulated_kit: Path, fails: Fails, rank: Rank, tmp_path: Path, answers: pd.DataFrame
+) -> None:
+    def refused(model: str, *flags: object) -> str:
+        script = f"task_3/sample_model_{model}.py"
+        return fails([script, "--output_dir", tmp_path / "out", *flags], kit=simulated_kit)
+
+    place = ["--metadata_dir", tmp_path]
+    line = refused("confidence", *place)
+    assert "answer_metadata_task_3_4.csv: file not found" in line
+    line = refused("rank_average", *place, "--features", "number_of_subjects")
+    assert "question_metadata_task_3_4.csv: file not found" in line
+    line = refused("rank_average", "--metadata_dir", tmp_path / "none")
+    assert line == f"{tmp_path / 'none'}: not found, expected a folder of metadata"
+
+    # Those of the default answers are not those of others.
+    answers.to_csv(tmp_path / "train_task_3_4.csv", index=False)
+    assert refused("confidence", "--input_dir", tmp_path) == (
+        f"{tmp_path / 'train_task_3_4.csv'}: the feature mean_confidence needs "
+        "answer_metadata_task_3_4.csv of the same data, expected its folder by --metadata_dir"
+    )
+    assert not (tmp_path / "out").exists()
+    # The default folder by another name; and features of the answers alone.
+    link = tmp_path / "link"
+    link.symlink_to(simulated_kit / "data/train_data")
+    rank("confidence", "--input_dir", link)
+    rank("rank_average", "--input_dir", tmp_path)
+
+
+# ---- The evaluation -----------------------------------------------------------------------------
 
 # The guide's example: five pairs and three experts; two more experts have not judged. The
 # questions are in no order and the ranks in another, so that nothing works by row position.
 PAIRS = [(124, 10029), (11092, 3999), (844, 7491), (2748, 9882), (13001, 9115)]
-RANKING = {
-    10029: 9,
-    124: 2,
-    11092: 7,
-    3999: 4,
-    844: 10,
-    7491: 1,
-    9882: 6,
-    2748: 3,
-    9115: 8,
-    13001: 5,
-}
+RANKING = {10029: 9, 124: 2, 11092: 7, 3999: 4, 844: 10, 7491: 1, 9882: 6, 2748: 3, 9115: 8,
+           13001: 5}  # fmt: skip
 SIGNS = {"T1_ALR": ">><>>", "T2_CL": ">><<>", "T3_GF": ">><<<"}
 
 
@@ -134,37 +182,25 @@ def example(write: Write, tmp_path: Path) -> list[object]:
             "--output_dir", tmp_path / "out"]  # fmt: skip
 
 
-def test_the_guides_example(example: list[object], run: Run, tmp_path: Path) -> None:
-    done = run(example)
-    assert done.returncode == 0, done.stderr
-    shares = [line.split()[1] for line in done.stdout.splitlines()[:5]]
+def test_the_guides_example(example: list[object], succeeds: Succeeds, tmp_path: Path) -> None:
+    printed = succeeds(example)
+    shares = [line.split()[1] for line in printed.splitlines()[:5]]
     assert shares == ["0.80", "0.60", "0.40", "none", "none"]
     assert (tmp_path / "out/scores_task_3_public.txt").read_text() == "score:0.8\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("124,2\n", "", "1 of 10 questions are missing, first QuestionId 124"),
-        ("124,2\n", "125,2\n124,2\n", "row 3 is 125, which is not in the template"),
-        ("124,2\n", "124,2\n124,2\n", "row 4 repeats 124"),
-        ("124,2\n", "124,1\n", "row 7 repeats rank 1 (1 such rows) and rank 2 is missing"),
-        ("124,2\n", "124,11\n", "row 3 is 11 (1 such rows), expected every rank from 1 to 10"),
-        ("124,2\n", "124,0\n", "row 3 is '0', expected a whole number of at least 1"),
-        ("124,2\n", "124,\n", "row 3 is empty"),
-        ("124,2\n", "124,second\n", "row 3 is 'second'"),
-        ("ranking", "Ranking", "'ranking' is missing, found: QuestionId, Ranking; is it"),
-    ],
-)
-def test_no_score_for_a_faulty_ranking(
-    example: list[object], fails: Fails, tmp_path: Path, old: str, new: str, expected: str
-) -> None:
-    path = tmp_path / "submission_task_3.csv"
-    path.write_text(path.read_text().replace(old, new, 1))
-    line = fails(example)
-    assert str(path) in line
-    assert expected in line
-    assert not (tmp_path / "out").exists()
+    page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
+    # The most contested first; of those equally so, in the order of the file. Better rank first.
+    disputed = page.table("Pairs on which ranking and experts disagree")
+    assert disputed.columns == ["ranked better", "worse", *EXPERTS]
+    no, yes, none = "✗", "✓", "–"
+    assert disputed.rows == [
+        ["3999 rank 4", "11092 rank 7", no, no, no, none, none],
+        ["2748 rank 3", "9882 rank 6", yes, no, no, none, none],
+        ["13001 rank 5", "9115 rank 8", yes, yes, no, none, none],
+    ]
+    assert "3 of 5 pairs of QuestionIds, the most contested first; no expert contradicts the " in (
+        page.text
+    )
+    assert "on the other 2." in page.text
 
 
 def test_judgements_of_other_data_are_refused(
@@ -173,25 +209,122 @@ def test_judgements_of_other_data_are_refused(
     path = tmp_path / "pairs.csv"
     path.write_text(path.read_text().replace("10029", "77"))
     assert "QuestionId 77 is judged, but it is not in" in fails(example)
+    assert not (tmp_path / "out").exists()
 
 
-def test_real_experts(real_data: Path, run: Run, tmp_path: Path) -> None:
+def test_the_evaluation_agrees_with_plain_counts(
+    simulated_kit: Path, rank: Rank, succeeds: Succeeds, tmp_path: Path
+) -> None:
+    """On a page, and on the line of every expert; so does the comparison of features."""
+    ranking = rank("rank_average")
+    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    printed = succeeds(["task_3/local_evaluation.py", *flags], kit=simulated_kit)
+    pairs = pd.read_csv(simulated_kit / JUDGEMENTS)
+    sides, votes = (pairs.left.to_numpy(), pairs.right.to_numpy()), pairs[EXPERTS]
+    prefers = np.where(ranking[sides[0]].to_numpy() < ranking[sides[1]].to_numpy(), 1, 2)
+    agrees = votes.eq(prefers, axis=0).where(votes.notna())
+    shares = [f"{agrees[name].mean():.2f}" for name in EXPERTS]
+    lines = [line.split() for line in printed.splitlines()]
+    assert [line[:2] for line in lines[:5]] == [[*row] for row in zip(EXPERTS, shares, strict=True)]
+    assert printed.count(" of 25 pairs; experts among themselves ") == 5
+    score = float((tmp_path / "scores_task_3_public.txt").read_text().removeprefix("score:"))
+    assert score == pytest.approx(agrees.mean().max())
+    low, high = re.findall(r"^best +\S+ \((\S+) to (\S+)\)", printed, re.M)[0]
+    assert float(low) <= score <= float(high)
+    # Shares of 25 pairs are few numbers: more than 1 in 20 reach the percentile itself.
+    floor = metrics.random_best_agreement(*sides, votes.to_numpy(float).T)
+    exceeded = np.percentile(floor, 95)
+    assert np.mean(floor > exceeded) <= 0.05 < np.mean(floor >= exceeded)
+    assert f"at most 1 in 20 exceeds {exceeded:.2f}" in printed
+
+    page = read_page((tmp_path / "scores_task_3_public.html").read_text(encoding="utf-8"))
+    table = page.table("Agreement with each expert")
+    assert table.column("expert") == [*EXPERTS, "mean", "best"]
+    mean = f"{agrees.mean().mean():.2f}"
+    assert table.column("agreement") == [*shares, mean, f"{score:.2f}"]
+    titles = page.chart("Agreement with each expert").titles
+    for name, share in zip(EXPERTS, shares, strict=True):
+        assert f"{name}: {share}" in titles
+    for first in EXPERTS:
+        row = page.table("Agreement among the experts").row(first)
+        others = [votes[second] for second in EXPERTS if second != first]
+        assert [cell for cell in row[1:] if cell] == [
+            f"{(votes[first] == other).mean():.2f}" for other in others
+        ]
+    # Exactly the pairs that any expert contradicts are listed.
+    disputed = page.table("Pairs on which ranking and experts disagree").rows
+    assert len(disputed) == (agrees == 0).any(axis=1).sum()
+    against = [row.count("✗") for row in disputed]
+    assert against == sorted((agrees == 0).sum(axis=1)[lambda n: n > 0], reverse=True)
+
+    # Every feature, this ranking as the evaluation has it, and the other experts.
+    submission, command = tmp_path / "submission_task_3.csv", ["task_3/compare_features.py"]
+    rows = table_rows(succeeds([*command, "--rankings", submission], kit=simulated_kit))
+    assert len(rows) == 1 + 13 + 2
+    assert [cell.split()[0] for cell in rows[-2][1:8]] == [*shares, mean, f"{score:.2f}"]
+    assert {"correct_rate, high", "worst_distractor, low"} <= {row[0] for row in rows}
+    # With correct rates from elsewhere, the features that need no more change.
+    questions = pd.read_csv(simulated_kit / "submission_templates/submission_task_3.csv").QuestionId
+    rates = pd.DataFrame({"QuestionId": questions, "NumAnswers": 1000, "NumCorrect": questions + 1})
+    rates.to_csv(tmp_path / "rates.csv", index=False)
+    flags = ["--correct_rates", tmp_path / "rates.csv"]
+    changed = table_rows(succeeds([*command, *flags], kit=simulated_kit))
+    differing = {a[0] for a, b in zip(rows[:14], changed[:14], strict=True) if a != b}
+    assert differing <= {"correct_rate, high", "correct_entropy, high"}
+    share = ((pairs.left > pairs.right) == (pairs.T1_ALR == 1)).mean()
+    row = next(row for row in changed if row[0].startswith("correct_rate"))
+    assert row[1].startswith(f"{share:.2f} ")
+
+
+def table_rows(printed: str) -> list[list[str]]:
+    """Return the cells of a Markdown table."""
+    lines = [line for line in printed.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+# ---- Real experts -------------------------------------------------------------------------------
+
+
+def write_template(real_data: Path, folder: Path) -> None:
+    """Write the template of the real questions."""
+    questions = pd.read_csv(real_data / "eedi_tasks_3_4/metadata/question_metadata_task_3_4.csv")
+    template = questions[["QuestionId"]].sort_values("QuestionId").assign(ranking="")
+    template.to_csv(folder / "submission_task_3.csv", index=False)
+
+
+def test_real_experts(real_data: Path, succeeds: Succeeds, tmp_path: Path) -> None:
     folder = real_data / "eedi_tasks_3_4"
-    questions = pd.read_csv(folder / "metadata/question_metadata_task_3_4.csv").QuestionId
-    template = tmp_path / "template"
-    template.mkdir()
-    questions.sort_values().to_frame().assign(ranking="").to_csv(
-        template / "submission_task_3.csv", index=False
-    )
-    paths = ["--submission_template_dir", template, "--output_dir", tmp_path]
-    done = run(["task_3/sample_model_entropy.py", "--input_dir", folder / "train_data", *paths])
-    assert done.returncode == 0, done.stderr
-    evaluation = ["--input_dir", folder / "test_data", "--submission_dir", tmp_path]
-    done = run(["task_3/local_evaluation.py", *evaluation, *paths])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("of 25 pairs") == 5
+    (tmp_path / "template").mkdir()
+    write_template(real_data, tmp_path / "template")
+    paths = ["--submission_template_dir", tmp_path / "template", "--output_dir", tmp_path]
+    read = ["--input_dir", folder / "train_data"]
+    succeeds(["task_3/sample_model_entropy.py", *read, *paths])
+    read = ["--input_dir", folder / "test_data", "--submission_dir", tmp_path]
+    printed = succeeds(["task_3/local_evaluation.py", *read, *paths])
+    assert printed.count("of 25 pairs") == 5
     # What random rankings reach with these 25 pairs, known from the challenge's files.
-    assert (
-        "random rankings reach 0.59 on average as the best of 5, at most 1 in 20 exceeds 0.72"
-        in (done.stdout)
-    )
+    known = "random rankings reach 0.59 on average as the best of 5, at most 1 in 20 exceeds 0.72"
+    assert known in printed
+
+
+def test_real_answers_reproduce_the_table(
+    real_data: Path, succeeds: Succeeds, simulated_kit: Path, tmp_path: Path
+) -> None:
+    """The row of the right/wrong entropy, and that of the rank average, as in the README."""
+    folder = real_data / "eedi_tasks_3_4"
+    write_template(real_data, tmp_path)
+    printed = succeeds(
+        ["task_3/compare_features.py", "--input_dir", folder / "train_data",
+         "--train_data", "train_task_3_4.csv", "../test_data/test_public_task_4_more_splits.csv",
+         "--metadata_dir", folder / "metadata", "--test_dir", folder / "test_data",
+         "--submission_template_dir", tmp_path,
+         "--correct_rates", folder / "train_task_3_4_question_stats.csv"],
+        kit=simulated_kit,
+    )  # fmt: skip
+    table = (ROOT / "task_3/README.md").read_text(encoding="utf-8")
+    measured = [line for line in printed.splitlines() if line.startswith("| ")]
+    entropy = next(line for line in measured if line.startswith("| correct_entropy"))
+    # The five figures of the winners' report of 2020.
+    assert re.findall(r"(\S+) \(", entropy)[:5] == ["0.72", "0.84", "0.68", "0.56", "0.64"]
+    for line in measured:
+        assert line in table

@@ -1,0 +1,182 @@
+"""The pages about questions and about the ends of a ranking, as a user reads them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import question_features as qf
+from page_reading import Page, read_page
+
+Fails = Callable[..., str]
+Succeeds = Callable[..., str]
+REPORT = "task_3/question_report.py"
+LEGEND = "Pale grey: fewer than 20 answers, mostly chance."
+FEWER_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects"}
+
+
+def read_pages(folder: Path) -> dict[str, Page]:
+    return {path.stem: read_page(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def ranked(
+    simulated_kit: Path, succeeds: Succeeds, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return a folder with a ranking of the simulated questions by entropy."""
+    folder = tmp_path_factory.mktemp("ranked")
+    flags = ["--output_dir", folder]
+    succeeds(["task_3/sample_model_entropy.py", *flags], kit=simulated_kit)
+    return folder
+
+
+def test_pages_of_questions_and_of_the_ranking(
+    simulated_kit: Path, succeeds: Succeeds, ranked: Path, tmp_path: Path
+) -> None:
+    table = pd.read_csv(ranked / "submission_task_3.csv")
+    ranking = table.set_index("QuestionId").ranking.sort_values()
+    question = int(ranking.index[0])
+    images = tmp_path / "images"
+    images.mkdir()
+    (images / f"{question}.jpg").write_bytes(b"picture")
+    flags = ["--submission_dir", ranked, "--output_dir", tmp_path / "pages"]
+    flags += ["--images_dir", images]
+    printed = succeeds([REPORT, *flags], kit=simulated_kit)
+    assert "ranking.html and 20 more pages beside it" in printed
+    html = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").iterdir()}
+    # A link to the user's own image, never the image itself; no other page has one.
+    link = f'href="{(images / f"{question}.jpg").as_uri()}"'
+    assert [name for name, text in html.items() if "file:" in text] == [f"question_{question}"]
+    html[f"question_{question}"] = html[f"question_{question}"].replace(link, 'href="data:,"')
+    for number in ranking.index:
+        html["ranking"] = html["ranking"].replace(f'"question_{number}.html"', '"data:,"')
+    pages = {name: read_page(text) for name, text in html.items()}
+
+    answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
+    by_question = answers.groupby("QuestionId")
+    answered = ranking.index[ranking.index.isin(answers.QuestionId)]
+    ends = {"The 10 best": answered[:10], "The 10 worst": answered[-10:]}
+    assert set(pages) == {"ranking", *(f"question_{q}" for end in ends.values() for q in end)}
+    for heading, end in ends.items():
+        shown = pages["ranking"].table(heading)
+        for number, row in zip(end, shown.rows, strict=True):
+            rows = by_question.get_group(number)
+            expected = [f"question {number}", f"{ranking[number]}", f"{len(rows):,}"]
+            assert row[:4] == [*expected, f"{rows.IsCorrect.mean():.0%}"]
+
+    page = pages[f"question_{question}"]
+    assert f"Rank 1 of {len(ranking)}" in page.text
+    rows = by_question.get_group(question)
+    counts, key = rows.AnswerValue.value_counts(), rows.CorrectAnswer.iloc[0]
+    names = [f"option {option}" + ", right" * (option == key) for option in range(1, 5)]
+    facts = f"Answers {len(rows)} Right option {key} Answered correctly {rows.IsCorrect.mean():.0%}"
+    assert facts in page.text
+    shown = page.table("Who chose what")
+    assert shown.column("") == names
+    assert shown.column("answers") == [str(counts.get(option, 0)) for option in range(1, 5)]
+    assert shown.column("share") == [f"{counts.get(o, 0) / len(rows):.1%}" for o in range(1, 5)]
+    # Of each quarter of the students, the shares of all options make up the whole.
+    bars = [title.split(", ") for title in page.chart("Of the students who answered").titles]
+    parts = [bar[-1].split(": ") for bar in bars]
+    assert [", ".join(bar[:-1]) for bar in bars] == [name for name in names for _ in range(4)]
+    assert [quarter for quarter, _ in parts] == list("1234") * 4
+    for quarter in range(4):
+        total = sum(int(share.rstrip("%")) for _, share in parts[quarter::4])
+        assert total == pytest.approx(100, abs=2)
+    # The subjects that no other of its subjects is below.
+    metadata = simulated_kit / "data/metadata"
+    tree = pd.read_csv(metadata / "subject_metadata.csv").set_index("SubjectId")
+    lists = pd.read_csv(metadata / "question_metadata_task_3_4.csv").set_index("QuestionId")
+    own = tree.loc[json.loads(lists.SubjectId[question])]
+    assert f"Subjects {', '.join(own.Name[own.Level == own.Level.max()])} Rank" in page.text
+
+    before = (tmp_path / f"pages/question_{question}.html").read_bytes()
+    succeeds([REPORT, "--question", question, *flags], kit=simulated_kit)
+    assert (tmp_path / f"pages/question_{question}.html").read_bytes() == before
+
+
+def test_features_of_a_question_are_compared_with_all_others(
+    simulated_kit: Path, succeeds: Succeeds, ranked: Path, tmp_path: Path
+) -> None:
+    """Better than: of the other questions, those with less, or with more where less is better."""
+    questions = pd.read_csv(ranked / "submission_task_3.csv").QuestionId.to_numpy()
+    data = qf.read_for_features(
+        list(qf.FEATURES),
+        [simulated_kit / "data/train_data/train_task_3_4.csv"],
+        questions,
+        simulated_kit / "data/metadata",
+    )
+    asked = np.unique(data.question)[:3]
+    flags = ["--submission_dir", ranked, "--output_dir", tmp_path, "--question"]
+    succeeds([REPORT, *flags, *data.question_id[asked]], kit=simulated_kit)
+    pages = read_pages(tmp_path)
+    for name, feature in qf.FEATURES.items():
+        (raw, _), (value, _) = feature.values(data), qf.shrink(feature, data)
+        known = value[~np.isnan(value)]
+        for question in asked:
+            below, above = (known < value[question]).sum(), (known > value[question]).sum()
+            ties = len(known) - below - above - 1
+            less = name in FEWER_IS_BETTER
+            share = ((above if less else below) + ties / 2) / (len(known) - 1)
+            shown = pages[f"question_{data.question_id[question]}"].table("Features")
+            _, of_answers, shrunk, better_than, why = shown.row(name.replace("_", " "))
+            numbers = [
+                f"{number:z.2f}".replace("-", "−") for number in (raw[question], value[question])
+            ]
+            assert [of_answers, shrunk, better_than] == [*numbers, f"{share:.0%}"], name
+            assert why.startswith("less: " if less else "more: ")
+
+
+@pytest.mark.parametrize(("n_answers", "n_grey"), [(79, 1), (80, 0), (12, 4)])
+def test_bars_of_few_answers_are_grey(
+    n_answers: int,
+    n_grey: int,
+    succeeds: Succeeds,
+    tmp_path: Path,
+    write: Callable[[str, str], Path],
+) -> None:
+    """A quarter of the students that has fewer than 20; questions 8 and 9 have 99 answers."""
+    lines = [
+        f"{question},{student},{student % 2},1,{2 - student % 2}"
+        for question, n in ((7, n_answers), (8, 99), (9, 99))
+        for student in range(n)
+    ]
+    write("train.csv", "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue\n" + "\n".join(lines))
+    write("submission_task_3.csv", "QuestionId,ranking\n7,1\n8,2\n9,3\n")
+    write("template.csv", "QuestionId,ranking\n7,\n8,\n9,\n")
+    succeeds(
+        [REPORT, "--input_dir", tmp_path, "--train_data", "train.csv",
+         "--submission_dir", tmp_path, "--submission_template_dir", tmp_path,
+         "--submission_template_file", "template.csv", "--metadata_dir", tmp_path,
+         "--output_dir", tmp_path / "pages"]
+    )  # fmt: skip
+    ranking = (tmp_path / "pages/ranking.html").read_text(encoding="utf-8")
+    assert (LEGEND in ranking) == (n_answers < 20)
+    # A bar there rests on all answers of its question.
+    assert ranking.count('class="shares few"') == (n_answers < 20)
+    (tmp_path / "pages/ranking.html").unlink()
+    pages = read_pages(tmp_path / "pages")
+    assert "Subjects unknown: no metadata of it" in pages["question_7"].text
+    for number, n_expected in ((7, n_grey), (8, 0)):
+        page = pages[f"question_{number}"]
+        (chart,) = page.charts
+        # Two options, of which one is right, are chosen in each of four quarters.
+        styles = [mark.style for mark in chart.marks]
+        assert len(styles) == 2 * 4
+        assert sum("var(--line)" in style for style in styles) == 2 * n_expected
+        assert sum("var(--accent)" in style for style in styles) == 4 - n_expected
+        assert (LEGEND in page.text) == bool(n_expected)
+
+
+def test_pages_need_a_known_question_and_a_ranking(
+    simulated_kit: Path, fails: Fails, ranked: Path, tmp_path: Path
+) -> None:
+    report = [REPORT, "--output_dir", tmp_path / "pages"]
+    line = fails([*report, "--submission_dir", tmp_path], kit=simulated_kit)
+    assert "`python task_3/sample_model_entropy.py` makes one" in line
+    flags = ["--submission_dir", ranked, "--question", 99999]
+    line = fails([*report, *flags], kit=simulated_kit)
+    assert "--question 99999: is not one of the questions" in line
+    assert not (tmp_path / "pages").exists()
