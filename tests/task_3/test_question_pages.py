@@ -1,7 +1,7 @@
 """The pages about questions and about the ends of a ranking, as a user reads them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,43 +17,47 @@ LEGEND = "Pale grey: fewer than 20 answers, mostly chance."
 FEWER_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects"}
 
 
-def read_pages(folder: Path) -> dict[str, Page]:
-    return {path.stem: read_page(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
-
-
 @pytest.fixture(scope="module")
 def ranked(
     simulated_kit: Path, succeeds: Succeeds, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """Return a folder with a ranking of the simulated questions by entropy."""
+    """Return a folder with a ranking of the simulated questions by entropy, and its pages."""
     folder = tmp_path_factory.mktemp("ranked")
     flags = ["--output_dir", folder]
     succeeds(["task_3/sample_model_entropy.py", *flags], kit=simulated_kit)
+    best = read_ranking(folder).index[0]
+    (folder / "images").mkdir()
+    (folder / f"images/{best}.jpg").write_bytes(b"picture")
+    flags = ["--submission_dir", folder, "--images_dir", folder / "images"]
+    report = [REPORT, *flags, "--output_dir", folder / "pages"]
+    assert "ranking.html and 20 more pages" in succeeds(report, kit=simulated_kit)
+    before = (folder / f"pages/question_{best}.html").read_bytes()
+    succeeds([*report, "--question", best], kit=simulated_kit)
+    assert (folder / f"pages/question_{best}.html").read_bytes() == before
     return folder
 
 
-def test_pages_of_questions_and_of_the_ranking(
-    simulated_kit: Path, succeeds: Succeeds, ranked: Path, tmp_path: Path
-) -> None:
-    table = pd.read_csv(ranked / "submission_task_3.csv")
-    ranking = table.set_index("QuestionId").ranking.sort_values()
-    question = int(ranking.index[0])
-    images = tmp_path / "images"
-    images.mkdir()
-    (images / f"{question}.jpg").write_bytes(b"picture")
-    flags = ["--submission_dir", ranked, "--output_dir", tmp_path / "pages"]
-    flags += ["--images_dir", images]
-    printed = succeeds([REPORT, *flags], kit=simulated_kit)
-    assert "ranking.html and 20 more pages beside it" in printed
-    html = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").iterdir()}
-    # A link to the user's own image, never the image itself; no other page has one.
-    link = f'href="{(images / f"{question}.jpg").as_uri()}"'
-    assert [name for name, text in html.items() if "file:" in text] == [f"question_{question}"]
-    html[f"question_{question}"] = html[f"question_{question}"].replace(link, 'href="data:,"')
-    for number in ranking.index:
-        html["ranking"] = html["ranking"].replace(f'"question_{number}.html"', '"data:,"')
-    pages = {name: read_page(text) for name, text in html.items()}
+def read_ranking(folder: Path) -> pd.Series:
+    """Return the rank of each QuestionId, the best first."""
+    table = pd.read_csv(folder / "submission_task_3.csv", index_col="QuestionId")
+    return table.ranking.sort_values()
 
+
+def read_pages(folder: Path, links: Sequence[str] = ()) -> dict[str, Page]:
+    links = [*links, *(path.name for path in folder.iterdir())]
+    paths = sorted(folder.iterdir())
+    return {path.stem: read_page(path.read_text(encoding="utf-8"), links) for path in paths}
+
+
+def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path) -> None:
+    ranking = read_ranking(ranked)
+    question = int(ranking.index[0])
+    # A link to the user's own image, never the image itself; no other page has one.
+    image = (ranked / f"images/{question}.jpg").as_uri()
+    pages = read_pages(ranked / "pages", [image])
+    assert [name for name, page in pages.items() if image in page.references] == [
+        f"question_{question}"
+    ]
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
     answered = ranking.index[ranking.index.isin(answers.QuestionId)]
@@ -69,8 +73,8 @@ def test_pages_of_questions_and_of_the_ranking(
     page = pages[f"question_{question}"]
     assert f"Rank 1 of {len(ranking)}" in page.text
     rows = by_question.get_group(question)
-    counts, key = rows.AnswerValue.value_counts(), rows.CorrectAnswer.iloc[0]
-    names = [f"option {option}" + ", right" * (option == key) for option in range(1, 5)]
+    counts, key = rows.AnswerValue.value_counts(), rows.CorrectAnswer.mode()[0]
+    names = [f"option {option}" + (", right" if option == key else "") for option in range(1, 5)]
     facts = f"Answers {len(rows)} Right option {key} Answered correctly {rows.IsCorrect.mean():.0%}"
     assert facts in page.text
     shown = page.table("Who chose what")
@@ -92,39 +96,34 @@ def test_pages_of_questions_and_of_the_ranking(
     own = tree.loc[json.loads(lists.SubjectId[question])]
     assert f"Subjects {', '.join(own.Name[own.Level == own.Level.max()])} Rank" in page.text
 
-    before = (tmp_path / f"pages/question_{question}.html").read_bytes()
-    succeeds([REPORT, "--question", question, *flags], kit=simulated_kit)
-    assert (tmp_path / f"pages/question_{question}.html").read_bytes() == before
-
 
 def test_features_of_a_question_are_compared_with_all_others(
-    simulated_kit: Path, succeeds: Succeeds, ranked: Path, tmp_path: Path
+    simulated_kit: Path, ranked: Path
 ) -> None:
     """Better than: of the other questions, those with less, or with more where less is better."""
-    questions = pd.read_csv(ranked / "submission_task_3.csv").QuestionId.to_numpy()
+    ranking = read_ranking(ranked)
     data = qf.read_for_features(
         list(qf.FEATURES),
         [simulated_kit / "data/train_data/train_task_3_4.csv"],
-        questions,
+        ranking.index.to_numpy(),
         simulated_kit / "data/metadata",
     )
-    asked = np.unique(data.question)[:3]
-    flags = ["--submission_dir", ranked, "--output_dir", tmp_path, "--question"]
-    succeeds([REPORT, *flags, *data.question_id[asked]], kit=simulated_kit)
-    pages = read_pages(tmp_path)
+    pages = read_pages(ranked / "pages", [(ranked / f"images/{ranking.index[0]}.jpg").as_uri()])
+    asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
     for name, feature in qf.FEATURES.items():
         (raw, _), (value, _) = feature.values(data), qf.shrink(feature, data)
         known = value[~np.isnan(value)]
-        for question in asked:
-            below, above = (known < value[question]).sum(), (known > value[question]).sum()
+        for question, row in zip(asked, np.searchsorted(data.question_id, asked), strict=True):
+            below, above = (known < value[row]).sum(), (known > value[row]).sum()
             ties = len(known) - below - above - 1
             less = name in FEWER_IS_BETTER
             share = ((above if less else below) + ties / 2) / (len(known) - 1)
-            shown = pages[f"question_{data.question_id[question]}"].table("Features")
+            shown = pages[f"question_{question}"].table("Features")
             _, of_answers, shrunk, better_than, why = shown.row(name.replace("_", " "))
-            numbers = [
-                f"{number:z.2f}".replace("-", "−") for number in (raw[question], value[question])
-            ]
+            numbers = [f"{number:z.2f}".replace("-", "−") for number in (raw[row], value[row])]
+            if np.isnan(value[row]):
+                assert [of_answers, shrunk, better_than] == ["unknown", "", ""]
+                continue
             assert [of_answers, shrunk, better_than] == [*numbers, f"{share:.0%}"], name
             assert why.startswith("less: " if less else "more: ")
 
@@ -152,12 +151,11 @@ def test_bars_of_few_answers_are_grey(
          "--submission_template_file", "template.csv", "--metadata_dir", tmp_path,
          "--output_dir", tmp_path / "pages"]
     )  # fmt: skip
-    ranking = (tmp_path / "pages/ranking.html").read_text(encoding="utf-8")
-    assert (LEGEND in ranking) == (n_answers < 20)
-    # A bar there rests on all answers of its question.
-    assert ranking.count('class="shares few"') == (n_answers < 20)
-    (tmp_path / "pages/ranking.html").unlink()
     pages = read_pages(tmp_path / "pages")
+    assert (LEGEND in pages["ranking"].text) == (n_answers < 20)
+    # A bar there rests on all answers of its question.
+    ranking = (tmp_path / "pages/ranking.html").read_text(encoding="utf-8")
+    assert ranking.count('class="shares few"') == (n_answers < 20)
     assert "Subjects unknown: no metadata of it" in pages["question_7"].text
     for number, n_expected in ((7, n_grey), (8, 0)):
         page = pages[f"question_{number}"]
