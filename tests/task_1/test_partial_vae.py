@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from planted_answers import (
     TASKS,
     TRAIN,
@@ -16,7 +15,7 @@ from planted_answers import (
     predict,
     read_prediction,
 )
-from run_scripts import run_process
+from run_scripts import ROOT, run_process
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
 

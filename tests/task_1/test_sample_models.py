@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, Run
+from conftest import Run
 from planted_answers import (
     COLUMN,
     KEYS,
@@ -26,6 +26,7 @@ from planted_answers import (
     read_prediction,
     split,
 )
+from run_scripts import ROOT
 from terminal import run_on_terminal
 
 

@@ -49,6 +49,10 @@ def read_pages(folder: Path, links: Sequence[str] = ()) -> dict[str, Page]:
     return {path.stem: read_page(path.read_text(encoding="utf-8"), links) for path in paths}
 
 
+def as_text(value: float, sign: str = "") -> str:
+    return f"{value:{sign}z.2f}".replace("-", "−")
+
+
 def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path) -> None:
     ranking = read_ranking(ranked)
     question = int(ranking.index[0])
@@ -110,17 +114,25 @@ def test_features_of_a_question_are_compared_with_all_others(
     )
     pages = read_pages(ranked / "pages", [(ranked / f"images/{ranking.index[0]}.jpg").as_uri()])
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
+    places = np.searchsorted(data.question_id, asked)
+    of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)[0]
+    ends = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
+    for question, row in zip(asked, places, strict=True):
+        shown = pages[f"question_{question}"].table("Who chose what")
+        correlations = shown.column("point-biserial correlation")
+        assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
+        assert ends[f"question {question}"][4] == as_text(of_right[row], "+")
     for name, feature in qf.FEATURES.items():
         (raw, _), (value, _) = feature.values(data), qf.shrink(feature, data)
         known = value[~np.isnan(value)]
-        for question, row in zip(asked, np.searchsorted(data.question_id, asked), strict=True):
+        for question, row in zip(asked, places, strict=True):
             below, above = (known < value[row]).sum(), (known > value[row]).sum()
             ties = len(known) - below - above - 1
             less = name in FEWER_IS_BETTER
             share = ((above if less else below) + ties / 2) / (len(known) - 1)
             shown = pages[f"question_{question}"].table("Features")
             _, of_answers, shrunk, better_than, why = shown.row(name.replace("_", " "))
-            numbers = [f"{number:z.2f}".replace("-", "−") for number in (raw[row], value[row])]
+            numbers = [as_text(raw[row]), as_text(value[row])]
             if np.isnan(value[row]):
                 assert [of_answers, shrunk, better_than] == ["unknown", "", ""]
                 continue
