@@ -4,18 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from conftest import Run
-from planted_answers import (
-    COLUMN,
-    KEYS,
-    TASKS,
-    accuracy,
-    majority_accuracy,
-    plant_abilities,
-    plant_quizzes,
-    predict,
-    split,
-)
+import planted_answers as planted
+from planted_answers import COLUMN, KEYS, TASKS, accuracy, predict, split
 
 from common import item_response, layout
 
@@ -50,7 +40,7 @@ def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame)
 def test_who_can_guess_is_right_without_knowing(tmp_path: Path, task: int) -> None:
     """With guessing at 0.9, no answer has a lower probability of being right."""
     # All answer all: there are no contexts, the habits in which would learn otherwise.
-    answers, _ = plant_abilities(n_questions=30, share=1)
+    answers, _ = planted.plant_abilities(n_questions=30, share=1)
     train, test = split(answers, 7_000)
     script = SCRIPT.format(task)
     prediction = predict(script, tmp_path, "--guessing", 0.9, train=train, pairs=test)
@@ -59,7 +49,7 @@ def test_who_can_guess_is_right_without_knowing(tmp_path: Path, task: int) -> No
 
 @TASKS
 def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
-    answers = plant_quizzes(8, blocks=False)
+    answers = planted.plant_quizzes(8, blocks=False)
     files = dict(zip(("train", "pairs"), split(without_ids(answers), 20_000), strict=True))
     without = predict(SCRIPT.format(task), tmp_path, *GUESSING, **files)
     # All students answer all questions, so nothing else tells the quizzes.
@@ -73,7 +63,7 @@ def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 @TASKS
 def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
     """Students have too few answers in a quiz to tell much alone."""
-    answers = plant_quizzes(8, blocks=False, by_class=True)
+    answers = planted.plant_quizzes(8, blocks=False, by_class=True)
     train, test = split(without_ids(answers), 6_000)
     scores = []
     for name, table in (("quizzes", answers.drop(columns="GroupId")), ("classes", answers)):
@@ -85,7 +75,7 @@ def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 
 @TASKS
 def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path, task: int) -> None:
-    train, test = split(without_ids(plant_quizzes(20, 0.4, blocks=True)), 20_000)
+    train, test = split(without_ids(planted.plant_quizzes(20, 0.4, blocks=True)), 20_000)
     found = predict(SCRIPT.format(task), tmp_path, *GUESSING, train=train, pairs=test)
     same = predict_without_context(task, train, test)
     assert accuracy(task, found, test) > accuracy(task, same, test) + 0.02
@@ -93,18 +83,6 @@ def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path,
     flags = [*GUESSING, "--metadata_dir", tmp_path]
     again = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
     assert np.array_equal(again, found)
-
-
-@TASKS
-def test_the_metadata_of_the_kit_are_found(
-    split_kit: Path, run: Run, tmp_path: Path, task: int
-) -> None:
-    found = []
-    for flags in ([], ["--metadata_dir", tmp_path]):
-        script = [SCRIPT.format(task), "--local", "--output_dir", tmp_path, *flags]
-        assert run(script, kit=split_kit).returncode == 0
-        found.append((tmp_path / layout.local_submission_name(task)).read_bytes())
-    assert found[0] != found[1]
 
 
 def test_nothing_is_lost_on_a_test_that_all_answer(tmp_path: Path, real_data: Path) -> None:
@@ -115,4 +93,4 @@ def test_nothing_is_lost_on_a_test_that_all_answer(tmp_path: Path, real_data: Pa
     train, test = split(table, 15_000)
     found = predict(SCRIPT.format(1), tmp_path, *GUESSING, train=train, pairs=test)
     assert (found == predict_without_context(1, train, test)).all()
-    assert accuracy(1, found, test) > majority_accuracy(1, train, test) + 0.02
+    assert accuracy(1, found, test) > planted.majority_accuracy(1, train, test) + 0.02

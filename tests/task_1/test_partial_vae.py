@@ -4,17 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import planted_answers as planted
 import pytest
 import torch
-from planted_answers import (
-    TASKS,
-    TRAIN,
-    accuracy,
-    command,
-    majority_accuracy,
-    predict,
-    read_prediction,
-)
+from planted_answers import TASKS, TRAIN, accuracy, command, predict
 from run_scripts import ROOT, run_process
 
 SCRIPT = "task_{}/sample_model_partial_vae.py"
@@ -29,7 +22,7 @@ def run_processes(
     done = run_process([*launcher, ROOT / str(script), *rest, *flags])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("written: ") == 1
-    predicted: np.ndarray = read_prediction(SCRIPT.format(task), folder)
+    predicted: np.ndarray = planted.read_prediction(SCRIPT.format(task), folder)
     return predicted
 
 
@@ -49,7 +42,7 @@ def test_a_process_without_students_does_not_wait(tmp_path: Path) -> None:
 @TASKS
 def test_cuda_predicts_what_the_processor_predicts(tmp_path: Path, task: int) -> None:
     predicted = predict(SCRIPT.format(task), tmp_path, "--device", "cuda")
-    assert accuracy(task, predicted) > majority_accuracy(task) + 0.02
+    assert accuracy(task, predicted) > planted.majority_accuracy(task) + 0.02
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

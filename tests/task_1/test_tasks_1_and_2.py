@@ -123,27 +123,32 @@ ANSWERS = """QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue
 8,1,0,3,2
 8,2,0,3,2
 """
+# A flag's value here, and what is read or written without it.
 SCRIPT_FLAGS = {
     "local_data_split.py": {
-        "--input_dir": "data/train_data/answers.csv",
-        "--train_data": "mine/train_task_1_2.csv",
-        "--output_dir": "data/test_input/valid_task_1_2.csv",
+        "--input_dir": ("mine", "data/train_data/answers.csv"),
+        "--train_data": ("answers.csv", "mine/train_task_1_2.csv"),
+        "--output_dir": ("out", "data/test_input/valid_task_1_2.csv"),
     },
     "sample_model_majority.py": {
-        "--input_dir": "data/train_data/answers.csv",
-        "--train_data": "mine/train_task_1_2.csv",
-        "--submission_template_dir": "submission_templates/pairs.csv",
-        "--submission_template_file": "mine/submission_task_1_2.csv",
-        "--output_dir": "submissions/predicted.csv",
-        "--output_file": "out/submission_task_{task}.csv",
+        "--input_dir": ("mine", "data/train_data/answers.csv"),
+        "--train_data": ("answers.csv", "mine/train_task_1_2.csv"),
+        "--submission_template_dir": ("mine", "submission_templates/pairs.csv"),
+        "--submission_template_file": ("pairs.csv", "mine/submission_task_1_2.csv"),
+        "--output_dir": ("out", "submissions/predicted.csv"),
+        "--output_file": ("predicted.csv", "out/submission_task_{task}.csv"),
     },
     "local_evaluation.py": {
-        "--input_dir": "data/test_input/answers.csv",
-        "--ref_data": "mine/valid_task_1_2.csv",
-        "--submission_dir": "data/test_output/guesses_{task}.csv",
-        "--submit_data": "mine/test_submission_task_{task}.csv",
-        "--output_dir": "data/test_output/scores_task_{task}.txt",
+        "--input_dir": ("mine", "data/test_input/answers.csv"),
+        "--ref_data": ("answers.csv", "mine/valid_task_1_2.csv"),
+        "--submission_dir": ("mine", "data/test_output/guesses.csv"),
+        "--submit_data": ("guesses.csv", "mine/test_submission_task_{task}.csv"),
+        "--output_dir": ("out", "data/test_output/scores_task_{task}.txt"),
     },
+}
+GUESSES = {
+    1: "QuestionId,UserId,IsCorrect\n8,2,0\n8,1,0\n7,1,1\n7,2,0\n",
+    2: "QuestionId,UserId,AnswerValue\n8,2,2\n8,1,2\n7,1,3\n7,2,1\n",
 }
 
 
@@ -158,28 +163,16 @@ def test_every_shared_flag_has_its_effect(
     mine.mkdir()
     (mine / "answers.csv").write_text(ANSWERS)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,7\n")
-    (mine / "guesses_1.csv").write_text("QuestionId,UserId,IsCorrect\n8,2,0\n8,1,0\n7,1,1\n7,2,0\n")
-    guesses = "QuestionId,UserId,AnswerValue\n8,2,2\n8,1,2\n7,1,3\n7,2,1\n"
-    (mine / "guesses_2.csv").write_text(guesses)
-    values = {
-        "--input_dir": mine,
-        "--train_data": "answers.csv",
-        "--ref_data": "answers.csv",
-        "--submission_template_dir": mine,
-        "--submission_template_file": "pairs.csv",
-        "--submission_dir": mine,
-        "--submit_data": f"guesses_{task}.csv",
-        "--output_dir": out,
-        "--output_file": "predicted.csv",
-    }
+    (mine / "guesses.csv").write_text(GUESSES[task])
 
     def command(*without: str) -> list[object]:
-        flags = [flag for flag in SCRIPT_FLAGS[script] if flag not in without]
-        return [f"task_{task}/{script}", *(word for flag in flags for word in (flag, values[flag]))]
+        flags = [(flag, value) for flag, (value, _) in SCRIPT_FLAGS[script].items()]
+        words = [word for flag in flags if flag[0] not in without for word in flag]
+        return [f"task_{task}/{script}", *words]
 
     def written(*without: str) -> set[str]:
         before = set(kit.rglob("*"))
-        succeeds(command(*without), kit=kit)
+        succeeds(command(*without), kit=kit, cwd=kit)
         return {path.relative_to(kit).as_posix() for path in set(kit.rglob("*")) - before}
 
     files = written()
@@ -194,13 +187,12 @@ def test_every_shared_flag_has_its_effect(
         assert (out / "predicted.csv").read_text() == expected
     else:
         assert read_score(out, task) == 0.75
-    for flag, default in SCRIPT_FLAGS[script].items():
+    for flag, (_, default) in SCRIPT_FLAGS[script].items():
         default = default.format(task=task)
         if flag.startswith("--output"):
             assert default in written(flag)
         else:
-            line = fails(command(flag), kit=kit)
-            assert line.startswith(f"{kit / default}: file not found"), line
+            assert f"{default}: file not found" in fails(command(flag), kit=kit, cwd=kit)
 
 
 def test_right_wrong_only_answers_are_enough_for_task_1(succeeds: Succeeds, tmp_path: Path) -> None:

@@ -142,11 +142,7 @@ def test_features_of_a_question_are_compared_with_all_others(
 
 @pytest.mark.parametrize(("n_answers", "n_grey"), [(79, 1), (80, 0), (12, 4)])
 def test_bars_of_few_answers_are_grey(
-    n_answers: int,
-    n_grey: int,
-    succeeds: Succeeds,
-    tmp_path: Path,
-    write: Callable[[str, str], Path],
+    n_answers: int, n_grey: int, succeeds: Succeeds, tmp_path: Path
 ) -> None:
     """A quarter of the students that has fewer than 20; questions 8 and 9 have 99 answers."""
     lines = [
@@ -154,15 +150,12 @@ def test_bars_of_few_answers_are_grey(
         for question, n in ((7, n_answers), (8, 99), (9, 99))
         for student in range(n)
     ]
-    write("train.csv", "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue\n" + "\n".join(lines))
-    write("submission_task_3.csv", "QuestionId,ranking\n7,1\n8,2\n9,3\n")
-    write("template.csv", "QuestionId,ranking\n7,\n8,\n9,\n")
-    succeeds(
-        [REPORT, "--input_dir", tmp_path, "--train_data", "train.csv",
-         "--submission_dir", tmp_path, "--submission_template_dir", tmp_path,
-         "--submission_template_file", "template.csv", "--metadata_dir", tmp_path,
-         "--output_dir", tmp_path / "pages"]
-    )  # fmt: skip
+    header = "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue"
+    (tmp_path / "train.csv").write_text("\n".join([header, *lines]))
+    (tmp_path / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n")
+    flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--submission_dir", tmp_path]
+    flags += ["--submission_template_dir", tmp_path, "--metadata_dir", tmp_path]
+    succeeds([REPORT, *flags, "--output_dir", tmp_path / "pages"])
     pages = read_pages(tmp_path / "pages")
     assert (LEGEND in pages["ranking"].text) == (n_answers < 20)
     # A bar there rests on all answers of its question.
