@@ -1,7 +1,6 @@
 """Gradient boosting on features, tasks 1 and 2: which features there are, and what they find."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +89,3 @@ def test_a_feature_that_is_hardly_ever_known_does_no_harm(
     assert groups == "rates, students"
     chance = TEST[COLUMN[task]].value_counts(normalize=True).max()
     assert accuracy(task, prediction, TEST) > chance + 0.03
-
-
-def test_a_group_of_features_may_need_metadata(fails: Callable[..., str], tmp_path: Path) -> None:
-    line = fails([*planted.command(SCRIPT.format(1), tmp_path, TRAIN), "--features", "quiz"])
-    assert "'quiz' need the answer metadata" in line

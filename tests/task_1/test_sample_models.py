@@ -206,6 +206,8 @@ REFUSED = {
     ("partial_vae", "--steps", 0): "--steps is 0, expected more than 0",
     ("partial_vae", "--learning_rate", "nan"): "--learning_rate is nan, expected more than 0",
     ("partial_vae", "--learning_rate", 1e30): "expected a smaller --learning_rate",
+    ("partial_vae", "--device", "cuda"): "--device is cuda, but PyTorch finds no CUDA device",
+    ("gradient_boosting", "--features", "quiz"): "'quiz' need the answer metadata",
     ("gradient_boosting", "--seed", 1): "train.csv: needs 100 right and 100 wrong answers",
 }
 
@@ -213,10 +215,16 @@ REFUSED = {
 @TASKS
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_what_cannot_be_is_said_in_one_line(
-    fails: Callable[..., str], tmp_path: Path, task: int, case: tuple[str, str, object]
+    fails: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    task: int,
+    case: tuple[str, str, object],
 ) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     name, *flags = case
-    arguments = planted.command(f"task_{task}/sample_model_{name}.py", tmp_path, TRAIN[:150])
+    train = TRAIN[: 150 if "--seed" in flags else 500]
+    arguments = planted.command(f"task_{task}/sample_model_{name}.py", tmp_path, train)
     assert REFUSED[case] in fails([*arguments, *flags])
     assert not list(tmp_path.glob("submission_*"))
 
