@@ -1,187 +1,65 @@
-"""The partial VAE of task 4: run as a user runs it, and its reward against a plain loop."""
+"""The partial VAE of task 4: its model and its reward checked by known answers."""
 
-import importlib.util
 import itertools
-import shutil
-import sys
-import zipfile
-from dataclasses import asdict
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from conftest import Run, run_python
+from task_4_models import load_package, same
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = "task_4/pytorch"
-WEIGHTS = "model_task_4_partial_vae.pt"
-
-
-def load(name: str, folder: Path = ROOT / PACKAGE) -> ModuleType:
-    """Import a module of the package, which finds its own model.py and no other package's."""
-    others = {other: sys.modules.pop(other, None) for other in ("model",)}
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location(f"pytorch_{name}", folder / f"{name}.py")
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # A dataclass looks up its module.
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.pop("model", None)
-        sys.modules.update({other: module for other, module in others.items() if module})
-    return module
+(PACKAGE,) = load_package("pytorch")
+N_QUESTIONS = 40
 
 
-entry = load("submission_model_task_4")
-pytorch = load("model")
-
-
-def run_all(run: Run, kit: Path, *commands: list[object]) -> None:
-    for command in commands:
-        done = run(command, kit=kit)
-        assert done.returncode == 0, done.stderr
-        assert not done.stderr
-
-
-def read_score(folder: Path) -> float:
-    return float((folder / "scores_task_4.txt").read_text().removeprefix("score:"))
-
-
-@pytest.fixture(scope="module")
-def kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kit with a local split and the package trained on it: tests only read from it."""
-    kit = Path(shutil.copytree(simulated_kit, tmp_path_factory.mktemp("pytorch") / "kit"))
-    run_all(
-        run_python,
-        kit,
-        ["task_4/local_data_split.py"],
-        [f"{PACKAGE}/train_model.py", "--local"],
-    )
-    return kit
-
-
-def some_model(n_questions: int = 40, k: int = 3, seed: int = 0) -> Any:
-    """Return a model with random weights."""
-    generator = torch.Generator().manual_seed(seed)
+def some_model(completion: float) -> Any:
+    """Return a model with random weights: the more answers are hidden, the larger."""
+    generator = torch.Generator().manual_seed(0)
+    n, k = N_QUESTIONS, 3
 
     def normal(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=generator)
 
-    return entry.Model(
-        intercept=normal(n_questions),
-        loading=normal(n_questions, k),
+    return PACKAGE.Model(
+        intercept=normal(n),
+        loading=normal(n, k),
         guessing=torch.tensor(0.2),
-        score=normal(n_questions, 2, k),
-        precision=0.1 + normal(n_questions, 2, k).square(),
+        score=normal(n, 2, k),
+        precision=0.1 + normal(n, 2, k).square(),
         prior_precision=0.5 + normal(k).square(),
-        mask_mean=0.1 * normal(n_questions),
-        mask_weights=normal(n_questions, k),
-        completion=0.1 * normal(n_questions, n_questions),
+        mask_mean=0.1 * normal(n),
+        mask_weights=normal(n, k),
+        completion=completion / n * torch.rand((n, n), generator=generator),
     )
-
-
-def some_students(
-    n_students: int = 6, n_questions: int = 40, seed: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return right (1) or wrong (0), and which answers may be asked."""
-    rng = np.random.default_rng(seed)
-    shape = n_students, n_questions
-    return rng.integers(2, size=shape), rng.random(shape) < 0.6
-
-
-def play(
-    submission: Any, truth: np.ndarray, askable: np.ndarray, unobserved: int, options: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
-    """Play five rounds; the questions chosen and the predictions."""
-    option = np.full_like(truth, unobserved)
-    is_correct = np.full_like(truth, unobserved)
-    askable, chosen = askable.copy(), []
-    rows = np.arange(len(truth))
-    for _ in range(5):
-        question = submission.select_questions(
-            option.copy(), is_correct.copy(), askable.astype(np.int64)
-        )
-        assert askable[rows, question].all()
-        is_correct[rows, question] = truth[rows, question]
-        option[rows, question] = 1 + question % 4 if options else unobserved
-        askable[rows, question] = False
-        submission.update_model(option.copy(), is_correct.copy(), askable.astype(np.int64))
-        chosen.append(question)
-    return np.stack(chosen, axis=1), submission.predict(option, is_correct)
-
-
-def test_trains_plays_and_beats_the_most_popular(kit: Path, run: Run, tmp_path: Path) -> None:
-    run_all(
-        run,
-        kit,
-        ["task_4/numpy/train_model.py", "--local"],
-        ["task_4/numpy/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path / "numpy"],
-        [f"{PACKAGE}/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path / "pytorch"],
-    )
-    assert read_score(tmp_path / "pytorch") > read_score(tmp_path / "numpy") + 0.01
-
-
-def test_zip_holds_what_the_entry_needs(kit: Path, run: Run, tmp_path: Path) -> None:
-    done = run(["task_4/package.py", kit / PACKAGE, "--output_dir", tmp_path], kit=kit)
-    assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(tmp_path / "submission_task_4.zip") as archive:
-        assert set(archive.namelist()) == {
-            "model.py",
-            "submission_model_task_4.py",
-            "model_task_4_students.npy",
-            "model_task_4_training.json",
-            WEIGHTS,
-        }
-
-
-def test_a_second_run_is_the_same_bit_by_bit(kit: Path, run: Run, tmp_path: Path) -> None:
-    again = shutil.copytree(kit / PACKAGE, tmp_path / "again")
-    (again / WEIGHTS).unlink()
-    run_all(run, kit, [again / "train_model.py", "--local"])
-    first, second = (asdict(entry.Model.load(folder)) for folder in (kit / PACKAGE, again))
-    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_save_and_load(tmp_path: Path) -> None:
-    model = some_model()
+    model = some_model(1)
     model.save(tmp_path)
-    loaded = asdict(entry.Model.load(tmp_path))
-    assert all(torch.equal(value, loaded[name]) for name, value in asdict(model).items())
+    assert same(PACKAGE.Model.load(tmp_path), model)
 
 
-@pytest.mark.parametrize("n_questions", [25, 60])
-def test_other_widths(n_questions: int) -> None:
-    """Columns that training did not know tell nothing and are predicted like a mean question."""
-    model = some_model()
-    truth, askable = some_students(n_questions=n_questions)
-    chosen, prediction = play(entry.Submission(model), truth, askable, -1)
-    assert prediction.shape == truth.shape
-    assert chosen.max() < 40
-    wide = model.pad_questions(n_questions)
-    assert len(wide.intercept) == n_questions
-    assert torch.equal(wide.loading[:25], model.loading[:25])
-    assert (wide.intercept[40:] == model.intercept.mean()).all()
-    assert not wide.precision[40:].any()
+def test_other_widths() -> None:
+    """What is known of the questions that stay does not change; a new one is like a mean one."""
+    model = some_model(0)
+    found = []
+    for width in (N_QUESTIONS, 25, 60):
+        nothing_known = torch.zeros(2, width, dtype=torch.bool)
+        posterior = PACKAGE.StudentPosterior(model.pad_questions(width), nothing_known)
+        before = posterior.predict()
+        # The second student answers a new question, which tells nothing, if there is one.
+        posterior.observe(torch.tensor([0, 1]), torch.tensor([3, width - 1]), torch.tensor([1, 0]))
+        found.append(posterior.predict())
+        assert found[-1].shape == (2, width)
+        torch.testing.assert_close(found[-1][0, :25], found[0][0, :25])
+    assert found[2][1, -1] == 0
+    torch.testing.assert_close(found[2][1, :-1], before[1, :-1])
+    middle = 0.2 + 0.8 * model.intercept.mean().sigmoid()
+    torch.testing.assert_close(found[2][0, 40:], middle.expand(20))
 
 
-@pytest.mark.parametrize("options", [True, False])
-def test_both_readings_of_unobserved_are_the_same(options: bool) -> None:
-    truth, askable = some_students()
-    games = [
-        play(entry.Submission(some_model()), truth, askable, unobserved, options)
-        for unobserved in (-1, 0)
-    ]
-    assert np.array_equal(games[0][0], games[1][0])
-    rows = np.arange(len(truth))[:, None]
-    for chosen, prediction in games:
-        # What was revealed is predicted as it was.
-        assert np.array_equal(prediction[rows, chosen], truth[rows, chosen])
-    assert np.array_equal(games[0][1], games[1][1])
+# ---- The reward --------------------------------------------------------------------------------
 
 
 def some_rewards(seed: int = 3) -> dict[str, torch.Tensor]:
@@ -200,15 +78,6 @@ def some_rewards(seed: int = 3) -> dict[str, torch.Tensor]:
         "loading": 2 * uniform(4, 3) - 1,
         "weight": uniform(4),
     }
-
-
-def reward(given: dict[str, torch.Tensor]) -> torch.Tensor:
-    later = (given["score"] + given["more_score"]) / (given["precision"] + given["more_precision"])
-    move = later - given["score"] / given["precision"]
-    value: torch.Tensor = pytorch.information_reward(
-        move, given["right"], given["loading"], given["weight"]
-    )
-    return value
 
 
 def gaussian(score: torch.Tensor, precision: torch.Tensor) -> torch.distributions.Distribution:
@@ -241,22 +110,6 @@ def expected_divergence(
     return total / 6
 
 
-def test_reward_equals_a_plain_loop_over_logits() -> None:
-    """Over questions, outcomes and targets: how far the answer moves the logit of the target."""
-    given = some_rewards()
-    expected = torch.zeros(5, dtype=torch.float64)
-    for question, outcome, target in itertools.product(range(5), range(2), range(4)):
-        mean = given["score"] / given["precision"]
-        later = (given["score"] + given["more_score"][question, outcome]) / (
-            given["precision"] + given["more_precision"][question, outcome]
-        )
-        moved = float(given["loading"][target] @ later) - float(given["loading"][target] @ mean)
-        right = float(given["right"][question])
-        share = right if outcome else 1 - right
-        expected[question] += share * float(given["weight"][target]) * moved**2 / 2
-    torch.testing.assert_close(reward(given), expected)
-
-
 def test_reward_is_the_first_order_of_the_difference_of_divergences() -> None:
     """EDDI's two expectations, by the closed forms between Gaussians, where evidence is little."""
     given, little = some_rewards(), 1e-4
@@ -278,56 +131,72 @@ def test_reward_is_the_first_order_of_the_difference_of_divergences() -> None:
         right = given["right"][question]
         share = right if outcome else 1 - right
         expected[question] += share * (first - second) / little
-    torch.testing.assert_close(reward(given), expected, rtol=2e-3, atol=0)
+    later = (given["score"] + given["more_score"]) / (given["precision"] + given["more_precision"])
+    move = later - given["score"] / given["precision"]
+    reward = PACKAGE.information_reward(move, given["right"], loading, given["weight"])
+    torch.testing.assert_close(reward, expected, rtol=2e-3, atol=0)
 
 
-def test_selection_against_the_reward_of_each_question_by_itself() -> None:
-    """No question and no student plays a part in the value of another."""
-    model = some_model()
-    _, askable = some_students(n_students=20)
-    answered_mask = torch.from_numpy(askable.copy())
-    posterior = pytorch.StudentPosterior(model, answered_mask)
-    first = posterior.select(answered_mask)
-    rows = torch.arange(20)
-    posterior.observe(rows, first, rows % 2)
-    askable[rows, first] = False
-    selected = posterior.select(torch.from_numpy(askable))
-    for row in range(20):
-        alone = pytorch.StudentPosterior(model, answered_mask[row : row + 1])
-        assert bool(alone._targets_may_be_asked) == posterior._targets_may_be_asked
-        alone.observe(torch.tensor([0]), first[row : row + 1], rows[row : row + 1] % 2)
-        values = {}
-        for question in np.flatnonzero(askable[row]):
-            only = torch.zeros(1, 40, dtype=torch.bool)
-            only[0, question] = True
-            assert alone.select(only)[0] == question
-            values[question] = reward_by_hand(model, alone, question)
-        best = max(values.values())
-        assert values[int(selected[row])] == pytest.approx(best, rel=1e-4)
-        assert np.median(list(values.values())) < 0.9 * best
+def value_by_hand(
+    arrays: Any, score: Any, precision: Any, target_weight: Any, question: int
+) -> tuple[float, float]:
+    """The reward of a question for one student, summed over targets and outcomes, one at a time.
 
-
-def reward_by_hand(model: Any, posterior: Any, question: int) -> float:
-    """The value of a question for the only student, summed over targets and outcomes."""
-    score, precision = posterior._score[0].double(), posterior._precision[0].double()
-
-    def right(q: int) -> tuple[float, float, float]:
-        loading = model.loading[q].double()
-        mean = float(loading @ (score / precision) + model.intercept[q])
-        variance = float(loading.square() @ (1 / precision))
-        knows = 1 / (1 + np.exp(-mean / np.sqrt(1 + np.pi / 8 * variance)))
-        return 0.2 + 0.8 * knows, mean, variance
-
+    Beside it, the chance that the prediction for the question itself would have been wrong.
+    """
+    mean = arrays["loading"] @ (score / precision) + arrays["intercept"]
+    variance = arrays["loading"] ** 2 @ (1 / precision)
+    p = 0.2 + 0.8 / (1 + np.exp(-mean[question] / np.sqrt(1 + np.pi / 8 * variance[question])))
     total = 0.0
-    p = right(question)[0]
-    for target, outcome in itertools.product(range(len(model.intercept)), range(2)):
-        _, mean, variance = right(target)
-        spread = 0.5 * variance + 0.05
-        density = np.exp(-((mean - np.log(0.3 / 0.5)) ** 2) / (2 * spread)) / spread**0.5
-        later = (score + model.score[question, outcome]) / (
-            precision + model.precision[question, outcome]
+    for target, outcome in itertools.product(np.flatnonzero(target_weight), range(2)):
+        spread = 0.5 * variance[target] + 0.05
+        density = np.exp(-((mean[target] - np.log(0.3 / 0.5)) ** 2) / (2 * spread)) / spread**0.5
+        later = (score + arrays["score"][question, outcome]) / (
+            precision + arrays["precision"][question, outcome]
         )
-        moved = float(model.loading[target].double() @ (later - score / precision))
+        moved = arrays["loading"][target] @ (later - score / precision)
         share = p if outcome else 1 - p
-        total += share * float(posterior._target_weight[0, target]) * density * moved**2 / 2
-    return total + 20 * min(p, 1 - p) * posterior._targets_may_be_asked
+        total += share * target_weight[target] * density * moved**2 / 2
+    return total, min(p, 1 - p)
+
+
+@pytest.mark.parametrize("targets_may_be_asked", [False, True])
+def test_selection_against_the_reward_of_each_question_by_itself(
+    targets_may_be_asked: bool,
+) -> None:
+    """No question and no student plays a part in the value of another."""
+    n_students = 8
+    model = some_model(1.4)
+    arrays = {name: np.asarray(array, float) for name, array in vars(model).items()}
+    rng = np.random.default_rng(1)
+    askable = rng.random((n_students, N_QUESTIONS)) < (0.97 if targets_may_be_asked else 0.6)
+    # What the answered mask says: which answers are hidden, where few are none, and the mean of z.
+    hidden = np.where(askable, 0, askable @ arrays["completion"]).clip(max=1)
+    hidden[hidden < 0.3] = 0
+    assert targets_may_be_asked == (hidden.sum() < 0.05 * askable.sum())
+    hidden *= not targets_may_be_asked
+    weight = np.where(hidden.any(axis=1, keepdims=True), hidden, askable)
+    answered = askable | (hidden > 0.5)
+    relative = answered / np.sqrt(answered.sum(axis=1, keepdims=True)) - arrays["mask_mean"]
+    precision = np.tile(arrays["prior_precision"], (n_students, 1))
+    score = relative @ arrays["mask_weights"] * precision
+
+    posterior = PACKAGE.StudentPosterior(model, torch.from_numpy(askable.copy()))
+    rows = np.arange(n_students)
+    for is_right in (rows % 2, None):
+        selected = posterior.select(torch.from_numpy(askable)).numpy()
+        for row in rows:
+            given = arrays, score[row], precision[row], weight[row]
+            values = {}
+            for question in np.flatnonzero(askable[row]):
+                reward, own = value_by_hand(*given, question)
+                values[question] = reward + 20 * own * targets_may_be_asked
+            best = max(values.values())
+            assert values[selected[row]] == pytest.approx(best, rel=1e-4)
+            assert np.median(list(values.values())) < 0.9 * best
+        if is_right is not None:
+            posterior.observe(*(torch.from_numpy(a) for a in (rows, selected, is_right)))
+            score += arrays["score"][selected, is_right]
+            precision += arrays["precision"][selected, is_right]
+            weight[rows, selected] = 0
+            askable[rows, selected] = False

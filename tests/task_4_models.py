@@ -1,0 +1,84 @@
+"""The packages of task 4 in tests: their modules, models whose parameters are known, students."""
+
+import sys
+from dataclasses import asdict, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from conftest import ROOT
+
+from common.adaptive.game import Reference, make_reference
+from common.answers import Answers
+from common.source_code import load_module
+
+
+def load_package(name: str, *modules: str) -> list[ModuleType]:
+    """Import a package's model and other modules, which find it; no name of them stays behind."""
+    names = ("model", *modules)
+    before = {name: sys.modules.pop(name, None) for name in names}
+    try:
+        return [load_module(ROOT / "task_4" / name / f"{module}.py", module) for module in names]
+    finally:
+        for module, found in before.items():
+            sys.modules.pop(module, None)
+            sys.modules.update({module: found} if found else {})
+
+
+def plain_model(package: ModuleType, slopes: Any, **changes: Any) -> Any:
+    """Make an item response model without guessing, quizzes, and what the answered mask reveals."""
+    n_questions, n_dimensions = slopes.shape
+    values = {
+        "intercept": np.zeros(n_questions),
+        "slopes": slopes,
+        "quiz_covariance": np.zeros((n_questions, n_questions)),
+        "guessing": np.array(0),
+        "mask_mean": np.zeros(n_questions),
+        "mask_weights": np.zeros((n_questions, n_dimensions)),
+        "completion": np.zeros((n_questions, n_questions)),
+    }
+    arrays = {name: np.asarray(a, np.float32) for name, a in {**values, **changes}.items()}
+    return package.Model(**arrays)
+
+
+def full_model(package: ModuleType, n_questions: int, seed: int, completion: float) -> Any:
+    """Make an item response model of which every part matters: the more is hidden, the larger."""
+    rng = np.random.default_rng(seed)
+    n = n_questions
+    quiz = rng.normal(size=(n, 8)) * (rng.random((n, 8)) < 0.3)
+    return plain_model(
+        package,
+        rng.normal(0.8, 0.5, (n, 2)),
+        intercept=rng.normal(0.3, 0.8, n),
+        quiz_covariance=0.5 * quiz @ quiz.T,
+        guessing=0.2,
+        mask_mean=rng.random(n) / n**0.5,
+        mask_weights=rng.normal(0, 0.4, (n, 2)),
+        completion=rng.uniform(0, completion / n, (n, n)),
+    )
+
+
+def as_answers(right: Any) -> Answers:
+    """Return the answers of students (rows) who have answered all questions (columns)."""
+    student, question = np.indices(right.shape, np.int32)
+    return Answers(student.ravel(), question.ravel(), np.ravel(right).astype(np.int8))
+
+
+def as_reference(right: Any, targets: Any) -> Reference:
+    """Return such students with one mask, which hides some of their answers."""
+    return make_reference("students.csv", as_answers(right), {"mask": np.ravel(targets)})
+
+
+def same(one: Any, other: Any) -> bool:
+    """Say whether two models are equal, bit by bit."""
+    arrays, others = asdict(one), asdict(other)
+    return all(
+        a.dtype == others[name].dtype and bool((a == others[name]).all())
+        for name, a in arrays.items()
+    )
+
+
+def with_options(reference: Reference, seed: int) -> Reference:
+    """Return the same students, with options that say nothing."""
+    option = np.random.default_rng(seed).integers(1, 5, reference.option.shape).astype(np.int8)
+    return replace(reference, option=np.where(reference.is_correct >= 0, option, -1))
