@@ -1,11 +1,10 @@
 """The item response package of task 4: its model checked by known answers."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from task_4_models import as_answers, as_reference, full_model, load_package, plain_model, same
+from task_4_models import as_answers, as_reference, full_model, load_package, plain_model, read_mask
 
 from common.adaptive.game import LocalEntry, Rules, choose_at_random, play, replay
 
@@ -121,12 +120,6 @@ def test_posterior_against_brute_force() -> None:
     assert np.array_equal(posterior.predict()[:, 2:], posterior.probability()[:, 2:])
 
 
-def test_weights_are_saved_and_loaded(tmp_path: Path) -> None:
-    weights = full_model(PACKAGE, 20, seed=9, completion=1)
-    weights.save(tmp_path)
-    assert same(PACKAGE.Model.load(tmp_path), weights)
-
-
 def test_other_widths() -> None:
     """What is known of the questions that stay does not change; a new one is independent."""
     weights, _ = simulate(1, seed=10)
@@ -188,15 +181,9 @@ def test_selection_against_the_equation(targets_may_be_asked: bool) -> None:
     mask = rng.random((6, 30)) < (0.97 if targets_may_be_asked else 0.5)
     mask[3] = True
     posterior = PACKAGE.StudentPosterior(weights, mask)
-    # What the answered mask says: which answers are hidden, where few are none, and the ability.
-    hidden = np.where(mask, 0, mask @ weights.completion).clip(max=1)
-    hidden[hidden < 0.3] = 0
-    assert targets_may_be_asked == (hidden.sum() < 0.05 * mask.sum())
-    hidden *= not targets_may_be_asked
-    answered = mask | (hidden > 0.5)
-    relative = answered / np.sqrt(answered.sum(axis=1, keepdims=True)) - weights.mask_mean
-    mean = weights.intercept + relative @ weights.mask_weights @ weights.slopes.T
-    weight = np.where(hidden.any(axis=1, keepdims=True), hidden, mask)
+    weight, latent, may_be_asked = read_mask(mask, weights)
+    assert may_be_asked == targets_may_be_asked
+    mean = weights.intercept + latent @ weights.slopes.T
 
     askable, answers = mask.copy(), [[] for _ in range(6)]  # type: ignore[var-annotated]
     rows = np.arange(6)

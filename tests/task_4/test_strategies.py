@@ -110,19 +110,6 @@ def mutual_information(posterior: Any, row: int, question: int, hidden: Any) -> 
     return float(determinants[0] + determinants[1] - determinants[2]) / 2
 
 
-def promise(posterior: Any, row: int, question: int, hidden: Any) -> float:
-    noise = 1 / max(fisher(knows(posterior, row, question)), 0.005)
-    total = 0.0
-    for target in np.flatnonzero(hidden[row]):
-        covariance = posterior.covariance(row, np.array([question]), np.array([target]))[0, 0]
-        spread = 0.7 * 0.8 * posterior.variance[row, target] + 0.05
-        # The logit at which P(right) = ½.
-        distance = posterior.mean[row, target] - np.log(0.3 / 0.5)
-        weight = hidden[row, target] * np.exp(-(distance**2) / (2 * spread)) / spread**0.5
-        total += weight * covariance**2 / (posterior.variance[row, question] + noise)
-    return total
-
-
 FORMULAS = {
     "most_popular": popularity,
     "maximum_information": determinant,
@@ -130,12 +117,12 @@ FORMULAS = {
     "model_change": movement,
     "uncertainty": own_uncertainty,
     "eddi": mutual_information,
-    "most_right_predictions": promise,
 }
 
 
 def test_every_strategy_has_a_formula_here() -> None:
-    assert set(FORMULAS) == set(ALL) - {"random"}
+    """But that of item_response/, which is tested against the package."""
+    assert set(FORMULAS) == set(ALL) - {"random", strategy_games.OWN}
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -155,17 +142,6 @@ def test_the_choice_has_the_largest_value(name: str) -> None:
                 assert min(value) < 0.9 * best
 
 
-@pytest.mark.parametrize("targets_may_be_asked", [False, True])
-def test_own_strategy_where_targets_may_be_asked(targets_may_be_asked: bool) -> None:
-    """Nothing is hidden, so that only a question's own uncertainty counts, if anything."""
-    posterior = replace(some_posterior(2), targets_may_be_asked=targets_may_be_asked)
-    askable, _ = some_masks(posterior, 2)
-    nothing = np.zeros(askable.shape)
-    chosen = strategies.most_right_predictions(posterior, askable, nothing)
-    as_uncertain = chosen == strategies.uncertainty(posterior, askable, nothing)
-    assert as_uncertain.all() == targets_may_be_asked
-
-
 @given(seed=st.integers(0, 10_000), asked=st.booleans())
 def test_only_what_is_askable_is_asked(seed: int, asked: bool) -> None:
     posterior = replace(some_posterior(seed), targets_may_be_asked=asked)
@@ -179,28 +155,13 @@ def test_only_what_is_askable_is_asked(seed: int, asked: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_neither_other_students_nor_the_order_of_the_questions_matter(name: str) -> None:
+def test_students_do_not_matter_to_each_other(name: str) -> None:
     posterior = some_posterior(3)
     askable, hidden = some_masks(posterior, 4)
     together = ALL[name](posterior, askable, hidden)
     rows = np.array([3, 1])
     alone = ALL[name](posterior.take(rows), askable[rows], hidden[rows])
     assert np.array_equal(alone, together[rows])
-    if name == "random":
-        return
-    order = np.random.default_rng(7).permutation(len(posterior.slopes))
-    shuffled = replace(
-        posterior,
-        mean=posterior.mean[:, order],
-        variance=posterior.variance[:, order],
-        prior_covariance=posterior.prior_covariance[np.ix_(order, order)],
-        factors=posterior.factors[:, :, order],
-        cross_covariance=posterior.cross_covariance[:, order],
-        slopes=posterior.slopes[order],
-        popularity=posterior.popularity[order],
-    )
-    chosen = ALL[name](shuffled, askable[:, order], hidden[:, order])
-    assert np.array_equal(order[chosen], together)
 
 
 def test_random_is_uniform_and_seeded() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -106,38 +107,25 @@ def test_standard_error_is_that_of_the_mean_logit() -> None:
 @given(seed=st.integers(0, 10_000), n_left=st.integers(0, 4))
 def test_no_question_is_chosen_more_often_than_is_left(seed: int, n_left: int) -> None:
     rng = np.random.default_rng(seed)
-    n_students, n_questions = 12, 8
-    taste = rng.random((n_students, n_questions)) + 2 * rng.random(n_questions)
+    taste = rng.random((12, 8)) + 2 * rng.random(8)
     askable = rng.random(taste.shape) < 0.6
     askable[:, 0] |= ~askable.any(axis=1)
-    left = rng.integers(0, n_left + 1, n_questions)
-    order = rng.permutation(n_students)[: rng.integers(1, n_students + 1)]
+    left = rng.integers(0, n_left + 1, 8)
+    order = rng.permutation(12)[: rng.integers(1, 13)]
+    view: Any = SimpleNamespace(take=lambda rows: None)
 
-    class View:
-        """As much of a posterior as is needed here."""
+    def strategy(posterior: Any, free: Any, hidden: Any) -> Any:
+        return np.where(free, hidden, -1).argmax(axis=1)
 
-        def __init__(self, rows: Any) -> None:
-            self.rows = rows
-
-        def take(self, rows: Any) -> "View":
-            return View(self.rows[rows])
-
-    def strategy(view: Any, free: Any, hidden: Any) -> Any:
-        assert np.array_equal(hidden, taste[view.rows])
-        return np.where(free, taste[view.rows], -1).argmax(axis=1)
-
-    chosen, n_over = strategy_games.choose(
-        strategy, View(np.arange(n_students)), askable, taste, order, left
-    )
-    is_asked = np.isin(np.arange(n_students), order)
-    assert (chosen[~is_asked] == -1).all()
+    chosen, n_over = strategy_games.choose(strategy, view, askable, taste, order, left)
+    assert (np.delete(chosen, order) == -1).all()
     assert askable[order, chosen[order]].all()
-    counts = np.bincount(chosen[order], minlength=n_questions)
+    counts = np.bincount(chosen[order], minlength=8)
     assert np.maximum(counts - left, 0).sum() == n_over
-    for row in order[: 1 if n_over == 0 else 0]:
+    if n_over == 0:
         # Who comes first gets what is liked best of what is left.
-        free = askable[row] & (left > 0)
-        assert chosen[row] == np.where(free, taste[row], -1).argmax()
+        first = order[0]
+        assert chosen[first] == np.where(askable[first] & (left > 0), taste[first], -1).argmax()
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
@@ -178,7 +166,6 @@ def test_a_test_ends_at_its_standard_error() -> None:
         (lambda askable, hidden: hidden.argmax(axis=1), "chooses column 3 for a student who"),
         (lambda askable, hidden: np.zeros(len(askable), int), "chooses column 0 for a student who"),
         (lambda askable, hidden: np.full(len(askable), -1), "chooses column -1 for a student who"),
-        (lambda askable, hidden: np.full(len(askable), 60), "chooses column 60 for a student who"),
         (lambda askable, hidden: askable.argmax(axis=1) * 1.0, "returns array.*of whole numbers"),
         (lambda askable, hidden: askable[1:].argmax(axis=1), "returns array.*for each of 40"),
         (lambda askable, hidden: None, "returns None, expected an array of whole numbers"),
@@ -252,22 +239,26 @@ def test_overlap_is_the_mean_over_pairs(seed: int) -> None:
     assert strategy_scores.mean_overlap(counts, 7) == pytest.approx(np.mean(shared))
 
 
-def test_paired_difference_by_hand() -> None:
-    truth, student = [1, 0, 1, 1], [7, 7, 8, 8]
-    own = some_game([[0], [0]], [[0.9, 0.9, 0.9, 0.9]], truth, student)
-    other = some_game([[0], [0]], [[0.1, 0.9, 0.9, 0.1]], truth, student)
-    difference, error = strategy_scores.compare({"m": own}, {"m": other}, 0)
-    # Per answer 1, 0, 0, 1: each student's sum is the mean, so nothing varies between students.
-    assert (difference, error) == (0.5, 0)
-    other = some_game([[0], [0]], [[0.1, 0.1, 0.9, 0.9]], truth, student)
-    difference, error = strategy_scores.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
-    # 1, -1, 0, 0.
-    assert difference == 0
-    other = some_game([[0], [0]], [[0.9, 0.9, 0.1, 0.1]], truth, student)
-    difference, error = strategy_scores.compare({"m": own, "n": own}, {"m": other, "n": other}, 0)
-    # Two masks: sums of 0 and 4 of 8; deviations -2 and 2, squared 8, times 2 / 1, root 4.
-    assert difference == 0.5
-    assert error == pytest.approx(4 / 8)
+@pytest.mark.parametrize(
+    ("other", "n_masks", "difference", "error"),
+    [
+        # Per answer 1, 0, 0, 1: each student's sum is the mean, nothing varies between students.
+        ([0.1, 0.9, 0.9, 0.1], 1, 0.5, 0),
+        # 0, 1, -1, 0 in each mask; the sum of each student differs from 0 by 2: √(8 · 2) / 8.
+        ([0.9, 0.1, 0.1, 0.9], 2, 0.0, 0.5),
+        # Two masks: sums of 0 and 4 of 8; deviations -2 and 2, squared 8, times 2 / 1, root 4.
+        ([0.9, 0.9, 0.1, 0.1], 2, 0.5, 0.5),
+    ],
+)
+def test_paired_difference_by_hand(
+    other: list[float], n_masks: int, difference: float, error: float
+) -> None:
+    games = [
+        some_game([[0], [0]], [probability], [1, 0, 1, 1], [7, 7, 8, 8])
+        for probability in ([0.9] * 4, other)
+    ]
+    own, others = ({f"mask {k}": game for k in range(n_masks)} for game in games)
+    assert strategy_scores.compare(own, others, 0) == pytest.approx((difference, error))
 
 
 # ---- Protocols ---------------------------------------------------------------------------------

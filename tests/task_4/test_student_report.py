@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +60,14 @@ def test_scale_of_the_training_students(bank_of: MakeBank) -> None:
 def test_ability_agrees_with_numerical_integration(bank_of: MakeBank) -> None:
     """In one dimension, with the same slope everywhere, the mean logit is slope times ability."""
     slope = 1.5
-    bank = bank_of(np.full((40, 1), slope))
+    bank = bank_of(np.full((40, 1), slope), guessing=0.2)
     assert bank.deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
     # Two answers: after three, the difference between the students is estimated as well.
     courses = ability.ask(bank, as_reference(right, targets), "mask", [0, 1, 2], 2)
     grid = np.linspace(-6, 6, 2001)
-    p = 1 / (1 + np.exp(-slope * grid))
+    p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
     for row, course in courses.items():
         assert len(course.chosen) == 2
         density = np.exp(-(grid**2) / 2)
@@ -87,28 +88,10 @@ def test_ability_agrees_with_numerical_integration(bank_of: MakeBank) -> None:
         below = np.cumsum(density) / density.sum()
         for end, quantile in zip(interval(course.draws.mean(axis=1)), (0.05, 0.95), strict=True):
             assert end == pytest.approx(np.interp(quantile, below, p), abs=0.03)
-
-
-def test_intervals_hold_the_truth_as_often_as_they_say(bank_of: MakeBank) -> None:
-    rng = np.random.default_rng(1)
-    slopes = rng.exponential(0.9, (80, 1)) * rng.normal(1, 0.5, (80, 2))
-    intercept = rng.normal(0.3, 0.8, 80)
-    bank = bank_of(slopes, intercept=intercept, guessing=0.2)
-    logit = rng.normal(size=(250, 2)) @ slopes.T + intercept
-    p = 0.2 + 0.8 / (1 + np.exp(-logit))
-    right, targets = rng.random(p.shape) < p, rng.random(p.shape) < 0.3
-    reference = as_reference(right, targets)
-    courses = ability.ask(bank, reference, "mask", range(250), 10).values()
-    truth = (logit.mean(axis=1) - bank.mean) / bank.deviation
-    mean, error = np.array([(c.ability[-1], c.deviation[-1]) for c in courses]).T
-    assert 0.82 < (np.abs(truth - mean) < 1.645 * error).mean() < 0.97
-    # The first 20 questions as a subject, and the hidden answers.
-    for ends, values in (
-        ([interval(c.draws[:, :20].mean(axis=1)) for c in courses], p[:, :20].mean(axis=1)),
-        ([interval(c.hidden_counts) for c in courses], (right & targets).sum(axis=1)),
-    ):
-        low, high = np.transpose(ends)
-        assert 0.82 < ((low <= values) & (values <= high)).mean() < 0.97
+        counts = np.bincount(course.hidden_counts, minlength=11) / ability.N_DRAWS
+        for n_right, share in enumerate(counts):
+            chance = comb(10, n_right) * p**n_right * (1 - p) ** (10 - n_right)
+            assert share == pytest.approx((density * chance).sum() / density.sum(), abs=0.03)
 
 
 def test_a_test_ends_by_precision(bank_of: MakeBank) -> None:
@@ -262,7 +245,6 @@ def test_pages_of_students(kit: Path, succeeds: Succeeds, tmp_path: Path) -> Non
     of_questions = lists.map(lambda text: [int(n) for n in re.findall(r"\d+", text)]).explode()
     n_questions = of_questions.value_counts()
     for student, line in zip(students, printed.splitlines(), strict=False):
-        assert line.startswith(f"UserId {student}: 10 questions, ability ")
         path = tmp_path / f"student_{student}.html"
         page = read_page(path.read_text())
         assert "From simulated answers" in page.text
@@ -278,6 +260,13 @@ def test_pages_of_students(kit: Path, succeeds: Succeeds, tmp_path: Path) -> Non
             asked.IsCorrect == 1
         ).tolist()
         assert "unknown" not in questions.column("subject")
+        *_, last, share = questions.rows[-1]
+        mean, _, _ = last.replace("−", "-").split()
+        error = re.search(r"standard error of (\d\.\d\d); before", page.text)
+        assert error and line == (
+            f"UserId {student}: 10 questions, ability {mean} ± {error[1]} (standard error), "
+            f"{share} of the bank expected right"
+        )
         n_hidden = int(valid[valid.UserId == student].IsTarget.sum())
         assert f"{n_hidden} further answers" in page.text
         # Areas of mathematics, and topics of at least five questions.

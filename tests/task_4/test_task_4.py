@@ -132,16 +132,6 @@ def test_every_selection_is_written_and_shown(
     assert not (tmp_path / "scores_task_4.txt").exists()
 
 
-def test_weights_without_a_record(kit: Path, run: Run, package: Path, tmp_path: Path) -> None:
-    (package / "model_task_4_training.json").unlink()
-    evaluate = [EVALUATE, "--submission", package, "--skip_curve", "--output_dir", tmp_path]
-    assert run(evaluate, kit=kit).returncode == 0
-    page = page_in(tmp_path)
-    assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
-    assert "No curve: not asked for." in page.text
-    assert "required: SUBMISSION" in run(["task_4/local_evaluation.py"], kit=kit).stderr
-
-
 BELIEVES = """
     def predict_probabilities(self, masked_data, masked_binary_data):
         return 0.25 + 0.5 * self.predict(masked_data, masked_binary_data)
@@ -249,8 +239,11 @@ def test_published_entry_runs_unchanged(kit: Path, succeeds: Succeeds, tmp_path:
     np.save(entry / "model_task_4_difficulty.npy", 1 - share.to_numpy())
     evaluate = [EVALUATE, "--submission", entry, "--output_dir", tmp_path]
     printed = succeeds([*evaluate, "--unobserved", "0"], kit=kit)
-    assert "with questions chosen at random" in printed
     zeros = read_score(tmp_path)
+    _, own, random = page_in(tmp_path).table("Accuracy after each question").rows[-1]
+    assert float(own) == round(zeros, 4)
+    assert f"with questions chosen at random {random}\n" in printed
+    assert own != random
     succeeds([*evaluate, "--skip_curve"], kit=kit)
     # It takes -1 for an answer, so that the reading of the rules makes a difference.
     assert read_score(tmp_path) != zeros
@@ -279,6 +272,11 @@ def test_what_goes_into_the_zip(kit: Path, run: Run, package: Path, tmp_path: Pa
     assert not {"notes.txt", "drafts/idea.py", "train_model.py"} & names
     (package / "model_task_4_training.json").write_text("damaged")
     assert run(pack, kit=kit).stderr == ""
+    evaluate = [EVALUATE, "--submission", package, "--skip_curve", "--output_dir", tmp_path]
+    assert run(evaluate, kit=kit).returncode == 0
+    page = page_in(tmp_path)
+    assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
+    assert "No curve: not asked for." in page.text
 
 
 def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
@@ -317,7 +315,13 @@ def test_the_zip_is_not_written_unless_it_runs(
 # ---- Faults ------------------------------------------------------------------------------------
 
 
-def test_faults_are_one_line(kit: Path, fails: Fails, package: Path, tmp_path: Path) -> None:
+def test_faults_are_one_line(
+    split_kit: Path, kit: Path, fails: Fails, package: Path, tmp_path: Path
+) -> None:
+    # As in a fresh clone.
+    message = fails([EVALUATE], kit=split_kit)
+    assert f"{split_kit}/task_4/numpy: holds no weights (model_task_4…)" in message
+    assert f"`python {TRAIN}` writes (with --local for the local split)" in message
     evaluate = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output"]
     message = fails([*evaluate, "--ref_data", "none.csv"], kit=kit)
     assert re.search(r"none.csv: file not found; the folder holds .*, valid_task_4.csv", message)
@@ -332,16 +336,3 @@ def test_faults_are_one_line(kit: Path, fails: Fails, package: Path, tmp_path: P
     (package / "model_task_4_num_answers.npy").unlink()
     assert "starting Submission: raised FileNotFoundError" in fails(evaluate, kit=kit)
     assert not (tmp_path / "output/scores_task_4.txt").exists()
-
-
-def test_a_package_without_weights_names_its_trainer(split_kit: Path, fails: Fails) -> None:
-    """As in a fresh clone: one line that says what to run, wherever it is met."""
-    package = split_kit / "task_4/numpy"
-    for command in (
-        [EVALUATE],
-        ["task_4/package.py", package],
-        ["-m", "common.check_submission", package],
-    ):
-        message = fails(command, kit=split_kit)
-        assert f"{package}: holds no weights (model_task_4…)" in message
-        assert f"`python {TRAIN}` writes (with --local for the local split)" in message
