@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from conftest import ROOT
+from run_scripts import ROOT
 
 from common.adaptive.game import Reference, make_reference
 from common.answers import Answers

@@ -153,15 +153,22 @@ def test_errors_in_one_line(
 
 
 def test_real_and_simulated_answers_are_not_mixed(
-    split_kit: Path, fails: Fails, tmp_path: Path
+    split_kit: Path, compare: Compare, fails: Fails, tmp_path: Path
 ) -> None:
-    # What a user has changed counts as real.
+    """What a user has changed counts as real: published figures stand beside it alone."""
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
         (tmp_path / name).parent.mkdir()
         shutil.copyfile(split_kit / "data" / name, tmp_path / name)
-    command = [SCRIPT, "--phase", "public", "--output_dir", tmp_path]
-    for flags in (["--input_dir", tmp_path / "train_data"], ["--ref_dir", tmp_path / "test_data"]):
-        assert "is simulated, and " in fails([*command, *flags], kit=split_kit)
+    train, test = ["--input_dir", tmp_path / "train_data"], ["--ref_dir", tmp_path / "test_data"]
+    for flags in (train, test):
+        command = [SCRIPT, "--phase", "public", *flags, "--output_dir", tmp_path]
+        assert "is simulated, and " in fails(command, kit=split_kit)
+    short = ["--protocol", "bobcat", "--masks", 1, "--questions", 3, "--strategies", "random"]
+    _, page = compare("--phase", "public", *train, *test, *short)
+    assert "simulated answers" not in page.text
+    published = page.table("Published (Ghosh")
+    assert published.columns == ["method", "accuracy", "AUC"]
+    assert all(0.5 < float(cell) < 0.9 for row in published.rows for cell in row[1:])
 
 
 def test_catsim_is_asked_for_in_one_line(fails: Fails, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_selection_against_the_equation(targets_may_be_asked: bool) -> None:
         for row in rows:
             given = weights, mean[row], weight[row]
             promise = {}
-            for question in np.flatnonzero(askable[row]):
+            for question in np.flatnonzero(askable[row]).tolist():
                 of_others, own = promise_by_hand(*given, question, answers[row], rounds_left)
                 promise[question] = of_others + 20 * own * targets_may_be_asked
             best = max(promise.values())

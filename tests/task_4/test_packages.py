@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, Run
+from conftest import Run
+from run_scripts import ROOT
 from task_4_models import load_package
 
 from common.adaptive.game import LocalEntry, Rules, play, read_reference
@@ -102,7 +103,8 @@ def test_the_zip_plays_in_the_published_loop_with_the_same_score(
         assert set(archive.namelist()) == CODE | RECORDS | weights
         archive.extractall(tmp_path / "empty")
     evaluate = ["task_4/local_evaluation.py", path, "--skip_curve", "--output_dir", tmp_path]
-    succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
+    printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
+    assert "(one mask, targets may be asked, unobserved = 0)" in printed
     done = subprocess.run(
         [sys.executable, "-I", "-c", LOOP, str(kit / "data/test_input/valid_task_4.csv"), "80"],
         cwd=tmp_path / "empty", capture_output=True, text=True,

@@ -97,7 +97,7 @@ def test_selection_against_the_reward_of_each_question_by_itself(
         for row in rows:
             given = arrays, score[row], precision[row], weight[row]
             values = {}
-            for question in np.flatnonzero(askable[row]):
+            for question in np.flatnonzero(askable[row]).tolist():
                 reward, own = value_by_hand(*given, question)
                 values[question] = reward + 20 * own * targets_may_be_asked
             best = max(values.values())

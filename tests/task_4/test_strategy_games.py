@@ -30,18 +30,20 @@ CALIBRATED = Calibrated(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPUL
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
-    """Play with the first mask of some students."""
-    mask = next(iter(reference.targets))
-    return strategy_games.play(CALIBRATED, reference, mask, rules, strategy, Setting(**setting))
+    return strategy_games.play(CALIBRATED, reference, "mask", rules, strategy, Setting(**setting))
 
 
-def some_students(seed: int, n_students: int = 40, share: float = 0.7) -> Reference:
+def some_answers(seed: int, shape: tuple[int, int], share: float) -> Answers:
     rng = np.random.default_rng(seed)
-    student, question = np.nonzero(rng.random((n_students, N_QUESTIONS)) < share)
-    is_correct = (rng.random(len(student)) < rng.beta(2, 2, n_students)[student]).astype(np.int8)
-    answers = Answers((100 + student).astype(np.int32), question.astype(np.int32), is_correct)
-    masks = {name: rng.random(len(answers)) < 0.2 for name in ("first", "second")}
-    return make_reference("students.csv", answers, masks, N_QUESTIONS)
+    student, question = np.nonzero(rng.random(shape) < share)
+    is_correct = (rng.random(len(student)) < rng.beta(2, 2, shape[0])[student]).astype(np.int8)
+    return Answers((100 + student).astype(np.int32), question.astype(np.int32), is_correct)
+
+
+def some_students(seed: int, share: float = 0.7) -> Reference:
+    answers = some_answers(seed, (40, N_QUESTIONS), share)
+    targets = np.random.default_rng(seed).random(len(answers)) < 0.2
+    return make_reference("students.csv", answers, {"mask": targets}, N_QUESTIONS)
 
 
 # ---- What strategies get to know ---------------------------------------------------------------
@@ -53,7 +55,7 @@ def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) 
     for seed, share in ((2, 0.6), (3, 1.0)):
         reference = some_students(seed, share=share)
         entry = LocalEntry(SUBMISSION.Submission(CALIBRATED.model))
-        expected = play_entry(entry, reference, "first", rules)
+        expected = play_entry(entry, reference, "mask", rules)
         found = play(reference, strategies.most_right_predictions, rules, n_questions=10)
         assert np.array_equal(found.chosen, expected.chosen)
         assert np.array_equal(found.probability[-1] > 0.5, expected.prediction == 1)
@@ -204,9 +206,8 @@ def test_too_few_answers_are_named() -> None:
 
 
 def some_game(chosen: Any, probability: Any, truth: Any, student: Any) -> Any:
-    return strategy_scores.PlayedGame(
-        *(np.array(values) for values in (chosen, probability, truth, student)), 5, 0
-    )
+    values: Any = [*map(np.array, (chosen, probability, truth, student)), 5, 0]
+    return strategy_scores.PlayedGame(*values)
 
 
 def test_scores_by_hand() -> None:
@@ -264,29 +265,21 @@ def test_paired_difference_by_hand(
 # ---- Protocols ---------------------------------------------------------------------------------
 
 
-def many_answers() -> Answers:
-    rng = np.random.default_rng(9)
-    student, question = np.nonzero(rng.random((53, 90)) < 0.7)
-    is_correct = rng.integers(2, size=len(student)).astype(np.int8)
-    return Answers(student.astype(np.int32), question.astype(np.int32), is_correct)
-
-
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    answers, protocol = many_answers(), strategy_protocols.PROTOCOLS[name]
-    examined: list[int] = []
+    answers, protocol = some_answers(9, (53, 90), 0.7), strategy_protocols.PROTOCOLS[name]
     parts = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
     for learned, reference in parts:
         students = set(learned.student.tolist())
         assert len(students) == pytest.approx(learned_share * 53, abs=1)
         assert not students & set(reference.student.tolist())
-        examined += reference.student.tolist()
         answered = (reference.is_correct >= 0).sum(axis=1)
         hidden = reference.targets["targets"].sum(axis=1)
         assert np.array_equal(hidden, np.ceil(protocol.target_share * answered))
         assert (reference.is_correct[reference.targets["targets"]] >= 0).all()
     if name == "bobcat":
-        assert sorted(examined) == list(range(53))
+        examined = np.concatenate([reference.student for _, reference in parts])
+        assert sorted(examined) == list(range(100, 153))
     again = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
     for (_, one), (_, other) in zip(parts, again, strict=True):
         assert np.array_equal(one.targets["targets"], other.targets["targets"])

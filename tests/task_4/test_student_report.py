@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from ability import Bank, Course
-from conftest import ROOT
 from page_reading import Page, read_page
+from run_scripts import ROOT
 from student_page import Report, Subject, interval, student_page
 from task_4_models import as_reference, load_package, plain_model
 

@@ -6,6 +6,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,21 +14,15 @@ import pytest
 from conftest import Run
 from page_reading import Page, read_page
 
+from common import metadata
 from common.adaptive import isolation
 
 Succeeds = Callable[..., str]
 Fails = Callable[..., str]
+Evaluate = Callable[..., tuple[str, float, Page]]
 PUBLISHED = Path(__file__).parent / "published_entry"
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
-
-
-def read_score(folder: Path, name: str = "task_4") -> float:
-    return float((folder / f"scores_{name}.txt").read_text().removeprefix("score:"))
-
-
-def page_in(folder: Path, name: str = "task_4") -> Page:
-    return read_page((folder / f"scores_{name}.html").read_text())
 
 
 def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "IsTarget") -> float:
@@ -39,10 +34,8 @@ def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "Is
 
 
 def read_split(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return (
-        pd.read_csv(folder / "train_task_4.csv"),
-        pd.read_csv(folder / "valid_task_4.csv"),
-    )
+    train, valid = (pd.read_csv(folder / f"{name}_task_4.csv") for name in ("train", "valid"))
+    return train, valid
 
 
 @pytest.fixture(scope="module")
@@ -59,20 +52,29 @@ def package(kit: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(kit / "task_4/numpy", tmp_path / "package"))
 
 
+@pytest.fixture
+def evaluate(kit: Path, tmp_path: Path, succeeds: Succeeds) -> Evaluate:
+    """Score the baseline, or another submission; return what is printed, the score, the page."""
+
+    def run(*flags: object, script: object = EVALUATE, name: str = "task_4") -> Any:
+        printed = succeeds([script, *flags, "--output_dir", tmp_path], kit=kit)
+        score = (tmp_path / f"scores_{name}.txt").read_text().removeprefix("score:")
+        return printed, float(score), read_page((tmp_path / f"scores_{name}.html").read_text())
+
+    return run
+
+
 # ---- Scores ------------------------------------------------------------------------------------
 
 
-def test_local_evaluation(kit: Path, succeeds: Succeeds, tmp_path: Path) -> None:
-    printed = succeeds([EVALUATE, "--output_dir", tmp_path], kit=kit)
+def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None:
+    printed, score, page = evaluate()
     train, valid = read_split(kit / "data/test_input")
     assert not set(train.UserId) & set(valid.UserId)
     expected = most_popular_score(train, valid)
-    assert read_score(tmp_path) == pytest.approx(expected)
+    assert score == pytest.approx(expected)
     assert printed.startswith(f"score {expected:.4f} (one mask, targets may not be asked, ")
-    assert f"with questions chosen at random {expected:.4f}" in printed
     assert not (tmp_path / "entry_output_task_4.txt").exists()
-
-    page = page_in(tmp_path)
     assert "From simulated answers" in page.text
     facts = dict(page.tables[0].rows)
     assert facts["Phase"] == "local split"
@@ -88,11 +90,12 @@ def test_local_evaluation(kit: Path, succeeds: Succeeds, tmp_path: Path) -> None
 
 
 def test_every_selection_is_written_and_shown(
-    kit: Path, succeeds: Succeeds, fails: Fails, tmp_path: Path
+    kit: Path, evaluate: Evaluate, fails: Fails, tmp_path: Path
 ) -> None:
     """The most answered questions in order: in the file, on the page, printed if asked for."""
-    evaluate = ["task_4/local_evaluation.py", kit / "task_4/numpy", "--output_dir", tmp_path]
-    printed = succeeds([*evaluate, "--skip_curve", "--show_sequences", 2], kit=kit)
+    script = "task_4/local_evaluation.py"
+    show = "--skip_curve", "--show_sequences", 2
+    printed, _, page = evaluate(kit / "task_4/numpy", *show, script=script)
     train, valid = read_split(kit / "data/test_input")
     askable = valid[valid.IsTarget == 0]
     askable = askable.assign(n=askable.QuestionId.map(train.QuestionId.value_counts()).fillna(0))
@@ -100,11 +103,10 @@ def test_every_selection_is_written_and_shown(
     expected = askable.groupby("UserId").head(10).reset_index(drop=True)
     expected["Mask"], expected["Round"] = "IsTarget", expected.groupby("UserId").cumcount() + 1
     columns = ["Mask", "UserId", "Round", "QuestionId", "IsCorrect"]
-    pd.testing.assert_frame_equal(
-        pd.read_csv(tmp_path / "sequence_task_4.csv"), expected[columns], check_dtype=False
-    )
+    written = pd.read_csv(tmp_path / "sequence_task_4.csv")
+    pd.testing.assert_frame_equal(written, expected[columns], check_dtype=False)
     names = np.array(["wrong", "right"])
-    of_student = {
+    of_student: dict[Any, Any] = {
         student: list(zip(rows.QuestionId.astype(str), names[rows.IsCorrect], strict=True))
         for student, rows in expected.groupby("UserId")
     }
@@ -112,22 +114,21 @@ def test_every_selection_is_written_and_shown(
         f"UserId {student}, IsTarget: {', '.join(map(' '.join, of_student[student]))}"
         for student in list(of_student)[:2]
     ]
-    tables = [t for t in page_in(tmp_path).tables if t.caption.startswith("UserId")]
+    tables = [t for t in page.tables if t.caption.startswith("UserId")]
     assert len(tables) == 3
-    metadata = kit / "data/metadata"
-    subjects = pd.read_csv(metadata / "subject_metadata.csv").set_index("SubjectId").Name
-    lists = pd.read_csv(metadata / "question_metadata_task_3_4.csv").set_index("QuestionId")
+    subjects = metadata.name_subjects(
+        kit / "data/metadata/question_metadata_task_3_4.csv",
+        kit / "data/metadata/subject_metadata.csv",
+        np.arange(80),
+    )
     for table in tables:
         rows = of_student[int(table.caption.removeprefix("UserId "))]
-        assert table.column("Round") == [str(number) for number in range(1, 11)]
-        assert [(row[1], row[3]) for row in table.rows] == rows
-        for _, question, subject, _ in table.rows:
-            numbers = re.findall(r"\d+", lists.SubjectId[int(question)])
-            assert subject and set(subject.split(", ")) <= {
-                part for number in numbers for part in subjects[int(number)].split(", ")
-            }
+        assert table.rows == [
+            [f"{number}", question, subjects[int(question)], outcome]
+            for number, (question, outcome) in enumerate(rows, start=1)
+        ]
     # A run that fails leaves nothing of the last one behind.
-    fails(["task_4/local_evaluation.py", tmp_path / "none", "--output_dir", tmp_path], kit=kit)
+    fails([script, tmp_path / "none", "--output_dir", tmp_path], kit=kit)
     assert not (tmp_path / "sequence_task_4.csv").exists()
     assert not (tmp_path / "scores_task_4.txt").exists()
 
@@ -139,63 +140,58 @@ BELIEVES = """
 
 
 def test_probabilities_are_written_and_scored(
-    kit: Path, succeeds: Succeeds, fails: Fails, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, fails: Fails, package: Path, tmp_path: Path
 ) -> None:
-    evaluate = [package / "local_evaluation.py", "--output_dir", tmp_path, "--skip_curve"]
     path = tmp_path / "p.parquet"
-    asks_for_them = [*evaluate, "--probabilities", path]
-    message = fails(asks_for_them, kit=kit)
+    flags = ["--submission", package, "--skip_curve", "--probabilities", path]
+    message = fails([EVALUATE, *flags, "--output_dir", tmp_path], kit=kit)
     assert "predict_probabilities, which --probabilities asks for: class Submission" in message
     assert not path.exists()
     entry = package / "submission_model_task_4.py"
     entry.write_text(entry.read_text() + BELIEVES)
-    assert "log loss" not in succeeds(evaluate, kit=kit)
-    score = read_score(tmp_path)
-    printed = succeeds(asks_for_them, kit=kit)
-    assert read_score(tmp_path) == score
+    printed, score, page = evaluate(*flags)
     written = pd.read_parquet(path)
-    valid = read_split(kit / "data/test_input")[1].query("IsTarget == 1")
-    joined = valid.merge(written, on=["UserId", "QuestionId"], validate="one_to_one")
-    assert len(joined) == len(valid) == len(written)
+    train, valid = read_split(kit / "data/test_input")
+    assert score == pytest.approx(most_popular_score(train, valid))
+    targets = valid.query("IsTarget == 1")
+    joined = targets.merge(written, on=["UserId", "QuestionId"], validate="one_to_one")
+    assert len(joined) == len(targets) == len(written)
     p = joined.ProbabilityCorrect
     assert (((p > 0.5) == joined.IsCorrect).mean()) == pytest.approx(score)
     p_of_truth = np.where(joined.IsCorrect == 1, p, 1 - p)
     log_loss = f"{-np.log(p_of_truth).mean():.4f}"
     assert f"log loss {log_loss}, AUC" in printed
-    page = page_in(tmp_path)
     assert page.headings[-1] == "Probabilities"
     assert log_loss in page.text
     contradicted = "predictions are not the most probable value"
     assert contradicted not in printed
     entry.write_text(entry.read_text().replace("0.25 + 0.5 *", "0.75 - 0.5 *"))
-    assert f"{len(valid)} {contradicted}" in succeeds(asks_for_them, kit=kit)
+    assert f"{len(targets)} {contradicted}" in evaluate(*flags)[0]
 
 
-@pytest.mark.parametrize("phase", ["public", "private"])
 def test_phases_average_their_ten_masks(
-    kit: Path, succeeds: Succeeds, package: Path, tmp_path: Path, phase: str
+    kit: Path, evaluate: Evaluate, succeeds: Succeeds, package: Path, tmp_path: Path
 ) -> None:
     succeeds([package / "train_model.py"], kit=kit)
-    evaluate = [package / "local_evaluation.py", "--phase", phase, "--output_dir", tmp_path]
-    printed = succeeds([*evaluate, "--skip_curve", "--unobserved", "0"], kit=kit)
+    flags = ["--phase", "public", "--skip_curve", "--unobserved", "0"]
+    script = package / "local_evaluation.py"
+    printed, score, page = evaluate(*flags, script=script, name="task_4_public")
     train = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
-    valid = pd.read_csv(kit / f"data/test_data/test_{phase}_task_4_more_splits.csv")
+    valid = pd.read_csv(kit / "data/test_data/test_public_task_4_more_splits.csv")
     masks = [f"IsTarget_{k}" for k in range(10)]
     scores = [most_popular_score(train, valid, mask) for mask in masks]
-    assert read_score(tmp_path, f"task_4_{phase}") == pytest.approx(np.mean(scores))
+    assert score == pytest.approx(np.mean(scores))
     deviation = f"{np.std(scores, ddof=1):.4f}"
     assert f"score {np.mean(scores):.4f} ± {deviation} (mean of 10 masks, " in printed
-    page = page_in(tmp_path, f"task_4_{phase}")
     facts = dict(page.tables[0].rows)
-    assert facts["Phase"] == phase
+    assert facts["Phase"] == "public"
     assert facts["Rules"] == "targets may not be asked, unobserved = 0"
     assert facts["Deviation over masks"] == deviation
     # Every mask's accuracy, and no curve.
     (chart,) = page.charts
-    assert chart.titles == [
-        f"{mask}: {score:.4f}" for mask, score in zip(masks, scores, strict=True)
-    ]
-    sequences = pd.read_csv(tmp_path / f"sequence_task_4_{phase}.csv")
+    assert chart.titles == [f"{m}: {one:.4f}" for m, one in zip(masks, scores, strict=True)]
+    assert "No curve: not asked for." in page.text
+    sequences = pd.read_csv(tmp_path / "sequence_task_4_public.csv")
     for mask in masks:
         asked = sequences[sequences.Mask == mask].merge(valid, validate="one_to_one")
         assert (asked[mask] == 0).all()
@@ -203,7 +199,7 @@ def test_phases_average_their_ten_masks(
 
 
 def test_files_without_options(
-    kit: Path, succeeds: Succeeds, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, succeeds: Succeeds, package: Path, tmp_path: Path
 ) -> None:
     """A file of QuestionId, UserId and IsCorrect is enough, and no metadata are needed."""
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
@@ -213,40 +209,25 @@ def test_files_without_options(
     succeeds(["task_4/local_data_split.py", *data, "--output_dir", split, "--seed", 5], kit=kit)
     there = ["--input_dir", split]
     succeeds([package / "train_model.py", *there, "--train_data", "train_task_4.csv"], kit=kit)
-    evaluate = [package / "local_evaluation.py", *there, "--skip_curve"]
-    succeeds([*evaluate, "--output_dir", tmp_path], kit=kit)
+    _, score, _ = evaluate(*there, "--skip_curve", script=package / "local_evaluation.py")
     train, valid = read_split(split)
     assert set(valid.UserId) != set(read_split(kit / "data/test_input")[1].UserId)
-    assert read_score(tmp_path) == pytest.approx(most_popular_score(train, valid))
+    assert score == pytest.approx(most_popular_score(train, valid))
 
 
-def test_targets_may_be_asked_if_the_rules_say_so(
-    kit: Path, succeeds: Succeeds, tmp_path: Path
+def test_published_entry_runs_unchanged(
+    kit: Path, evaluate: Evaluate, succeeds: Succeeds, tmp_path: Path
 ) -> None:
-    """Then the baseline asks a target sooner or later, which it may not by default."""
-    evaluate = [EVALUATE, "--skip_curve", "--targets_queryable", "--output_dir", tmp_path]
-    succeeds(evaluate, kit=kit)
-    assert "targets may be asked" in page_in(tmp_path).text
-    _, valid = read_split(kit / "data/test_input")
-    asked = pd.read_csv(tmp_path / "sequence_task_4.csv").merge(valid, on=["UserId", "QuestionId"])
-    assert 0 < asked.IsTarget.sum() < len(asked)
-
-
-def test_published_entry_runs_unchanged(kit: Path, succeeds: Succeeds, tmp_path: Path) -> None:
     entry = Path(shutil.copytree(PUBLISHED, tmp_path / "entry"))
     train, _ = read_split(kit / "data/test_input")
     share = train.groupby("QuestionId").IsCorrect.mean().reindex(range(80)).fillna(0.5)
     np.save(entry / "model_task_4_difficulty.npy", 1 - share.to_numpy())
-    evaluate = [EVALUATE, "--submission", entry, "--output_dir", tmp_path]
-    printed = succeeds([*evaluate, "--unobserved", "0"], kit=kit)
-    zeros = read_score(tmp_path)
-    _, own, random = page_in(tmp_path).table("Accuracy after each question").rows[-1]
-    assert float(own) == round(zeros, 4)
+    printed, score, page = evaluate("--submission", entry, "--unobserved", "0")
+    _, own, random = page.table("Accuracy after each question").rows[-1]
     assert f"with questions chosen at random {random}\n" in printed
-    assert own != random
-    succeeds([*evaluate, "--skip_curve"], kit=kit)
+    assert f"{score:.4f}" == own != random
     # It takes -1 for an answer, so that the reading of the rules makes a difference.
-    assert read_score(tmp_path) != zeros
+    assert evaluate("--submission", entry, "--skip_curve")[1] != score
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path, "--unobserved", "0"]
     assert "left out: nothing\n" in succeeds(pack, kit=kit)
 
@@ -254,7 +235,9 @@ def test_published_entry_runs_unchanged(kit: Path, succeeds: Succeeds, tmp_path:
 # ---- The zip -----------------------------------------------------------------------------------
 
 
-def test_what_goes_into_the_zip(kit: Path, run: Run, package: Path, tmp_path: Path) -> None:
+def test_what_goes_into_the_zip(
+    kit: Path, run: Run, evaluate: Evaluate, package: Path, tmp_path: Path
+) -> None:
     for name in ("notes.txt", "drafts/idea.py", "weights/model_task_4_a.npy", "model_task_4.pt"):
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).touch()
@@ -272,11 +255,8 @@ def test_what_goes_into_the_zip(kit: Path, run: Run, package: Path, tmp_path: Pa
     assert not {"notes.txt", "drafts/idea.py", "train_model.py"} & names
     (package / "model_task_4_training.json").write_text("damaged")
     assert run(pack, kit=kit).stderr == ""
-    evaluate = [EVALUATE, "--submission", package, "--skip_curve", "--output_dir", tmp_path]
-    assert run(evaluate, kit=kit).returncode == 0
-    page = page_in(tmp_path)
+    _, _, page = evaluate("--submission", package, "--skip_curve")
     assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
-    assert "No curve: not asked for." in page.text
 
 
 def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
@@ -287,9 +267,7 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
     succeeds(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit)
     evaluate = [package / "local_evaluation.py", "--output_dir", tmp_path]
     message = fails(evaluate, kit=kit)
-    assert re.search(r"its model is trained on UserId \d+ of .*valid_task_4.csv", message)
-    assert "`train_model.py --local`" in message
-
+    assert re.search(r"trained on UserId \d+ of .*valid_task_4.csv.*`train_model.py --l", message)
     test_input = tmp_path / "test_input"
     test_input.mkdir()
     shutil.copy(kit / "data/test_input/valid_task_4.csv", test_input)
@@ -303,16 +281,16 @@ def test_the_zip_is_not_written_unless_it_runs(
 ) -> None:
     command = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
     entry = package / "submission_model_task_4.py"
-    entry.write_text("import common.io\n" + entry.read_text())
-    assert "the kit's shared code, which is not there in the challenge" in fails(command, kit=kit)
-    entry.write_text("def")
-    assert "is not Python" in fails(command, kit=kit)
+    for code, message in (
+        ("import common.io\n" + entry.read_text(), "shared code, which is not there in the chall"),
+        (entry.read_text().replace("return", "return 1 +"), "select_questions"),
+        ("def", "is not Python"),
+    ):
+        entry.write_text(code)
+        assert message in fails(command, kit=kit)
     entry.unlink()
     assert "file not found" in fails(command, kit=kit)
     assert not (tmp_path / "output").exists()
-
-
-# ---- Faults ------------------------------------------------------------------------------------
 
 
 def test_faults_are_one_line(
@@ -322,17 +300,19 @@ def test_faults_are_one_line(
     message = fails([EVALUATE], kit=split_kit)
     assert f"{split_kit}/task_4/numpy: holds no weights (model_task_4…)" in message
     assert f"`python {TRAIN}` writes (with --local for the local split)" in message
-    evaluate = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output"]
-    message = fails([*evaluate, "--ref_data", "none.csv"], kit=kit)
-    assert re.search(r"none.csv: file not found; the folder holds .*, valid_task_4.csv", message)
-    # Before the games, which would show that this entry has no probabilities.
-    message = fails([*evaluate, "--probabilities", tmp_path], kit=kit)
-    assert message == f"{tmp_path}: is a folder, expected the name of a file to write"
-    message = fails([*evaluate, "--time_limit", "0.01"], kit=kit)
-    assert "has not finished; expected a whole game within 0.01 s" in message
-    if sys.platform == "linux":
-        message = fails([*evaluate, "--memory_limit", "0.01"], kit=kit)
-        assert "expected at most 0.01 GiB" in message
-    (package / "model_task_4_num_answers.npy").unlink()
-    assert "starting Submission: raised FileNotFoundError" in fails(evaluate, kit=kit)
+    # A folder for the probabilities is noticed before the games, which would show that there are
+    # none.
+    for flags, expected in (
+        (["--ref_data", "none.csv"], r"none.csv: file not found; the folder holds .*, valid_task_"),
+        (["--probabilities", tmp_path], "is a folder, expected the name of a file to write"),
+        (["--time_limit", "0.01"], "has not finished; expected a whole game within 0.01 s"),
+        (["--memory_limit", "0.01"], "expected at most 0.01 GiB"),
+        ([], "starting Submission: raised FileNotFoundError"),
+    ):
+        if flags[:1] == ["--memory_limit"] and sys.platform != "linux":
+            continue
+        if not flags:
+            (package / "model_task_4_num_answers.npy").unlink()
+        command = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output", *flags]
+        assert re.search(expected, fails(command, kit=kit))
     assert not (tmp_path / "output/scores_task_4.txt").exists()
