@@ -7,6 +7,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from common.source_code import load_module
 
 Succeeds = Callable[..., str]
 Fails = Callable[..., str]
+ScoreOf = Callable[[str], float]
 # For each package its weights, and by how much it beats the most popular answer at least.
 PACKAGES = {
     "numpy": ({"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"}, 0.0),
@@ -72,30 +74,40 @@ def read_score(folder: Path) -> float:
 
 
 @pytest.fixture(scope="module")
-def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Succeeds) -> Path:
-    """A kit with all packages trained on its local split and scored: tests only read from it."""
-    kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("packages") / "kit"))
-    for name in PACKAGES:
+def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kit in which `score_of` trains packages."""
+    return Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("packages") / "kit"))
+
+
+@pytest.fixture(scope="module")
+def score_of(kit: Path, succeeds: Succeeds) -> ScoreOf:
+    """Train a package on the local split and score it, the first time that it is asked for."""
+
+    @cache
+    def train(name: str) -> float:
         printed = succeeds([f"task_4/{name}/train_model.py", "--local"], kit=kit)
         assert re.fullmatch(r"trained on \d,\d{3} answers, 80 questions\n", printed)
         evaluate = [f"task_4/{name}/local_evaluation.py", "--skip_curve"]
         printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
         score = read_score(kit / name)
         assert f"score {score:.4f} (one mask, targets may not be asked, " in printed
-    return kit
+        return score
+
+    return train
 
 
 @every_package
-def test_the_score_beats_the_most_popular_answer(kit: Path, name: str) -> None:
+def test_the_score_beats_the_most_popular_answer(score_of: ScoreOf, name: str) -> None:
     _, lead = PACKAGES[name]
-    assert read_score(kit / name) >= read_score(kit / "numpy") + lead
+    assert score_of(name) >= score_of("numpy") + lead
 
 
 @every_package
 def test_the_zip_plays_in_the_published_loop_with_the_same_score(
-    kit: Path, run: Run, succeeds: Succeeds, tmp_path: Path, name: str
+    kit: Path, score_of: ScoreOf, run: Run, succeeds: Succeeds, tmp_path: Path, name: str
 ) -> None:
     weights, _ = PACKAGES[name]
+    score_of(name)
     pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
     assert run(pack, kit=kit).returncode == 0
     path = tmp_path / "submission_task_4.zip"
@@ -155,9 +167,10 @@ def test_training(kit: Path, succeeds: Succeeds, fails: Fails, tmp_path: Path, n
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("name", ["item_response", "pytorch"])
 def test_both_readings_of_unobserved_are_learned_alike(
-    kit: Path, name: str, targets_queryable: bool
+    kit: Path, score_of: ScoreOf, name: str, targets_queryable: bool
 ) -> None:
     """Without options too, where 0 means a wrong answer as well as one not revealed."""
+    score_of(name)
     model, submission = load_package(name, "submission_model_task_4")
     weights = model.Model.load(kit / "task_4" / name)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
