@@ -24,7 +24,8 @@ def some_model(completion: float) -> Any:
         intercept=normal(n),
         loading=normal(n, k),
         guessing=torch.tensor(0.2),
-        score=normal(n, 2, k),
+        # So small that the reward and the own uncertainty of a question are of one size.
+        score=0.2 * normal(n, 2, k),
         precision=0.1 + normal(n, 2, k).square(),
         prior_precision=0.5 + normal(k).square(),
         mask_mean=0.1 * normal(n),
