@@ -139,23 +139,23 @@ RATES = np.bincount(TRAIN.question, TRAIN.is_right) / np.maximum(np.bincount(TRA
 
 
 @pytest.fixture(scope="module")
-def plain() -> Model:
+def plain() -> Any:
     return fit(TRAIN)
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Model:
+def fitted() -> Any:
     return fit(TRAIN, TRAIN.quiz)
 
 
 @pytest.fixture(scope="module")
-def by_class() -> Model:
+def by_class() -> Any:
     train = CLASSES.train()
     return fit(train, train.of_class)
 
 
 @pytest.fixture(scope="module")
-def alone() -> Model:
+def alone() -> Any:
     """Each student in a context of their own."""
     train = CLASSES.train()
     return fit(train, train.quiz)

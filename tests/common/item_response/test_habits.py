@@ -56,15 +56,13 @@ def loss(p: np.ndarray, choices: Choices) -> float:
     return float(-(choices.after * np.log(p)).sum(axis=1).mean())
 
 
-PLANTED = plant(0.3, 0.3)
+TRAIN, TEST = plant(0.3, 0.3)
+FITTED = fit(TRAIN)
 
 
-@pytest.fixture(scope="module")
-def fitted() -> habits.Habits:
-    return fit(PLANTED[0])
-
-
-@pytest.mark.parametrize(("of_student", "of_context"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("of_student", "of_context"), [(0.3, 0.0), (0.0, 0.5), (0.3, 0.3), (0.0, 0.0)]
+)
 def test_planted_habits_are_recovered(of_student: float, of_context: float) -> None:
     train, test = plant(of_student, of_context)
     found = fit(train)
@@ -73,56 +71,44 @@ def test_planted_habits_are_recovered(of_student: float, of_context: float) -> N
         assert 0.75 * planted - 0.01 < variance < 1.1 * planted + 0.04
     p = apply(found, test)
     entropy, before = loss(test.after, test), loss(test.before, test)
-    assert loss(p, test) - entropy < 0.6 * (before - entropy)
+    assert loss(p, test) - entropy < 0.6 * (before - entropy) + 1e-3
     # The probabilities are right on average.
     bins = np.minimum((p * 10).astype(int), 9).ravel()
     for b in range(9):
         truth = test.after.ravel()[bins == b].mean()
         assert p.ravel()[bins == b].mean() == pytest.approx(truth, abs=0.02)
+    if not of_student + of_context:
+        assert np.abs(p - test.before).mean() < 0.01
 
 
-def test_where_there_are_no_habits_hardly_anything_changes() -> None:
-    train, test = plant(0, 0)
-    found = fit(train)
-    assert found.variance.max() < 0.04
-    p = apply(found, test)
-    assert np.abs(p - test.before).mean() < 0.01
-    assert loss(p, test) < loss(test.before, test) + 1e-3
-
-
-def test_the_mode_is_that_of_the_posterior(fitted: habits.Habits) -> None:
+def test_the_mode_is_that_of_the_posterior() -> None:
     """At the mode, the slope of the likelihood is that of the prior."""
-    train = PLANTED[0]
-    error = (np.eye(N_OPTIONS)[train.choice] - apply(fitted, train)).astype(float)
+    error = (np.eye(N_OPTIONS)[TRAIN.choice] - apply(FITTED, TRAIN)).astype(float)
     # Total = own + that of the student, each with a prior of its own.
-    of_student, total = (values.astype(float) for values in fitted.total)
-    level = fitted.levels[1]
+    of_student, total = (values.astype(float) for values in FITTED.total)
+    level = FITTED.levels[1]
     own = total - of_student[level.parent]
-    slope = [np.zeros_like(of_student), np.zeros_like(own)]
-    student = np.searchsorted(fitted.student_ids, train.student)
-    np.add.at(slope[0], student, error)
-    label = np.searchsorted(fitted.context_ids, train.context)
-    node = {pair: i for i, pair in enumerate(zip(level.parent, level.label, strict=True))}
-    np.add.at(slope[1], [node[pair] for pair in zip(student, label, strict=True)], error)
-    for value, of_likelihood, variance in zip(
-        (of_student, own), slope, fitted.variance, strict=True
+    student = np.searchsorted(FITTED.student_ids, TRAIN.student)
+    label = np.searchsorted(FITTED.context_ids, TRAIN.context)
+    node = np.searchsorted(level.parent * 100 + level.label, student * 100 + label)
+    for value, place, variance in zip(
+        (of_student, own), (student, node), FITTED.variance, strict=True
     ):
-        assert_allclose(value, variance * of_likelihood, atol=0.04)
-        assert np.abs(value - variance * of_likelihood).mean() < 0.008
+        expected = np.zeros_like(value)
+        np.add.at(expected, place, variance * error)
+        assert_allclose(value, expected, atol=0.04)
+        assert np.abs(value - expected).mean() < 0.008
 
 
-def test_unknown_students_keep_their_probabilities_unknown_contexts_the_students(
-    fitted: habits.Habits,
-) -> None:
-    test = PLANTED[1]
-    unknown = test._replace(student=test.student + 1)
-    assert_allclose(apply(fitted, unknown), test.before, atol=1e-6)
-    elsewhere = apply(fitted, test._replace(context=test.context * 0 + 1_000_000))
-    node = np.searchsorted(fitted.student_ids, test.student)
-    expected = test.before * np.exp(fitted.total[0][node])
+def test_unknown_students_keep_their_probabilities_unknown_contexts_the_students() -> None:
+    unknown = TEST._replace(student=TEST.student + 1)
+    assert_allclose(apply(FITTED, unknown), TEST.before, atol=1e-6)
+    elsewhere = apply(FITTED, TEST._replace(context=TEST.context * 0 + 1_000_000))
+    node = np.searchsorted(FITTED.student_ids, TEST.student)
+    expected = TEST.before * np.exp(FITTED.total[0][node])
     expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(elsewhere, expected, atol=1e-5)
-    assert np.abs(elsewhere - apply(fitted, test)).mean() > 0.01
+    assert np.abs(elsewhere - apply(FITTED, TEST)).mean() > 0.01
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 30), n_options=st.integers(2, 5))

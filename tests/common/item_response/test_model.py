@@ -20,18 +20,6 @@ from common.item_response.observations import Observations, sort_by_student
 RNG = np.random.default_rng
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=40))
-@settings(deadline=None)
-def test_sorting_is_stable_and_loses_nothing(rows: list[tuple[int, int, bool]]) -> None:
-    student, item, right = np.array(rows, np.int32).reshape(-1, 3).T
-    observations = sort_by_student(student, item, right == 1, item == 2, (6, 4))
-    order = np.argsort(student, kind="stable")
-    assert_array_equal(observations.student(), student[order])
-    assert_array_equal(observations.item, item[order])
-    assert_array_equal(observations.is_right, right[order] == 1)
-    assert_array_equal(observations.is_used, item[order] == 2)
-
-
 @pytest.mark.parametrize("guessing", [0.0, 0.2])
 @pytest.mark.parametrize("right", [True, False])
 def test_slopes_are_those_of_the_log_likelihood_and_finite_far_out(
@@ -114,31 +102,27 @@ def test_threads_are_those_of_the_environment_and_change_no_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Answers and contexts that make several chunks, right or wrong and as options."""
-    rng = RNG(0)
     student, question = (a.ravel() for a in np.indices((800, 60)))
-    option, key = rng.integers(1, 5, len(student)), question % 4 + 1
-    columns = student, question, option, key
-    quiz = (question // 10)[:, None]
-    found, counts = {}, {}
+    option, key = RNG(0).integers(1, 5, len(student)), question % 4 + 1
+    settings: dict[str, Any] = {"context": (question // 10)[:, None], "n_dimensions": 2}
+    found, counts = {}, []
     try:
         for given in ("3", "1", "2,4", "", "0", "all"):
             monkeypatch.setenv("OMP_NUM_THREADS", given)
             importlib.reload(blocks)
-            counts[given] = blocks.N_THREADS
+            counts.append(blocks.N_THREADS)
             if given in ("3", "1"):
-                fitted = item_response.fit(
-                    student, question, option == key, n_dimensions=2, context=quiz, n_steps=3
-                )
-                options = item_response.fit_options(*columns, n_dimensions=2, context=quiz)
+                fitted = item_response.fit(student, question, option == key, n_steps=3, **settings)
+                options = item_response.fit_options(student, question, option, key, **settings)
+                asked = student, question, settings["context"]
                 found[given] = (
-                    item_response.predict(fitted, student, question, quiz),
-                    item_response.predict_options(options, student, question, quiz),
+                    item_response.predict(fitted, *asked),
+                    item_response.predict_options(options, *asked),
                 )
     finally:
         monkeypatch.undo()
         importlib.reload(blocks)
-    default = min(os.cpu_count() or 1, 8)
-    assert list(counts.values()) == [3, 1, 2, default, default, default]
+    assert counts == [3, 1, 2, *[min(os.cpu_count() or 1, 8)] * 3]
     for one, three in zip(found["1"], found["3"], strict=True):
         assert_array_equal(one, three)
 
@@ -147,27 +131,20 @@ def test_threads_are_those_of_the_environment_and_change_no_result(
 
 
 class Case(NamedTuple):
-    """Answers in random contexts, of which few share one and few students have many."""
+    """Answers in random contexts, of which few share one and few students have many; a state."""
 
     observations: Observations
-    items: Gaussians
+    state: State
     variance: np.ndarray
     shared: SharedEffects
-
-    def fixed(self) -> np.ndarray:
-        """Return the mean of what students share in the context of each answer."""
-        if not self.observations.levels:
-            return np.zeros(len(self.observations.item))
-        result: np.ndarray = self.shared.mean[self.label_of_answers()]
-        return result
-
-    def label_of_answers(self) -> np.ndarray:
-        """Return the label in the last level."""
-        result: np.ndarray = self.observations.levels[-1].label[self.observations.leaf()]
-        return result
+    leaf: Any  # Node of the last level of each answer, its label there,
+    label: np.ndarray
+    fixed: np.ndarray  # and the mean of what students share in that context.
 
 
-def make_case(seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int) -> Case:
+def make_case(
+    seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int, own_variance: float | None
+) -> Case:
     rng = RNG(seed)
     n_students, n_items = int(rng.integers(1, 7)), int(rng.integers(1, 6))
     student = rng.integers(0, n_students, n_answers)
@@ -181,155 +158,134 @@ def make_case(seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int) ->
         [rng.integers(0, 3, n_answers) * n_kinds + kind for _ in range(n_levels)],
         kind,
     )
-    root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype(np.float32)
-    items = Gaussians(rng.normal(0.3, 0.8, (n_items, k + 1)).astype(np.float32), root @ root.mT)
+    root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
+    items = Gaussians(rng.normal(0.3, 0.8, (n_items, k + 1)).astype("f"), root @ root.mT)
     variance = np.exp(rng.uniform(-4, 1, (n_levels, n_kinds)))
+    if own_variance is not None:
+        variance[:] = own_variance
     # One label more than there are, and what is known of contexts without answers.
-    n_shared = 5 * n_kinds
-    shared = SharedEffects(
-        rng.normal(0, 0.7, n_shared).astype("f"),
-        rng.uniform(0.1, 1, n_shared).astype("f"),
-        np.exp(rng.uniform(-3, 1, n_kinds)),
-    )
-    return Case(observations, items, variance, shared)
-
-
-class Dense:
-    """The joint posterior of all abilities and effects, from one large system of equations."""
-
-    def __init__(self, case: Case, weight: np.ndarray, kappa: np.ndarray) -> None:
-        observations, items, variance, _ = case
-        fixed = case.fixed()
-        d = items.mean.shape[1]
-        k, n = d - 1, observations.n_students
-        levels = observations.levels
-        self.k, self.n, self.sizes = k, n, [len(level) for level in levels]
-        size = n * k + sum(self.sizes)
-        # Row j of `total`: which variables add up to the total effect at node j.
-        self.total = np.zeros((sum(self.sizes), size))
-        prior = np.ones(size)
-        self.of_level, above = [], slice(0, 0)
-        for depth, level in enumerate(levels):
-            nodes = slice(above.stop, above.stop + len(level))
-            if depth:
-                self.total[nodes] = self.total[above][level.parent]
-            self.total[nodes, n * k + nodes.start : n * k + nodes.stop] += np.eye(len(level))
-            prior[n * k :][nodes] = 1 / variance[depth, level.kind]
-            self.of_level.append(nodes)
-            above = nodes
-        precision, linear = np.diag(prior), np.zeros(size)
-        second = items.covariance + items.mean[:, :, None] * items.mean[:, None, :]
-        if levels:
-            leaf = observations.leaf() + self.of_level[-1].start
-        for row, (student, item) in enumerate(
-            zip(observations.student(), observations.item, strict=True)
-        ):
-            # (ability, 1, total effect) is design @ variables + constant.
-            design, constant = np.zeros((k + 2, size)), np.append(np.eye(k + 1)[k], fixed[row])
-            design[:k, student * k : (student + 1) * k] = np.eye(k)
-            if levels:
-                design[k + 1] = self.total[leaf[row]]
-            slopes = np.append(items.mean[item], 1)
-            square = np.block([[second[item], slopes[:-1, None]], [slopes[None]]])
-            precision += weight[row] * design.T @ square @ design
-            linear += design.T @ (kappa[row] * slopes - weight[row] * square @ constant)
-        self.covariance = np.linalg.inv(precision)
-        self.mean = self.covariance @ linear
-
-    def students(self) -> tuple[np.ndarray, np.ndarray]:
-        shape = self.n, self.k, self.n, self.k
-        abilities = self.n * self.k
-        own = np.arange(self.n)
-        covariance = self.covariance[:abilities, :abilities].reshape(shape)[own, :, own]
-        return self.mean[:abilities].reshape(self.n, self.k), covariance
-
-    def effects(self, depth: int, student: np.ndarray) -> Effects:
-        total = self.total[self.of_level[depth]]
-        with_all = total @ self.covariance
-        ability = student[:, None] * self.k + np.arange(self.k)
-        return Effects(
-            total @ self.mean,
-            np.einsum("ij,ij->i", with_all, total),
-            np.take_along_axis(with_all, ability, axis=1),
-        )
-
-    def sums(self, case: Case) -> np.ndarray:
-        """Number of nodes, Σ E[u²], Σ (share of the prior variance removed)²."""
-        result = np.zeros((*case.variance.shape, 3))
-        own = slice(self.n * self.k, None)
-        mean, own_variance = self.mean[own], np.diag(self.covariance)[own]
-        for depth, level in enumerate(case.observations.levels):
-            for node, kind in enumerate(level.kind):
-                m, v = (x[self.of_level[depth]][node] for x in (mean, own_variance))
-                removed = 1 - v / case.variance[depth, kind]
-                result[depth, kind] += 1, m * m + v, removed * removed
-        return result
-
-
-def dense_shared(
-    case: Case, weight: np.ndarray, kappa: np.ndarray, ability: np.ndarray, total_above: np.ndarray
-) -> SharedEffects:
-    """Find what students share, given abilities and total effects above those of the last level.
-
-    The effects of the last level and the shared ones are unknowns of one system of equations.
-    """
-    observations, items, variance, shared = case
-    leaves, leaf = observations.levels[-1], observations.leaf()
-    student, item = observations.student(), observations.item
-    n, n_shared, n_kinds = len(leaves), len(shared.mean), variance.shape[1]
-    kind = np.arange(n_shared) % n_kinds
-    design = np.eye(n)[leaf], np.eye(n_shared)[case.label_of_answers()]
-    both = np.concatenate(design, axis=1)
-    known = (items.mean[item, :-1] * ability[student]).sum(axis=1) + items.mean[item, -1]
-    known += total_above[leaf]
-    prior = np.append(variance[-1, leaves.kind], shared.prior[kind])
-    covariance = np.linalg.inv(np.diag(1 / prior) + both.T * weight @ both)
-    mean = (covariance @ both.T @ (kappa - weight * known))[n:]
-    of_each = np.diag(covariance)[n:].copy()
-    has_answers = weight @ design[1] > 0
-    removed = 1 - of_each / shared.prior[kind]
-    sums = np.zeros((n_kinds, 3))
-    columns = np.stack([np.ones(n_shared), mean**2 + of_each, removed**2], axis=1)
-    np.add.at(sums, kind[has_answers], columns[has_answers])
-    prior = context.estimate_variance(sums, shared.prior)
-    of_each[~has_answers] = prior[kind[~has_answers]]
-    return SharedEffects(mean, of_each, prior)
-
-
-def begin(case: Case) -> State:
-    """Any state with the case's items, variances and shared effects."""
-    observations, items, variance, shared = case
-    k, rng = items.mean.shape[1] - 1, RNG(1)
+    mean, spread = rng.normal(0, 0.7, 5 * n_kinds), rng.uniform(0.1, 1, 5 * n_kinds)
+    of_kinds = np.exp(rng.uniform(-3, 1, n_kinds))
+    shared = SharedEffects(mean.astype("f"), spread.astype("f"), of_kinds)
     prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
-    state = State(model.standard_normal(observations.n_students, k), items, prior)
-    if not observations.levels:
-        return state
-    effects = tuple(
-        Effects(
-            rng.normal(0, 0.5, len(level)).astype("f"),
-            rng.uniform(0.5, 1, len(level)).astype("f"),
-            rng.normal(0, 0.1, (len(level), k)).astype("f"),
+    state = State(model.standard_normal(n_students + 1, k), items, prior)
+    leaf = label = np.zeros(n_answers, int)
+    if n_levels:
+        sizes = [len(level) for level in observations.levels]
+        drawn = (
+            (rng.normal(0, 0.5, n), rng.uniform(0.5, 1, n), rng.normal(0, 0.1, (n, k)))
+            for n in sizes
         )
-        for level in observations.levels
-    )
-    return replace(state, effects=effects, variance=variance, shared=shared)
+        effects = (Effects(*(values.astype("f") for values in own)) for own in drawn)
+        state = replace(state, effects=tuple(effects), variance=variance, shared=shared)
+        leaf = observations.leaf()
+        label = observations.levels[-1].label[leaf]
+    return Case(observations, state, variance, shared, leaf, label, bool(n_levels) * mean[label])
 
 
-def expand(case: Case, state: State, guessing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def expand(case: Case, guessing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return w of every answer, and κ, from what is expected of its logit."""
-    observations, items, _, shared = case
+    observations, state, *_ = case
     student, item = observations.student(), observations.item
-    mean, spread = blocks.logit_moments(state.students, items, student, item)
+    mean, spread = blocks.logit_moments(state.students, state.items, student, item)
     if observations.levels:
-        old, leaf = state.effects[-1], observations.leaf()
-        mean += old.mean[leaf] + case.fixed()
-        spread += old.variance[leaf] + shared.variance[case.label_of_answers()]
-        spread += 2 * (old.with_ability[leaf] * items.mean[item, :-1]).sum(axis=1)
+        old = state.effects[-1].take(case.leaf)
+        mean += old.mean + case.fixed
+        spread += old.variance + case.shared.variance[case.label]
+        spread += 2 * (old.with_ability * state.items.mean[item, :-1]).sum(axis=1)
     slope, curvature = model.expected_slope_and_curvature(
         mean, np.maximum(spread, 0), observations.is_right, guessing[item]
     )
     used = observations.is_used
     return curvature * used, (slope + curvature * mean) * used
+
+
+def solve(
+    precision: np.ndarray, design: np.ndarray, square: np.ndarray, linear: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and covariance of unknowns: their prior, and what every answer adds to it.
+
+    An answer knows `design` @ unknowns, of a few dimensions, by its precision and linear term.
+    """
+    terms = (design.mT @ square @ design).sum(axis=0)
+    covariance = np.linalg.inv(np.diag(precision) + terms)
+    return covariance @ (design.mT @ linear[:, :, None]).sum(axis=0)[:, 0], covariance
+
+
+def sum_squares(
+    mean: np.ndarray, variance: np.ndarray, kind: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """Return for each kind the number of effects, Σ E[u²], Σ (share of prior variance removed)²."""
+    removed = 1 - variance / prior[kind]
+    columns = np.stack([np.ones(len(mean)), mean**2 + variance, removed**2])
+    result: np.ndarray = (columns @ np.eye(len(prior))[kind]).T
+    return result
+
+
+def dense_students(
+    case: Case, weight: np.ndarray, kappa: np.ndarray
+) -> tuple[Gaussians, list[Effects], np.ndarray]:
+    """Find abilities, effects, and variances of effects, given what students share.
+
+    All are unknowns of one system of equations.
+    """
+    observations, items, levels = case.observations, case.state.items, case.observations.levels
+    k, n = items.mean.shape[1] - 1, observations.n_students
+    student, item = observations.student(), observations.item
+    parts = [np.ones(n * k)]
+    parts += [1 / prior[level.kind] for level, prior in zip(levels, case.variance, strict=True)]
+    precision = np.concatenate(parts)
+    abilities, *own = np.split(
+        np.eye(len(precision)), np.cumsum([len(part) for part in parts[:-1]])
+    )
+    ability = abilities.reshape(n, k, -1)
+    # (ability, 1, total effect) is design @ unknowns + constant.
+    design = np.zeros((len(item), k + 2, len(precision)))
+    design[:, :k] = ability[student]
+    totals: list[np.ndarray] = []
+    for level, nodes in zip(levels, own, strict=True):
+        totals.append(nodes + totals[-1][level.parent] if totals else nodes)
+    if levels:
+        design[:, k + 1] = totals[-1][case.leaf]
+    constant = np.eye(k + 2)[k] + case.fixed[:, None] * np.eye(k + 2)[k + 1]
+    slopes = np.pad(items.mean, [(0, 0), (0, 1)], constant_values=1)
+    square = np.pad(items.covariance, [(0, 0), (0, 1), (0, 1)])
+    square = weight[:, None, None] * (square + slopes[:, :, None] * slopes[:, None])[item]
+    linear = kappa[:, None] * slopes[item] - (square @ constant[:, :, None])[:, :, 0]
+    mean, covariance = solve(precision, design, square, linear)
+
+    effects, variance = [], case.variance.copy()
+    for depth, (level, nodes, total) in enumerate(zip(levels, own, totals, strict=True)):
+        with_all = total @ covariance
+        with_ability = ability[student[level.start[:-1]]] @ with_all[:, :, None]
+        of_total = (with_all * total).sum(axis=1)
+        effects.append(Effects(total @ mean, of_total, with_ability[:, :, 0]))
+        of_nodes = nodes @ mean, np.diag(nodes @ covariance @ nodes.T)
+        sums = sum_squares(*of_nodes, level.kind, variance[depth])
+        variance[depth] = context.estimate_variance(sums, variance[depth])
+    return Gaussians(ability @ mean, ability @ covariance @ ability.mT), effects, variance
+
+
+def dense_shared(
+    case: Case, weight: np.ndarray, kappa: np.ndarray, known: np.ndarray
+) -> SharedEffects:
+    """Find what students share, given the logits without the effects of the last level.
+
+    Those of each student in the last level are unknowns as well.
+    """
+    leaves, old = case.observations.levels[-1], case.shared
+    n, n_shared = len(leaves), len(old.mean)
+    kind = np.arange(n_shared) % len(old.prior)
+    of_label = np.eye(n_shared)[case.label]
+    design = np.concatenate([np.eye(n)[case.leaf], of_label], axis=1)[:, None]
+    prior = np.append(case.variance[-1, leaves.kind], old.prior[kind])
+    linear = (kappa - weight * known)[:, None]
+    mean, covariance = solve(1 / prior, design, weight[:, None, None], linear)
+    mean, variance = mean[n:], np.diag(covariance)[n:]
+    answered = weight @ of_label > 0
+    sums = sum_squares(mean[answered], variance[answered], kind[answered], old.prior)
+    prior = context.estimate_variance(sums, old.prior)
+    return SharedEffects(mean, np.where(answered, variance, prior[kind]), prior)
 
 
 def assert_same(found: Any, expected: Any, by: float) -> None:
@@ -353,50 +309,45 @@ def test_a_pass_over_the_answers_is_exact(
     own_variance: float | None, seed: int, k: int, n_levels: int, n_kinds: int, n_answers: int
 ) -> None:
     """Also where nothing but rounding tells the students' own effects from 0."""
-    case = make_case(seed, k, n_levels, n_kinds, n_answers)
-    if own_variance is not None:
-        case = case._replace(variance=np.full_like(case.variance, own_variance))
-    observations, variance = case.observations, case.variance
-    state, guessing = begin(case), np.full(observations.n_items, 0.2, np.float32)
+    case = make_case(seed, k, n_levels, n_kinds, n_answers, own_variance)
+    observations, state, *_ = case
+    guessing = np.full(observations.n_items, 0.2, np.float32)
     passed, sums = blocks.pass_over_answers(observations, state, guessing)
 
-    weight, kappa = expand(case, state, guessing)
-    dense = Dense(case, weight, kappa)
-    ability, covariance = dense.students()
-    assert_same(passed.students, Gaussians(ability, covariance), 2e-4)
+    weight, kappa = expand(case, guessing)
+    students, effects, variance = dense_students(case, weight, kappa)
+    assert_same(passed.students, students, 2e-4)
     student, item = observations.student(), observations.item
-    total = Effects(case.fixed(), np.zeros(n_answers), np.zeros((n_answers, k)))
+    effect: Any = case.fixed
+    with_ability: Any = np.zeros((n_answers, k))
     if n_levels:
-        owner = [observations.student()[level.start[:-1]] for level in observations.levels]
-        effects = [dense.effects(depth, of_nodes) for depth, of_nodes in enumerate(owner)]
+        assert passed.variance is not None and passed.shared is not None
         for found, expected in zip(passed.effects, effects, strict=True):
             assert_same(found, expected, 1e-4)
-        expected_variance = context.estimate_variance(dense.sums(case), variance)
-        assert passed.variance is not None
-        assert_allclose(passed.variance, expected_variance, rtol=0.02)
-        above: np.ndarray = np.zeros(len(owner[-1]))
+        assert_allclose(passed.variance, variance, rtol=0.02)
+        slopes = state.items.mean[item]
+        known = (slopes[:, :-1] * students.mean[student]).sum(axis=1) + slopes[:, -1]
         if n_levels > 1:
-            above = effects[-2].mean[observations.levels[-1].parent]
-        assert passed.shared is not None
-        assert_same(passed.shared, dense_shared(case, weight, kappa, ability, above), 1e-3)
+            known += effects[-2].mean[observations.levels[-1].parent][case.leaf]
+        assert_same(passed.shared, dense_shared(case, weight, kappa, known), 1e-3)
         # The last ones are of contexts that no answer was given in.
         assert not passed.shared.mean[-2 * n_kinds :].any()
         assert_allclose(passed.shared.variance[-2 * n_kinds :], np.tile(passed.shared.prior, 2))
-        leaf = observations.leaf()
-        own = effects[-1]
-        total = Effects(total.mean + own.mean[leaf], own.variance[leaf], own.with_ability[leaf])
+        own = effects[-1].take(case.leaf)
+        effect, with_ability = effect + own.mean, own.with_ability
     # Given all that, the items' (slopes, intercept), each by itself, with its prior.
     found_items = model.update_items(sums, state.prior, np.zeros(observations.n_items, int))
-    t = np.pad(ability[student], [(0, 0), (0, 1)], constant_values=1)
-    of_t = np.pad(covariance[student], [(0, 0), (0, 1), (0, 1)])
-    with_total = total.mean[:, None] * t + np.pad(total.with_ability, [(0, 0), (0, 1)])
+    t = np.pad(students.mean[student], [(0, 0), (0, 1)], constant_values=1)
+    square = np.pad(students.covariance[student], [(0, 0), (0, 1), (0, 1)])
+    square = weight[:, None, None] * (square + t[:, :, None] * t[:, None])
+    linear = kappa[:, None] * t
+    linear -= weight[:, None] * (effect[:, None] * t + np.pad(with_ability, [(0, 0), (0, 1)]))
     for j in range(observations.n_items):
-        rows = item == j
-        second = of_t[rows] + t[rows, :, None] * t[rows, None]
-        precision = np.eye(k + 1) + (weight[rows, None, None] * second).sum(axis=0)
-        linear = 0.3 + kappa[rows] @ t[rows] - weight[rows] @ with_total[rows]
-        assert_allclose(found_items.mean[j], np.linalg.solve(precision, linear), atol=1e-3)
-        assert_allclose(found_items.covariance[j], np.linalg.inv(precision), atol=1e-3)
+        rows, prior = item == j, np.ones(k + 1)
+        design = np.tile(np.eye(k + 1), (rows.sum(), 1, 1))
+        mean, covariance = solve(prior, design, square[rows], linear[rows])
+        assert_allclose(found_items.mean[j], mean + covariance @ (0.3 * prior), atol=1e-3)
+        assert_allclose(found_items.covariance[j], covariance, atol=1e-3)
 
 
 @pytest.mark.parametrize("has_effects", [False, True])
@@ -416,18 +367,3 @@ def test_moments_of_logits_are_those_of_joint_draws(has_effects: bool) -> None:
     )
     assert mean[0] == pytest.approx(logit.mean(), abs=0.02)
     assert variance[0] == pytest.approx(logit.var(), rel=0.02)
-
-
-def test_variances_come_to_rest_where_they_are_those_of_the_effects() -> None:
-    """Where many contexts have the same few answers, the estimate is the likelihood's maximum."""
-    n, w, planted = 100_000, 0.5, 0.3
-    # The likelihood of one context is a Gaussian: kappa / w = effect + noise of variance 1 / w.
-    kappa = w * RNG(0).normal(0, np.sqrt(planted + 1 / w), n)
-    variance = np.full((1, 1), 0.05)
-    for _ in range(40):
-        precision = 1 / variance[0, 0] + w
-        square = (kappa / precision) ** 2 + 1 / precision
-        removed = 1 - 1 / precision / variance[0, 0]
-        sums = np.array([[[n, square.sum(), n * removed * removed]]])
-        variance = context.estimate_variance(sums, variance)
-    assert variance[0, 0] == pytest.approx(planted, abs=0.02)
