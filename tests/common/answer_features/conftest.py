@@ -29,22 +29,19 @@ COLUMNS: dict[str, tuple[str, Any]] = {
 def read(tmp_path: Path) -> Read:
     """Read answers, of which the last ones are the template, with metadata given as frames."""
 
+    def columns(rows: pd.DataFrame) -> dict[str, Any]:
+        present = (name for name in COLUMNS if name in rows)
+        return {COLUMNS[name][0]: rows[name].to_numpy(COLUMNS[name][1]) for name in present}
+
     def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
         for name, content in files.items():
             content.to_csv(tmp_path / getattr(layout, name), index=False)
-        known, asked = (
-            {
-                field: rows[name].to_numpy(kind)
-                for name, (field, kind) in COLUMNS.items()
-                if name in rows
-            }
-            for rows in (frame[: len(frame) - n_template], frame[len(frame) - n_template :])
-        )
+        known, asked = columns(frame[:-n_template]), columns(frame[-n_template:])
         template = tmp_path / "template.csv"
         template.write_text("")
         place = io.file_source(template), asked["student"], asked["question"]
-        table = Template(*place, None, asked.get("answer_id"))
         answers = Answers(**known)
+        table = Template(*place, None, asked.get("answer_id"))
         return read_pairs(answers, table, tmp_path), answers
 
     return read_world

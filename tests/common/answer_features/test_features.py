@@ -1,5 +1,6 @@
 """Every feature of the answers, counted by hand."""
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -37,15 +38,12 @@ def features(pairs: Pairs, answers: Answers, *groups: str) -> Columns:
 
 def test_rates(read: Read) -> None:
     """Student 5 is right, wrong, wrong, student 6 right once; asked: 6 the second question."""
-    frame = pd.DataFrame(
-        {
-            "UserId": [5, 5, 5, 6, 6, 7],
-            "QuestionId": [10, 11, 12, 10, 11, 13],
-            "IsCorrect": [1, 0, 0, 1, 0, 0],
-            "CorrectAnswer": [1, 2, 2, 1, 2, 1],
-            "AnswerValue": [1, 4, 4, 1, 3, 3],
-        }
-    )
+    rows = [
+        (5, 10, 1, 1, 1), (5, 11, 0, 2, 4), (5, 12, 0, 2, 4), (6, 10, 1, 1, 1), (6, 11, 0, 2, 3),
+        (7, 13, 0, 1, 3),
+    ]  # fmt: skip
+    names = ["UserId", "QuestionId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
+    frame = pd.DataFrame(rows, columns=names)
     pairs, answers = read(frame, 2)
     found = features(pairs, answers, "rates")
     # Half of four known answers are right; a rate counts five more of these.
@@ -84,37 +82,25 @@ def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
         assert [len(np.unique(number)) for number in numbers] == [n_distinct] * 2
 
 
-def two_quizzes(wrong_option: int) -> pd.DataFrame:
-    """Thirty students answer one of two quizzes; student 0 always the option given, or right."""
-    rng = np.random.default_rng(0)
+def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
+    """Thirty students answer one of two quizzes, student 0 the first one with option 3 only.
+
+    Asked last are question 0, then question 6, both with option 1 right.
+    """
     student, question = (a.ravel() for a in np.indices((30, 12)))
     kept = (question // 6 == student % 2) | (student < 2)
     student, question = student[kept], question[kept]
     key = 1 + question % 4
-    option = rng.integers(1, 5, len(student))
-    # In the first quiz only.
-    option[(student == 0) & (question < 6)] = wrong_option
+    option = np.random.default_rng(0).integers(1, 5, len(student))
+    option[(student == 0) & (question < 6)] = 3
     order = np.argsort((student == 0) & np.isin(question, [0, 6]), kind="stable")
-    frame = pd.DataFrame(
-        {
-            "UserId": student,
-            "QuestionId": question,
-            "IsCorrect": (option == key).astype(int),
-            "CorrectAnswer": key,
-            "AnswerValue": option,
-        }
-    )
-    return frame.iloc[order].reset_index(drop=True)
-
-
-def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
-    """Both questions asked have the same key, option 1 and option 3."""
-    frame = two_quizzes(wrong_option=3)
-    pairs, answers = read(frame, 2)
+    columns = {"UserId": student, "QuestionId": question, "IsCorrect": (option == key).astype(int)}
+    columns |= {"CorrectAnswer": key, "AnswerValue": option}
+    pairs, answers = read(pd.DataFrame(columns).iloc[order], 2)
     known = know(pairs, answers)
     found = features(pairs, answers, "context", "habits")
     assert known.outcome_of_option is not None
-    in_quiz, other = 0, 1  # student 0 is asked question 0, then question 6
+    in_quiz, other = 0, 1
     outcome = int(known.outcome_of_option[0, 2])
     assert found[f"habit_15_{outcome}"][in_quiz] > 0.5
     assert sum(found[f"habit_15_{o}"][in_quiz] for o in range(4)) == pytest.approx(0, abs=1e-5)
@@ -137,23 +123,22 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
 def test_students(read: Read, world: World) -> None:
     answers = world.pop("answers")
     del world["ANSWER_METADATA_TASK_1_2"]
-    pairs, known = read(answers, 20, **world)
-    found = features(pairs, known, "students")
+    found = features(*read(answers, 20, **world), "students")
     number = answers.UserId.to_numpy()[-20:] - 1000
-    assert found["gender"].tolist() == (number % 3).tolist()
     is_odd = number % 2 == 1
-    assert found["age"][is_odd] == pytest.approx(12, abs=0.01)
-    assert np.isnan(found["age"][~is_odd]).all() and np.isnan(found["premium"][~is_odd]).all()
-    assert (found["premium"][is_odd] == 1).all()
+    assert found["gender"].tolist() == (number % 3).tolist()
+    np.testing.assert_allclose(found["age"], np.where(is_odd, 12, np.nan), atol=0.01)
+    np.testing.assert_array_equal(found["premium"], np.where(is_odd, 1, np.nan))
 
 
-def test_models_predict(read: Read) -> None:
-    """The logit and the options agree with the key, where students always know it."""
-    frame = two_quizzes(wrong_option=1)
-    frame["AnswerValue"], frame["IsCorrect"] = frame.CorrectAnswer, 1
-    frame.loc[frame.UserId == 3, "AnswerValue"] = frame.CorrectAnswer % 4 + 1
-    frame.loc[frame.UserId == 3, "IsCorrect"] = 0
-    pairs, answers = read(frame, 2)
+def test_models_predict(read: Read, world: World) -> None:
+    """The logit and the options agree with the key, where all students but one know it."""
+    frame = world["answers"]
+    frame["IsCorrect"] = (frame.UserId != 1003).astype(int)
+    frame["AnswerValue"] = np.where(
+        frame.IsCorrect, frame.CorrectAnswer, frame.CorrectAnswer % 4 + 1
+    )
+    pairs, answers = read(frame.sort_values("IsCorrect"), 10)
     found = features(pairs, answers, "model", "options")
     assert (found["model"] > 1).all()
     p = np.exp([found[f"model_{o}"] for o in range(4)])
@@ -166,10 +151,8 @@ def test_any_file_may_be_missing(read: Read, world: World) -> None:
     pairs, known = read(answers, 10)
     everything = ("model", "options", "rates", "context", "habits")
     assert available_groups(pairs, know(pairs, known)) == everything
-    assert available_groups(pairs, know(pairs, known), leave_out=["options"]) == (
-        *everything[:1],
-        *everything[2:],
-    )
+    without = available_groups(pairs, know(pairs, known), leave_out=["options"])
+    assert without == ("model", "rates", "context", "habits")
     right_wrong = answers[["UserId", "QuestionId", "IsCorrect"]]
     pairs, known = read(right_wrong, 10, **world)  # all metadata, but no AnswerId
     groups = available_groups(pairs, know(pairs, known))
@@ -247,9 +230,8 @@ def test_time(joined: Joined) -> None:
         assert found["place_in_quiz"][i] == len(earlier[own.QuizId == row.QuizId])
         gap = (row.date - earlier.max()) / pd.Timedelta(1, "min") if len(earlier) else np.nan
         assert found["gap"][i] == pytest.approx(gap, nan_ok=True)
-    is_odd = asked.UserId % 2 == 1
-    assert found["age_then"][is_odd] == pytest.approx(12.75, abs=0.02)
-    assert np.isnan(found["age_then"][~is_odd]).all()
+    age = np.where(asked.UserId % 2 == 1, 12.75, np.nan)
+    np.testing.assert_allclose(found["age_then"], age, atol=0.02)
 
 
 def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
@@ -274,20 +256,19 @@ def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
 def test_order_is_that_of_the_minutes_within_the_quiz(joined: Joined) -> None:
     found, known = joined.features("order"), joined.whole[:-N_TEMPLATE]
     n_seen = 0
-    for i, row in enumerate(joined.asked.itertuples()):
+    for (i, row), nth in itertools.product(enumerate(joined.asked.itertuples()), (1, 2)):
         own = known[(known.UserId == row.UserId) & (known.QuizId == row.QuizId)]
         own = own.sort_values("date", kind="stable")
         before, after = own[own.date < row.date][::-1], own[own.date >= row.date]
         for name, others in (("before", before), ("after", after)):
-            for nth in (1, 2):
-                value, option = found[f"{name}_{nth}"][i], found[f"{name}_{nth}_option"][i]
-                if len(others) < nth:
-                    assert np.isnan(value) and np.isnan(option)
-                    continue
-                n_seen += 1
-                other = others.iloc[nth - 1]
-                if (others.date == other.date).sum() > 1:
-                    continue  # Answers of the same minute have no order.
+            value, option = found[f"{name}_{nth}"][i], found[f"{name}_{nth}_option"][i]
+            if len(others) < nth:
+                assert np.isnan(value) and np.isnan(option)
+                continue
+            n_seen += 1
+            other = others.iloc[nth - 1]
+            # Answers of the same minute have no order.
+            if (others.date == other.date).sum() == 1:
                 assert value == pytest.approx(other.residual)
                 assert (option == 0) == (other.AnswerValue == row.CorrectAnswer)
                 assert option in range(4)
@@ -307,59 +288,55 @@ def test_confidence(joined: Joined) -> None:
 
 
 def test_missing_circumstances_are_no_number(read: Read, world: World) -> None:
-    frame, metadata = world["answers"], world["ANSWER_METADATA_TASK_1_2"]
+    metadata = world["ANSWER_METADATA_TASK_1_2"]
     metadata = metadata.assign(QuizId=np.nan, DateAnswered="", Confidence=np.nan)
-    pairs, answers = read(frame, N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
-    found = features(pairs, answers, "quiz", "order", "time", "confidence")
-    for name, column in found.items():
-        if name != "confidence_count":
-            assert np.isnan(column).all(), name
+    joined = read(world["answers"], N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
+    found = features(*joined, "quiz", "order", "time", "confidence")
+    del found["confidence_count"]
+    assert np.isnan(list(found.values())).all()
 
 
 # ---- Similar questions and the answers to them, against plain loops -----------------------------
 
 
-def some_pairs(seed: int, n_students: int, n_questions: int, share: float = 0.5) -> np.ndarray:
+def some_pairs(
+    seed: int, n_students: int, n_questions: int, share: float = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     pairs = np.argwhere(rng.random((n_students, n_questions)) < share).astype(np.int32)
-    return rng.permutation(pairs)
+    student, question = rng.permutation(pairs).T
+    return student, question
 
 
 @pytest.mark.parametrize("n_neighbours", [3, 100])
 def test_similarity_is_the_cosine_of_who_answered(n_neighbours: int) -> None:
-    student, question = some_pairs(0, 50, 300, 0.3).T
-    neighbours, similarity = similar_questions(
-        student, question, 50, 300, n_neighbours=n_neighbours
-    )
+    pairs = some_pairs(0, 50, 300, 0.3)
+    neighbours, similarity = similar_questions(*pairs, 50, 300, n_neighbours=n_neighbours)
     mask = np.zeros((50, 300), np.float32)
-    mask[student, question] = 1
+    mask[*pairs] = 1
     expected = count_together(mask)[1]
     np.fill_diagonal(expected, -1)
     assert neighbours.shape == (300, n_neighbours)
-    assert (neighbours != np.arange(300)[:, None]).all()
-    assert all(len(set(row)) == n_neighbours for row in neighbours.tolist())
-    found = np.take_along_axis(expected, neighbours, 1)
-    np.testing.assert_allclose(similarity, found, rtol=1e-6)
+    assert all(len({*row, i}) == n_neighbours + 1 for i, row in enumerate(neighbours.tolist()))
     highest = -np.sort(-expected, axis=1)[:, :n_neighbours]
-    np.testing.assert_allclose(similarity, highest, rtol=1e-6)
+    for of_pairs in (np.take_along_axis(expected, neighbours, 1), highest):
+        np.testing.assert_allclose(similarity, of_pairs, rtol=1e-6)
 
 
 def test_few_students_are_looked_at_where_there_are_too_many() -> None:
-    student, question = some_pairs(1, 400, 20).T
-    whole = similar_questions(student, question, 400, 20)[1]
-    part = similar_questions(student, question, 400, 20, max_products=20_000)[1]
+    pairs = some_pairs(1, 400, 20)
+    whole = similar_questions(*pairs, 400, 20)[1]
+    part = similar_questions(*pairs, 400, 20, max_products=20_000)[1]
     assert (whole != part).any()
     # About 180 students are looked at; the cosine of independent halves is 1/2.
     np.testing.assert_allclose(part, 0.5, atol=0.15)
 
 
 def test_one_question_has_no_neighbours() -> None:
-    zero = np.zeros(1, np.int32)
-    neighbours, similarity = similar_questions(zero, zero, 1, 1)
-    assert neighbours.shape == similarity.shape == (1, 0)
-    rows, nearest, near = next(
-        iter(nearest_answers((zero, zero), (zero, zero), neighbours, similarity, 3))
-    )
+    one = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    similar = similar_questions(*one, 1, 1)
+    assert [array.shape for array in similar] == [(1, 0)] * 2
+    ((rows, nearest, near),) = nearest_answers(one, one, *similar, 3)
     assert rows.tolist() == [0] and (nearest == -1).all() and (near == 0).all()
 
 
@@ -373,27 +350,17 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
     seed: int, n_nearest: int, n_neighbours: int, max_cells: int
 ) -> None:
     pairs = some_pairs(seed, 8, 10)
-    student, question = pairs.T
-    neighbours, similarity = similar_questions(student, question, 8, 10, n_neighbours=n_neighbours)
-    known, asked = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
-    place = {tuple(pair): i for i, pair in enumerate(known.tolist())}
-    seen = []
-    for rows, nearest, near in nearest_answers(
-        (known[:, 0], known[:, 1]),
-        (asked[:, 0], asked[:, 1]),
-        neighbours,
-        similarity,
-        n_nearest,
-        max_cells=max_cells,
-    ):
-        seen += rows.tolist()
-        for row, found, how_near in zip(rows, nearest.tolist(), near.tolist(), strict=True):
-            s, q = asked[row].tolist()
-            expected = [
-                (place[s, other], value)
-                for other, value in zip(neighbours[q].tolist(), similarity[q].tolist(), strict=True)
-                if (s, other) in place
-            ][:n_nearest]
-            expected += [(-1, 0.0)] * (n_nearest - len(expected))
-            assert list(zip(found, how_near, strict=True)) == expected
-    assert sorted(seen) == list(range(len(asked)))
+    neighbours, similarity = similar = similar_questions(*pairs, 8, 10, n_neighbours=n_neighbours)
+    half = len(pairs[0]) // 2
+    known, asked = ((pairs[0][rows], pairs[1][rows]) for rows in (slice(half), slice(half, None)))
+    place = {pair: i for i, pair in enumerate(zip(*np.array(known).tolist(), strict=True))}
+    parts = nearest_answers(known, asked, *similar, n_nearest, max_cells=max_cells)
+    rows, *found = (np.concatenate(column) for column in zip(*parts, strict=True))
+    assert sorted(rows) == list(range(len(asked[0])))
+    for student, question, *own in zip(*np.array(asked)[:, rows].tolist(), *found, strict=True):
+        others = zip(neighbours[question].tolist(), similarity[question], strict=True)
+        expected = [
+            (place[student, other], value) for other, value in others if (student, other) in place
+        ]
+        expected += [(-1, 0.0)] * n_nearest
+        assert list(zip(*own, strict=True)) == expected[:n_nearest]

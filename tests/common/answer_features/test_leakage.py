@@ -43,19 +43,14 @@ def test_other_outcomes_same_features(data: tuple[Pairs, Answers], group: str) -
         np.testing.assert_array_equal(column, second[name], err_msg=name)
 
 
-def score_on_random_labels(
-    pairs: Pairs, answers: Answers, groups: list[str], add: Callable[[IntArray], Columns]
-) -> float:
+def score(pairs: Pairs, answers: Answers, features: Callable[[Known, IntArray], Columns]) -> float:
     """Return the accuracy of trees on training rows that they have not learned from."""
-    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
-    answers = Answers(answers.student, answers.question, right)
     tables, rows = [], []
     for held_out in hold_out(len(answers), 0):
         rows.append(np.flatnonzero(held_out))
-        columns = table(pairs, know(pairs, answers, held_out), rows[-1], groups)
-        columns |= add(rows[-1])
+        columns = features(know(pairs, answers, held_out), rows[-1])
         tables.append(np.column_stack(list(columns.values())))
-    x, y = np.concatenate(tables), right[np.concatenate(rows)]
+    x, y = np.concatenate(tables), answers.is_correct[np.concatenate(rows)]
     half = len(y) // 2
     trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
     return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
@@ -63,29 +58,23 @@ def score_on_random_labels(
 
 def test_random_labels_score_at_chance_and_a_leak_is_caught(data: tuple[Pairs, Answers]) -> None:
     pairs, answers = data
+    right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
+    answers = Answers(answers.student, answers.question, right)
     groups = ["model", "rates", "context", "quiz", "order"]
-    score = score_on_random_labels(pairs, answers, groups, lambda rows: {})
-    assert score == pytest.approx(0.5, abs=0.06)
-
-    def leak(rows: IntArray) -> Columns:
-        """Rates among all answers, the row's own outcome included."""
-        right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
-        everything: Known = know(pairs, Answers(answers.student, answers.question, right))
-        return rates_of(pairs, everything, rows, [("student", "quiz")])
-
-    assert score_on_random_labels(pairs, answers, ["rates"], leak) > 0.6
+    honest = score(pairs, answers, lambda known, rows: table(pairs, known, rows, groups))
+    assert honest == pytest.approx(0.5, abs=0.06)
+    # Rates among all answers, the row's own outcome included.
+    everything, of_quiz = know(pairs, answers), [("student", "quiz")]
+    leak = score(pairs, answers, lambda _, rows: rates_of(pairs, everything, rows, of_quiz))
+    assert leak > 0.6
 
 
 def test_parts_held_out_are_a_twentieth_and_each_answer_once() -> None:
-    parts = np.array(list(hold_out(1003, 0)))
+    parts, same, other = (np.array(list(hold_out(1003, seed))) for seed in (0, 0, 1))
     assert (parts.sum(axis=0) == 1).all()
     assert parts.sum(axis=1).min() >= 50 and parts.sum(axis=1).max() <= 51
-    assert (np.array(list(hold_out(1003, 0))) == parts).all()
-    assert (np.array(list(hold_out(1003, 1))) != parts).any()
-
-
-def test_many_answers_are_held_out_less_often() -> None:
+    assert (same == parts).all() and (other != parts).any()
+    # Many answers are held out less often.
     assert len(list(hold_out(4_000_000, 0))) == 1
-    parts = list(hold_out(500_000, 0))
-    assert len(parts) == 8
-    assert np.sum(parts, axis=0, dtype=np.int8).max() == 1
+    parts = np.array(list(hold_out(500_000, 0)))
+    assert len(parts) == 8 and np.sum(parts, axis=0, dtype=np.int8).max() == 1

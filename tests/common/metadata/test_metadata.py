@@ -95,20 +95,22 @@ def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     assert same_dates(found.date_answered, ["NaT", "NaT"])
     assert np.isnan(found.confidence).all()
     assert found.group.tolist() == found.scheme.tolist() == [-1, -1]
+    students = read_student_metadata(
+        write("students.csv", "PremiumPupil,UserId\n1,4\n,5\n"), ids(5, 4)
+    )
+    assert students.premium_pupil.tolist() == [-1, 1]
+    assert students.gender.tolist() == [-1, -1]
+    assert np.isnat(students.date_of_birth).all()
 
 
 def test_columns_that_are_named_must_be_there_and_no_other_is_read(write: Write) -> None:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
     found = read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
-    assert found.quiz.tolist() == [8]
-    assert found.group.tolist() == [-1]
+    assert (found.quiz.tolist(), found.group.tolist()) == ([8], [-1])
     with pytest.raises(InputError, match="column 'Confidence' is missing"):
         read_circumstances(path, ids(5), columns=[schema.QUIZ_ID, schema.CONFIDENCE])
     with pytest.raises(InputError, match="column 'GroupId': row 2 is 'none', expected a whole"):
         read_circumstances(path, ids(5))
-
-
-DATE = "expected a date such as 2020-02-11 14:05:00.000 or nothing"
 
 
 NUMBERS = st.integers(0, 40) | st.integers(2**31 - 40, 2**31 - 1)
@@ -141,11 +143,10 @@ def test_students_are_joined_by_id(write: Write) -> None:
         + "2,1,2008-11-01 00:00:00.000,0.0\n"
         + "3,3,2008-11-01 00:00:00.000,\n",
     )
-    found = read_student_metadata(path, np.array([3, 4, 5, 4, 900000000, 2]))
+    found = read_student_metadata(path, ids(3, 4, 5, 4, 900000000, 2))
     assert found.gender.tolist() == [3, 2, -1, 2, 0, 1]
     dates = ["2008-11-01", "2006-08-01", "NaT", "2006-08-01", "NaT", "2008-11-01"]
-    expected = np.array(dates, "datetime64[D]")
-    assert np.array_equal(found.date_of_birth, expected, equal_nan=True)
+    assert same_dates(found.date_of_birth, dates)
     assert found.date_of_birth.dtype == "datetime64[D]"
     assert found.premium_pupil.tolist() == [-1, 1, -1, 1, -1, 0]
     assert found.gender.dtype == found.premium_pupil.dtype == np.int8
@@ -156,16 +157,7 @@ def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
     dates = ["1998-01-01", "2014-12-31", *nonsense]
     rows = "".join(f"{place},2,{date} 23:59:00.000,1.0\n" for place, date in enumerate(dates))
     found = read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(6))
-    expected = np.array([*dates[:2], *["NaT"] * 4], "datetime64[D]")
-    assert np.array_equal(found.date_of_birth, expected, equal_nan=True)
-
-
-def test_columns_of_students_that_are_not_there_are_not_known(write: Write) -> None:
-    path = write("students.csv", "PremiumPupil,UserId\n1,4\n,5\n")
-    found = read_student_metadata(path, np.array([5, 4]))
-    assert found.premium_pupil.tolist() == [-1, 1]
-    assert found.gender.tolist() == [-1, -1]
-    assert np.isnat(found.date_of_birth).all()
+    assert same_dates(found.date_of_birth, [*dates[:2], *["NaT"] * 4])
 
 
 # ---- Subjects ----------------------------------------------------------------------------------
@@ -180,26 +172,21 @@ def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
 
 
 def test_subjects_of_questions(write: Write) -> None:
-    path = write(
-        "questions.csv",
-        'QuestionId,SubjectId\n4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n',
-    )
-    found = read_question_subjects(path, np.array([2, 5, 9, 4, 9]))
+    subjects = write("subject_metadata.csv", SUBJECTS)
+    path = write("questions.csv", QUESTIONS + '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n')
+    wanted = ids(2, 5, 9, 4, 9)
+    found = read_question_subjects(path, wanted)
     assert found.start.tolist() == [0, 4, 4, 5, 8, 9]
     assert found.subject.tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
     assert found.count.tolist() == [4, 0, 1, 3, 1]
     assert found.row.tolist() == [0, 0, 0, 0, 2, 3, 3, 3, 4]
-    tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
-    placed = read_question_subjects(path, np.array([2, 5, 9, 4, 9]), tree)
+    tree = read_subject_tree(subjects)
+    placed = read_question_subjects(path, wanted, tree)
     assert np.array_equal(tree.ids[placed.subject], found.subject)
     assert np.array_equal(placed.start, found.start)
-
-
-def test_the_most_specific_subjects(write: Write) -> None:
-    subjects = write("subject_metadata.csv", SUBJECTS)
-    questions = write("q.csv", 'QuestionId,SubjectId\n5,"[3, 9, 7]"\n2,"[3, 8, 9, 7]"\n4,[3]\n')
-    names = name_subjects(questions, subjects, np.array([4, 5, 3, 2]))
-    assert names == ["Maths", "Area", "", "Angles, right, Area"]
+    # The most specific ones.
+    names = name_subjects(path, subjects, wanted)
+    assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
 
 
 # ---- Faults ------------------------------------------------------------------------------------
@@ -213,7 +200,6 @@ FAULTS = {
         ("5,,,1,16777217,\n", "column 'QuizId': row 2 is '16777217', expected .* to 16777215"),
         ("5,,,1,1,\n6,2020-02-30,,1,1,\n", f"'DateAnswered': row 3 is '2020-02-30', {DATE}"),
         ("5,2020-01-01 24:00,,1,1,\n", f"row 2 is '2020-01-01 24:00', {DATE}"),
-        ("5,11/02/2020,,1,1,\n", f"row 2 is '11/02/2020', {DATE}"),
         (
             "5,,,1,1,\n7,,,1,1,\n,,,2,2,\n\n7.0,,,2,2,\n,,,2,2,\n",
             "column 'AnswerId': row 6 repeats 7 of row 3 \\(1 such rows\\), expected each once",
@@ -226,8 +212,6 @@ FAULTS = {
         ("4,1,2006-13-01,\n", "column 'DateOfBirth': row 2 is '2006-13-01', expected a date such"),
         ("4,1,,2.0\n", "column 'PremiumPupil': row 2 is '2.0', expected a whole number from 0 to"),
         ("4,1,,\n5,1,,\n4,2,,\n", "column 'UserId': row 4 repeats 4 of row 2"),
-        ("5,1,,\n", "column 'UserId': holds none of the 2 asked for; the file belongs to other"),
-        ("4,1,,\n5,1,,", "row 3 has no line end; is the file cut off"),
     ],
     TREE: [
         ("3,Maths,NULL,0\n9,Shape,4,1\n", "'ParentId': row 3 is 4, which is no SubjectId of this"),
@@ -236,7 +220,6 @@ FAULTS = {
         ("3,Maths,NULL,1\n", "'Level': row 2 is 1, expected 0 for a root"),
         ("3,Maths,3,0\n", "'Level': row 2 is 0, expected 1 for one below SubjectId 3"),
         ("3,Maths,NULL,0\n3,Shape,3,1\n", "'SubjectId': row 3 repeats 3 of row 2"),
-        ("3,Maths,NULL,0\n9,Shape,3,1", "row 3 has no line end"),
         ("3,,NULL,0\n", "'Name': row 2 is empty"),
     ],
     QUESTIONS: [
@@ -245,9 +228,7 @@ FAULTS = {
         ('4,"[3]"\n\n\n5,"[3, ]"\n', r"column 'SubjectId': row 5 is '\[3, \]', expected a list"),
         (f'4,"[{"9" * 5000}]"\n', rf"row 2 is '\[{'9' * 78}…', expected a list"),
         ('4,"[\u0663]"\n', "row 2 is '\\[\u0663\\]', expected a list"),
-        ('4,"[3]"\n5,"[3]"', "row 3 has no line end; is the file cut off"),
         ('4,"[3]"\n\n6,"[3, 9, 71]"\n7,"[72]"\n', "row 4 holds 71, which is not in the tree"),
-        ('5,"[3]"\n', "column 'QuestionId': holds none of the 1 asked for"),
     ],
     "": [
         ("Answer,QuizId\n5,5\n", "column 'AnswerId' is missing, found: Answer, QuizId; is it"),
@@ -288,45 +269,28 @@ def test_real_answer_metadata(real_data: Path) -> None:
     assert np.array_equal(found.confidence, frame.Confidence, equal_nan=True)
     assert np.array_equal(found.quiz, frame.QuizId)
     assert np.array_equal(found.group, frame.GroupId)
-    assert np.isnat(found.date_answered).all()
-    assert (found.scheme == -1).all()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "eedi_tasks_1_2_sample/metadata/student_metadata_task_1_2.csv",
-        "eedi_tasks_3_4/metadata/student_metadata_task_3_4.csv",
-    ],
-)
-def test_real_student_metadata(real_data: Path, name: str) -> None:
-    """Official files beside pandas, which reads the dates as text."""
-    path = real_data / name
-    frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
-    found = read_student_metadata(path, frame.UserId.to_numpy())
-    assert np.array_equal(found.gender, frame.Gender)
-    assert np.array_equal(found.premium_pupil, frame.PremiumPupil.fillna(-1))
-    year = frame.DateOfBirth.str[:4].fillna("0").astype(int)
-    is_known = ~np.isnat(found.date_of_birth)
-    assert np.array_equal(is_known, year.between(1998, 2014))
-    known = found.date_of_birth[is_known].astype(str)
-    assert np.array_equal(known, frame.DateOfBirth.str[:10][is_known])
+    assert np.isnat(found.date_answered).all() and (found.scheme == -1).all()
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
-def test_real_subjects(real_data: Path, tasks: str) -> None:
-    """The official lists hold every subject on the way to the root."""
+def test_real_students_and_subjects(real_data: Path, tasks: str) -> None:
+    """Official files beside pandas; the lists hold every subject on the way to the root."""
     folder = real_data / f"eedi_tasks_{tasks}" / "metadata"
+    path = folder / f"student_metadata_task_{tasks[:3]}.csv"
+    frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
+    students = read_student_metadata(path, frame.UserId.to_numpy())
+    assert np.array_equal(students.gender, frame.Gender)
+    assert np.array_equal(students.premium_pupil, frame.PremiumPupil.fillna(-1))
+    date = frame.DateOfBirth.str[:10]
+    is_known = date.str[:4].fillna("0").astype(int).between(1998, 2014)
+    assert same_dates(students.date_of_birth, [*date.where(is_known, "NaT")])
+
     tree = read_subject_tree(folder / "subject_metadata.csv")
     assert len(tree.ids) == 388
     path = folder / f"question_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path)
     found = read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
     assert found.count.tolist() == [len(text.split(",")) for text in frame.SubjectId]
-    pairs = set(zip(found.row.tolist(), found.subject.tolist(), strict=True))
-    above = tree.parent[found.subject]
-    assert {
-        (row, parent)
-        for row, parent in zip(found.row.tolist(), above.tolist(), strict=True)
-        if parent >= 0
-    } <= pairs
+    pairs = {*zip(found.row.tolist(), found.subject.tolist(), strict=True)}
+    above = zip(found.row.tolist(), tree.parent[found.subject].tolist(), strict=True)
+    assert {(row, parent) for row, parent in above if parent >= 0} <= pairs
