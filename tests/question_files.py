@@ -1,8 +1,11 @@
 """What tests of the related challenges share: types, scores, small files of questions."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from page_reading import Page, read_page
 
 # Of the fixtures `write`, `run`, `succeeds` and `fails`, `challenge_kit`.
 Write = Callable[[str, str | bytes], Path]
@@ -26,8 +29,25 @@ ONE_ANSWER = """<question id="{0}" module="{1}"><questionText>Why?</questionText
 <studentAnswers><studentAnswer id="{2}"{3}>it is</studentAnswer></studentAnswers></question>"""
 
 
+def evaluation(challenge: str, folder: Path, *flags: object) -> list[object]:
+    """Return the command that scores a folder's submission by the files that lie there as well."""
+    where = ("--input_dir", folder, "--submission_dir", folder, "--output_dir", folder)
+    return [f"related_challenges/{challenge}/local_evaluation.py", *where, *flags]
+
+
 def scores_in(folder: Path) -> dict[str, float]:
     """Return the figures of the text file in which a score lies, `score` first."""
     (path,) = folder.glob("scores_*.txt")
     pairs = (line.split(":") for line in path.read_text().splitlines())
     return {name: float(value) for name, value in pairs}
+
+
+def page_in(folder: Path) -> Page:
+    """Return the page with the score."""
+    (path,) = folder.glob("scores_*.html")
+    return read_page(path.read_text())
+
+
+def last_record(folder: Path) -> Any:
+    """Return the last line of the record of scores."""
+    return json.loads((folder / "results.jsonl").read_text().splitlines()[-1])

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_reading import read_page
-from question_files import Check, Kits, Write, scores_in
+from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
 
 from common.errors import InputError
 
@@ -18,6 +17,7 @@ queries = import_module("queries")
 
 FOLDER = "related_challenges/cloze"
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
+MODELS = ("frequent", "back_off", "nearest_queries", "mix")
 
 
 def to_lines(*records: Mapping[str, object]) -> str:
@@ -81,8 +81,7 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check
     ]
     folder = write(TRAIN, to_lines(*kinds)).parent
     write("submission.csv", 'id,ret\n0,"[""x""]"\n1,[]\n2,"[""y"",""x y""]"\n3,"[""y""]"\n')
-    flags = ["--input_dir", folder, "--submission_dir", folder, "--output_dir", folder]
-    out = succeeds([f"{FOLDER}/local_evaluation.py", *flags])
+    out = succeeds(evaluation("cloze", folder))
     rows = [
         ["domain: 3", "1", "0.0000", "0.0%"],
         ["domain: b", "2", "0.5000", "50.0%"],
@@ -93,33 +92,31 @@ def test_scores_by_kind_are_means_of_their_queries(write: Write, succeeds: Check
         ["reasoning: unknown", "1", "0.6667", "0.0%"],
     ]
     assert [re.split("  +", line) for line in out.splitlines()[1:8]] == rows
-    page = read_page((folder / "scores_cloze.html").read_text())
+    page = page_in(folder)
     table = page.table("By what the queries say")
     assert table.columns == ["", "queries", "token F1", "in full"]
     assert table.rows == rows
     facts = {name: value for name, value, *_ in page.tables[0].rows}
     shares = ("Answered in full", "Answered in part", "Without a guess")
     assert [facts[name] for name in shares] == ["25.0%", "25.0%", "25.0%"]
-    (line,) = map(json.loads, (folder / "results.jsonl").read_text().splitlines())
+    line = last_record(folder)
     assert line["score"] == scores_in(folder)["score"] == pytest.approx(5 / 12)
     assert line["parts"] == pytest.approx({name: float(f1) for name, _, f1, _ in rows}, abs=1e-4)
-    out = succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--candidates", "1"])
-    assert "score 0.2500" in out
-    last = json.loads((folder / "results.jsonl").read_text().splitlines()[-1])
+    assert "score 0.2500" in succeeds(evaluation("cloze", folder, "--candidates", "1"))
+    last = last_record(folder)
     assert (last["score"], last["rules"]) == (0.25, "first guess")
     write(TRAIN, to_lines(*[{}] * 4))
-    out = succeeds([f"{FOLDER}/local_evaluation.py", *flags])
-    assert "domain" not in out + (folder / "scores_cloze.html").read_text()
+    out = succeeds(evaluation("cloze", folder))
+    assert "domain" not in out + page_in(folder).text
 
 
-@pytest.mark.parametrize("model", ["frequent", "back_off", "nearest_queries", "mix"])
+@pytest.mark.parametrize("model", MODELS)
 def test_the_test_file_is_predicted_with_as_many_candidates_as_asked(
     model: str, challenge_kit: Kits, succeeds: Check, tmp_path: Path
 ) -> None:
     kit = challenge_kit("cloze")
     lines = (kit / FOLDER / "data/train_data" / TEST).read_text().splitlines()
-    ids = [json.loads(line)["qid"] for line in lines]
-    found = {}
+    ids, found = [json.loads(line)["qid"] for line in lines], {}
     for n in (2, 5):
         flags = ["--output_dir", tmp_path, "--candidates", n]
         succeeds([f"{FOLDER}/sample_model_{model}.py", *flags], kit=kit)
@@ -144,19 +141,18 @@ def test_models_do_not_see_the_answers_they_predict(write: Write, succeeds: Chec
     flags = ["--input_dir", folder, "--output_dir", folder]
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
     local = ["--local", "--submission_template_dir", folder]
-    for model in ("frequent", "back_off", "nearest_queries", "mix"):
+    for model in MODELS:
         succeeds([f"{FOLDER}/sample_model_{model}.py", *flags, *local])
-        succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--submission_dir", folder])
+        succeeds(evaluation("cloze", folder))
         assert scores_in(folder)["score"] == 0
 
 
 def test_real_queries(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
-    flags: list[object] = ["--input_dir", real_data / "related/cloze"]
+    given = ["--input_dir", real_data / "related/cloze"]
     name = "KCT_train_public.reconstructed.txt"
-    train = [*flags, "--train_data", name, "--output_dir", tmp_path]
+    train = [*given, "--train_data", name, "--output_dir", tmp_path]
     succeeds([f"{FOLDER}/local_data_split.py", *train])
-    model = f"{FOLDER}/sample_model_frequent.py"
-    succeeds([model, *train, "--local", "--submission_template_dir", tmp_path])
-    evaluation = [f"{FOLDER}/local_evaluation.py", *flags, "--ref_data", name]
-    succeeds([*evaluation, "--submission_dir", tmp_path, "--output_dir", tmp_path])
+    local = ["--local", "--submission_template_dir", tmp_path]
+    succeeds([f"{FOLDER}/sample_model_frequent.py", *train, *local])
+    succeeds(evaluation("cloze", tmp_path, *given, "--ref_data", name))
     assert scores_in(tmp_path)["score"] == pytest.approx(0.211, abs=0.002)

@@ -1,15 +1,13 @@
 """Science exam: the metric by known answers, an evaluation by hand, models, no leak."""
 
 import itertools
-import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
-from page_reading import read_page
-from question_files import Check, Kits, Run, Write, scores_in
+from question_files import Check, Kits, Run, Write, evaluation, last_record, page_in, scores_in
 
 from common.errors import InputError
 
@@ -33,13 +31,18 @@ def test_random_guesses_score_as_stated() -> None:
     assert pytest.approx(11 / 30) == exam.RANDOM_SCORE
 
 
-def test_the_interval_is_that_of_a_mean() -> None:
-    points = np.array([1.0, 0.0, 0.5, 0.5])
-    # Standard deviation √(1/6), standard error half of that.
-    assert exam.interval_95(points) == pytest.approx((0.5 - 0.98 / 6**0.5, 0.5 + 0.98 / 6**0.5))
-    assert exam.interval_95(np.ones(3)) == (1.0, 1.0)
-    assert exam.interval_95(np.array([1.0, 1, 1, 0]))[1] == 1.0
-    assert exam.interval_95(np.ones(1)) == (0.0, 1.0)
+@pytest.mark.parametrize(
+    ("points", "interval"),
+    [
+        # Standard deviation √(1/6), standard error half of that.
+        ([1, 0, 0.5, 0.5], (0.5 - 0.98 / 6**0.5, 0.5 + 0.98 / 6**0.5)),
+        ([1, 1, 1], (1, 1)),
+        ([1, 1, 1, 0], (0.26, 1)),
+        ([1], (0, 1)),
+    ],
+)
+def test_the_interval_is_that_of_a_mean(points: list[float], interval: tuple[float, float]) -> None:
+    assert exam.interval_95(np.array(points)) == pytest.approx(interval)
 
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
@@ -53,18 +56,13 @@ def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
 
 def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     """Places, interval and what counts too much are printed, on the page and in the record."""
-    content = (
-        HEADER
-        + "0,Which?,a,b,c,d,e,A\n1,Why?,a,b,c,d,e,B\n2,Who?,a,b,c,d,e,E\n3,When?,a,b,c,d,e,E\n"
-    )
-    folder = write("train.csv", content).parent
+    rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEE"))
+    folder = write("train.csv", HEADER + "".join(rows)).parent
     write("submission.csv", "id,prediction\n1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n")
-    flags = ["--input_dir", folder, "--submission_dir", folder, "--output_dir", folder]
-    done = run([f"{FOLDER}/local_evaluation.py", *flags])
-    assert done.stderr == (
-        "warning: 2 predictions hold more than 3 labels; only the first 3 count\n"
-    )
-    given = [folder / "submission.csv", *flags[:2], "--test_data", "train.csv"]
+    done = run(evaluation("science_exam", folder))
+    warning = "warning: 2 predictions hold more than 3 labels; only the first 3 count\n"
+    assert done.stderr == warning
+    given = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
     checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
     assert checked.endswith("\n2 rows hold more than 3 labels, of which only the first 3 count\n")
     points = np.array([0, 1 / 2, 1 / 3, 1 / 2])
@@ -74,10 +72,8 @@ def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     assert f"score 0.3333, 95 % interval {shown} (MAP@3 on 4 questions" in done.stdout
     expected = {"score": 1 / 3, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
-    line = json.loads((folder / "results.jsonl").read_text())
-    assert line["score"] == pytest.approx(1 / 3)
-    facts = read_page((folder / "scores_science_exam.html").read_text()).tables[0].rows
-    assert facts[2:] == [
+    assert last_record(folder)["score"] == pytest.approx(1 / 3)
+    assert page_in(folder).tables[0].rows[2:] == [
         ["Questions", "4"],
         ["95 % interval", shown],
         ["Right answer in place 1", "0.0%"],
@@ -145,8 +141,7 @@ def test_each_member_of_the_ensemble_changes_what_it_predicts(
 def test_real_questions(
     real_data: Path, tmp_path: Path, succeeds: Check, model: str, score: float
 ) -> None:
-    folder = real_data / "related/llm_science_exam"
-    flags = ["--input_dir", folder, "--output_dir", tmp_path]
-    succeeds([f"{FOLDER}/sample_model_{model}.py", *flags])
-    succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--submission_dir", tmp_path])
+    given = ["--input_dir", real_data / "related/llm_science_exam"]
+    succeeds([f"{FOLDER}/sample_model_{model}.py", *given, "--output_dir", tmp_path])
+    succeeds(evaluation("science_exam", tmp_path, *given))
     assert scores_in(tmp_path)["score"] == pytest.approx(score, abs=1e-4)
