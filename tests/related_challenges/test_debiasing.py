@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import math
 import shutil
 from importlib import import_module
@@ -10,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from page_reading import read_page
-from question_files import Check, Kits, Write, scores_in
+from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
 from scipy.sparse import csr_array
 
 from common.errors import InputError
@@ -32,17 +29,6 @@ FIFTY = list(range(1, 51))
 
 def row(user: int, items: list[int]) -> str:
     return ",".join(map(str, [user, *items])) + "\n"
-
-
-def evaluation(folder: Path, *flags: object) -> list[object]:
-    where = ("--input_dir", folder, "--submission_dir", folder, "--output_dir", folder)
-    return [f"{FOLDER}/local_evaluation.py", *where, *flags]
-
-
-def read_phase(write: Write, lines: dict[str, str], number: int) -> Any:
-    """Write files of clicks, by the middle of their names, and read a phase of them."""
-    folders = [write(f"underexpose_{name}.csv", text).parent for name, text in lines.items()]
-    return recommend.read_phase(folders[0], folders[0], number)
 
 
 def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 120) -> Any:
@@ -64,32 +50,21 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
     )
 
 
-def phase_with(phase: Any, rows: npt.NDArray[np.int64]) -> Any:
-    """Return a phase with some of the clicks only."""
-    kept = {name: getattr(phase, name)[np.sort(rows)] for name in ("user", "item", "time")}
-    return dataclasses.replace(phase, **kept)
-
-
-def plain_phase(cases: list[tuple[int, int]]) -> list[float]:
-    """Score (rank, degree) cases one by one, as the organisers describe it."""
-    degrees = sorted(degree for _, degree in cases)
-    median = degrees[len(degrees) // 2]
-    found = []
-    for limit in (max(degrees), median):
-        ranks = [rank for rank, degree in cases if degree <= limit]
-        gains = [1 / math.log2(rank + 2) for rank in ranks if rank < 50]
-        found += [sum(gains) / len(ranks), len(gains) / len(ranks)]
-    return found
-
-
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9)), min_size=1))
 def test_metrics_agree_with_plain_ones(cases: list[tuple[int, int]]) -> None:
-    answer, degree = map(np.array, zip(*cases, strict=True))
+    """Score (rank, degree) cases one by one, as the organisers describe it."""
+    degrees = sorted(degree for _, degree in cases)
+    expected = []
+    for limit in (degrees[-1], degrees[len(degrees) // 2]):
+        ranks = [rank for rank, degree in cases if degree <= limit]
+        gains = [1 / math.log2(rank + 2) for rank in ranks if rank < 50]
+        expected += [sum(gains) / len(ranks), len(gains) / len(ranks)]
+    answer, degree = np.array(cases).T
     rank = clicks.rank_of_answer(np.array([range(50)] * len(cases)), answer)
     np.testing.assert_array_equal(rank, answer)
     score = clicks.score_phase(rank, degree)
     found = [score.ndcg_full, score.hit_rate_full, score.ndcg_half, score.hit_rate_half]
-    assert found == pytest.approx(plain_phase(cases))
+    assert found == pytest.approx(expected)
 
 
 def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> None:
@@ -98,22 +73,17 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,4\n8,8,3,4\n"
     folder = write("debias_track_answer.csv", answers).parent
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 11, 7)))
-    line = fails(evaluation(folder, "--final_stage"))
+    line = fails(evaluation("debiasing", folder, "--final_stage"))
     assert "holds the phases 0, 7, 8, --final_stage expects 7, 8, 9" in line
     write("debias_track_answer.csv", f"{answers}9,9,99,4\n")
-    printed = succeeds(evaluation(folder))
+    printed = succeeds(evaluation("debiasing", folder))
     assert "score 2.0000 (NDCG@50 full of 6 users, a sum over 4 phases)" in printed
     # The items of users 0 and 11 are rare, that of user 22 is not.
-    sums = {
-        "ndcg_50_full": 0.5 + 1 + 0.5 + 0,
-        "ndcg_50_half": 0.5 + 1 + 0.5 + 0,
-        "hitrate_50_full": 2 / 3 + 1 + 1 + 0,
-        "hitrate_50_half": 1 / 2 + 1 + 1 + 0,
-    }
     found = scores_in(folder)
     assert next(iter(found)) == "score"
-    assert found == pytest.approx({"score": 2, **sums})
-    page = read_page((folder / "scores_debiasing.html").read_text())
+    assert [*found.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])
+    assert [*found][1:] == ["ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half"]
+    page = page_in(folder)
     table = page.table("Metrics by phase")
     names = ["NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half"]
     assert table.columns == ["", *names]
@@ -127,14 +97,13 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     ]
     assert all(" ".join(cells) in " ".join(printed.split()) for cells in table.rows)
     assert page.tables[0].row("Users of rare items (half)")[1] == "5"
-    parts = json.loads((folder / "results.jsonl").read_text())["parts"]
+    parts = last_record(folder)["parts"]
     assert parts["NDCG@50 half, mean"] == 0.5
     assert parts["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
-    printed = succeeds(evaluation(folder, "--final_stage"))
+    printed = succeeds(evaluation("debiasing", folder, "--final_stage"))
     assert "a sum over 3 phases, plus 7)" in printed
     assert list(scores_in(folder).values()) == pytest.approx([8.5, 8.5, 8.5, 9, 9])
-    last = json.loads((folder / "results.jsonl").read_text().splitlines()[-1])
-    assert last["rules"] == "final stage"
+    assert last_record(folder)["rules"] == "final stage"
 
 
 def test_times_keep_all_their_digits(write: Write) -> None:
@@ -159,49 +128,62 @@ def test_split_masks_the_latest_click_and_counts_degrees(write: Write, succeeds:
     assert answers == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
 
 
-def test_earlier_phases_tell_only_what_came_before(write: Write) -> None:
-    """User 2 is a test user of phase 2; phase 1 holds the click to be predicted, on item 7."""
-    lines = {
-        "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n",
-        "test_click-0": "0,7,0.38\n0,9,0.30\n",
-        "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n6,6,0.39\n7,8,0.5\n",
-        "test_click-1": "1,9,0.37\n",
-        "train_click-2": "5,7,0.60\n5,8,0.5\n6,9,0.41\n",
-        "test_click-2": "2,9,0.40\n",
-        "test_qtime-2": "2,0.45\n",
-        "train_click-3": "2,7,0.45\n",
-    }
-    phase = read_phase(write, lines, 2)
-    # From 0.4 on, which is where the phase begins, its own files; before it those of phase 1 down
-    # to 0.37, where that begins, and then those of phase 0 down to one length of the phase, 0.2.
-    # Item 6 is none of the phase.
-    assert phase.item_ids.tolist() == [7, 8, 9]
-    moments = [
-        (0, 9, 0.30), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.40), (5, 8, 0.35), (5, 7, 0.395),
-        (5, 8, 0.5), (5, 7, 0.6), (6, 9, 0.41),
-    ]  # fmt: skip
-    user_ids = [0, 1, 2, 5, 6]
+# Files of clicks, by the middle of their names; the phase that is read; its clicks, in their order.
+PHASES: dict[str, tuple[dict[str, str], int, list[tuple[int, int, float]]]] = {
+    # User 2 is a test user of phase 2; phase 1 holds the click to be predicted, on item 7. From 0.4
+    # on, which is where the phase begins, its own files; before it those of phase 1 down to 0.37,
+    # where that begins, and then those of phase 0 down to one length of the phase, 0.2. Item 6 is
+    # none of the phase.
+    "only what came before": (
+        {
+            "train_click-0": "5,7,0.15\n5,8,0.35\n6,7,0.19\n",
+            "test_click-0": "0,7,0.38\n0,9,0.30\n",
+            "train_click-1": "2,8,0.39\n2,9,0.40\n2,7,0.45\n5,7,0.395\n6,6,0.39\n7,8,0.5\n",
+            "test_click-1": "1,9,0.37\n",
+            "train_click-2": "5,7,0.60\n5,8,0.5\n6,9,0.41\n",
+            "test_click-2": "2,9,0.40\n",
+            "test_qtime-2": "2,0.45\n",
+            "train_click-3": "2,7,0.45\n",
+        },
+        2,
+        [
+            (0, 9, 0.30), (1, 9, 0.37), (2, 8, 0.39), (2, 9, 0.40), (5, 8, 0.35), (5, 7, 0.395),
+            (5, 8, 0.5), (5, 7, 0.6), (6, 9, 0.41),
+        ],
+    ),
+    # User 1 has no other click in phase 1, which begins with the one to be predicted.
+    "it begins with a click to be predicted": (
+        {
+            "train_click-0": "1,7,0.35\n1,8,0.34\n5,7,0.36\n",
+            "test_click-0": "0,7,0.30\n",
+            "train_click-1": "5,7,0.40\n5,8,0.60\n",
+            "test_click-1": "12,8,0.50\n",
+            "test_qtime-1": "1,0.35\n12,0.55\n",
+        },
+        1,
+        [(0, 7, 0.30), (1, 8, 0.34), (5, 7, 0.40), (5, 8, 0.60), (12, 8, 0.50)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PHASES)
+def test_earlier_phases_tell_only_what_came_before(write: Write, case: str) -> None:
+    lines, number, moments = PHASES[case]
+    folders = [write(f"underexpose_{name}.csv", text).parent for name, text in lines.items()]
+    phase = recommend.read_phase(folders[0], folders[0], number)
+    user_ids = sorted({user for user, _, _ in moments})
+    assert phase.item_ids.tolist() == sorted({item for _, item, _ in moments})
     assert phase.n_users == len(user_ids)
     assert phase.user.tolist() == [user_ids.index(user) for user, _, _ in moments]
-    assert phase.item.tolist() == [item - 7 for _, item, _ in moments]
-    np.testing.assert_allclose(phase.time, [(time - 0.4) / 0.2 for _, _, time in moments])
-    assert phase.test_user.tolist() == [2]
-    np.testing.assert_allclose(phase.query_time, [0.25])
-
-
-def test_a_phase_that_begins_with_a_click_to_be_predicted(write: Write) -> None:
-    """User 1 has no other click in phase 1; phase 0 holds the one to be predicted, on item 7."""
-    lines = {
-        "train_click-0": "1,7,0.35\n1,8,0.34\n5,7,0.36\n",
-        "test_click-0": "0,7,0.30\n",
-        "train_click-1": "5,7,0.40\n5,8,0.60\n",
-        "test_click-1": "12,8,0.50\n",
-        "test_qtime-1": "1,0.35\n12,0.55\n",
-    }
-    phase = read_phase(write, lines, 1)
-    before = phase.time < 0
-    assert phase.item_ids[phase.item[before]].tolist() == [7, 8]
-    np.testing.assert_allclose(phase.time[before], [-0.5, -0.3])
+    assert phase.item_ids[phase.item].tolist() == [item for _, item, _ in moments]
+    asked = np.array([line.split(",") for line in lines[f"test_qtime-{number}"].split()], float)
+    assert phase.test_user.tolist() == [user_ids.index(user) for user in asked[:, 0]]
+    # Both phases begin at 0.4 and end at 0.6.
+    for found, times in (
+        (phase.time, [time for *_, time in moments]),
+        (phase.query_time, asked[:, 1]),
+    ):
+        np.testing.assert_allclose(found, (np.array(times) - 0.4) / 0.2, atol=1e-12)
 
 
 def test_the_latest_clicks_are_masked() -> None:
@@ -211,13 +193,14 @@ def test_the_latest_clicks_are_masked() -> None:
     assert answer.tolist() == phase.item[latest].tolist()
     assert masked.query_time.tolist() == phase.time[latest].tolist()
     assert masked.test_user.tolist() == [2, 7]
-    rest = phase_with(phase, np.delete(np.arange(120), latest))
     for name in ("user", "item", "time"):
-        np.testing.assert_array_equal(getattr(masked, name), getattr(rest, name))
+        rest = np.delete(getattr(phase, name), latest)
+        np.testing.assert_array_equal(getattr(masked, name), rest)
     # A user with one click keeps it, and so does one without a click in the phase itself.
     before = dataclasses.replace(phase, time=phase.time - (phase.user == 2))
-    single = phase_with(phase, np.append(np.flatnonzero(phase.user != 2), latest[0]))
-    for changed in (before, single):
+    other = (phase.user != 2) | (np.arange(120) == latest[0])
+    kept = {name: getattr(phase, name)[other] for name in ("user", "item", "time")}
+    for changed in (before, dataclasses.replace(phase, **kept)):
         masked, answer = candidates.mask_latest(changed, np.array([2, 7]))
         assert masked.test_user.tolist() == [7]
         assert len(answer) == 1
@@ -243,20 +226,20 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
 
 
 def test_item_similarity_agrees_with_a_plain_loop() -> None:
-    phase = make_phase(0)
+    model, phase = item_cf_time, make_phase(0)
     n_clicks = np.bincount(phase.item, minlength=60)
     expected = np.zeros((60, 60))
     for a, b in itertools.permutations(range(120), 2):
-        if phase.user[a] == phase.user[b] and abs(a - b) <= item_cf_time.MAX_DISTANCE:
+        if phase.user[a] == phase.user[b] and abs(a - b) <= model.MAX_DISTANCE:
             left, right = phase.item[[a, b]]
             expected[left, right] += (
-                abs(a - b) ** -item_cf_time.DISTANCE_POWER
-                * math.exp(-item_cf_time.TIME_DECAY * abs(phase.time[a] - phase.time[b]))
-                / n_clicks[left] ** item_cf_time.CLICKED_POWER
-                / n_clicks[right] ** item_cf_time.SCORED_POWER
+                abs(a - b) ** -model.DISTANCE_POWER
+                * math.exp(-model.TIME_DECAY * abs(phase.time[a] - phase.time[b]))
+                / n_clicks[left] ** model.CLICKED_POWER
+                / n_clicks[right] ** model.SCORED_POWER
             )
     needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])
-    found = item_cf_time.item_similarity(phase).toarray()
+    found = model.item_similarity(phase).toarray()
     np.testing.assert_allclose(found, expected * needed[:, None], rtol=1e-6)
 
 
@@ -272,12 +255,10 @@ def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
 
 
 def test_best_items_are_unseen_and_in_order() -> None:
-    phase = make_phase(0, n_items=70)
-    rng = np.random.default_rng(1)
+    phase, rng = make_phase(0, n_items=70), np.random.default_rng(1)
     dense = np.where(rng.random((3, 70)) < 0.3, rng.random((3, 70)), 0)
     dense[2] = 0
     best = recommend.best_items(phase, csr_array(dense)) - 100
-    n_clicks = np.bincount(phase.item, minlength=70)
     for user, items in zip((3, 5, -1), best, strict=True):
         assert len(set(items)) == 50
         assert not set(phase.item[phase.user == user]) & set(items)
@@ -285,7 +266,7 @@ def test_best_items_are_unseen_and_in_order() -> None:
         assert (np.diff(scores[items]) <= 0).all()
         assert scores[items].min() == 0
     # A user without a click gets what is popular.
-    assert (np.diff(n_clicks[best[2]]) <= 0).all()
+    assert (np.diff(np.bincount(phase.item, minlength=70)[best[2]]) <= 0).all()
     with pytest.raises(InputError, match="expected at least 50"):
         recommend.best_items(make_phase(0, n_items=40), csr_array(np.zeros((3, 40))))
 
@@ -303,26 +284,38 @@ def test_boosting_needs_clicks_to_learn_from(write: Write, n_users: int, fails: 
     assert "phase 0: 0 training users clicked a candidate last" in line
 
 
+def scores_on_the_latest(
+    data: Path, phase: int, models: list[str], folder: Path, succeeds: Check
+) -> list[dict[str, float]]:
+    """Return the scores of models on the masked clicks of one phase."""
+    for path in data.glob(f"underexpose_t*_click-{phase}.csv"):
+        shutil.copyfile(path, folder / path.name)
+    given, masked = ["--input_dir", folder], folder / "masked"
+    succeeds([f"{FOLDER}/local_data_split.py", *given, "--output_dir", masked])
+    found = []
+    for model in models:
+        output = ["--test_dir", masked, "--output_dir", masked]
+        succeeds([f"{FOLDER}/sample_model_{model}.py", *given, *output])
+        assert "a sum over 1 phase)" in succeeds(evaluation("debiasing", masked))
+        found.append(scores_in(masked))
+    return found
+
+
 def test_boosting_beats_its_candidates(
     challenge_kit: Kits, succeeds: Check, tmp_path: Path
 ) -> None:
-    kit = challenge_kit("debiasing")
-    folder, masked = tmp_path / "clicks", tmp_path / "masked"
-    folder.mkdir()
-    for path in (kit / FOLDER / "data/train_data").glob("*-8.csv"):
-        shutil.copyfile(path, folder / path.name)
-    where = ["--input_dir", folder]
-    succeeds([f"{FOLDER}/local_data_split.py", *where, "--output_dir", masked], kit=kit)
-    sums = {}
-    for model in ("item_cf_time", "gradient_boosting"):
-        output = ["--test_dir", masked, "--output_dir", tmp_path]
-        succeeds([f"{FOLDER}/sample_model_{model}.py", *where, *output], kit=kit)
-        files = ["--input_dir", masked, "--submission_dir", tmp_path, "--output_dir", tmp_path]
-        printed = succeeds([f"{FOLDER}/local_evaluation.py", *files], kit=kit)
-        assert "a sum over 1 phase)" in printed
-        sums[model] = scores_in(tmp_path)
+    data = challenge_kit("debiasing") / FOLDER / "data/train_data"
+    models = ["item_cf_time", "gradient_boosting"]
+    neighbours, boosted = scores_on_the_latest(data, 8, models, tmp_path, succeeds)
     for name in ("ndcg_50_full", "ndcg_50_half"):
-        assert 0 < 1.15 * sums["item_cf_time"][name] < sums["gradient_boosting"][name]
+        assert 0 < 1.15 * neighbours[name] < boosted[name]
+
+
+def test_real_clicks(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+    data = real_data / "related/debiasing"
+    (found,) = scores_on_the_latest(data, 1, ["item_cf_time"], tmp_path, succeeds)
+    assert found["ndcg_50_full"] == pytest.approx(0.0580, abs=1e-3)
+    assert found["ndcg_50_half"] == pytest.approx(0.0423, abs=1e-3)
 
 
 def test_a_model_that_reads_the_answers_gets_no_score(
@@ -343,17 +336,3 @@ def test_a_model_that_reads_the_answers_gets_no_score(
     assert line.endswith("which reads the answers among the test users' clicks; expected --local "
                          "or --test_dir")  # fmt: skip
     assert not (tmp_path / "scores_debiasing.txt").exists()
-
-
-def test_real_clicks(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
-    for kind in ("train_click", "test_click"):
-        name = f"underexpose_{kind}-1.csv"
-        shutil.copyfile(real_data / "related/debiasing" / name, tmp_path / name)
-    flags, split = ["--input_dir", tmp_path], tmp_path / "split"
-    succeeds([f"{FOLDER}/local_data_split.py", *flags, "--output_dir", split])
-    output = ["--test_dir", split, "--output_dir", split]
-    succeeds([f"{FOLDER}/sample_model_item_cf_time.py", *flags, *output])
-    succeeds(evaluation(split))
-    scores = scores_in(split)
-    assert scores["ndcg_50_full"] == pytest.approx(0.0580, abs=1e-3)
-    assert scores["ndcg_50_half"] == pytest.approx(0.0423, abs=1e-3)
