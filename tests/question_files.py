@@ -23,10 +23,15 @@ TWO_ANSWERS = """<question id="{0}"><questionText>Why?</questionText>
 
 GOOD = TWO_ANSWERS.format("a", "correct", "irrelevant")
 
-# To be filled with the question's id, its module, the answer's id and further attributes.
-ONE_ANSWER = """<question id="{0}" module="{1}"><questionText>Why?</questionText>
+
+def one_answer(question: object, answer: object, label: str = "", module: str = "M") -> str:
+    """Return a file with a question and an answer to it, labelled or not."""
+    accuracy = f' accuracy="{label}"' if label else ""
+    own = f' module="{module}"' if module else ""
+    return f"""<question id="{question}"{own}><questionText>Why?</questionText>
 <referenceAnswers><referenceAnswer id="r">Because.</referenceAnswer></referenceAnswers>
-<studentAnswers><studentAnswer id="{2}"{3}>it is</studentAnswer></studentAnswers></question>"""
+<studentAnswers><studentAnswer id="{answer}"{accuracy}>it is</studentAnswer>
+</studentAnswers></question>"""
 
 
 def evaluation(challenge: str, folder: Path, *flags: object) -> list[object]:

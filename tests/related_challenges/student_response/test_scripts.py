@@ -7,8 +7,18 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from page_reading import read_page
-from question_files import FOLDER, ONE_ANSWER, TWO_ANSWERS, Check, Kits, Run, Write
+from question_files import (
+    FOLDER,
+    TWO_ANSWERS,
+    Check,
+    Kits,
+    Run,
+    Write,
+    evaluation,
+    last_record,
+    one_answer,
+    page_in,
+)
 
 responses = import_module("responses")
 
@@ -25,8 +35,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_
         write(f"xml/{name}.xml", TWO_ANSWERS.format(name, "correct", second))
     rows = "a.1,correct\na.2,correct\nb.1,contradictory\nb.2,contradictory\n"
     write("submission.csv", f"id,label\n{rows}")
-    flags = ["--input_dir", tmp_path / "xml", "--submission_dir", tmp_path]
-    script = [f"{FOLDER}/local_evaluation.py", *flags, "--output_dir", tmp_path]
+    script = evaluation("student_response", tmp_path, "--input_dir", tmp_path / "xml")
     printed = succeeds(script)
     assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
     # Precision, recall and F1 are the same here.
@@ -36,7 +45,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_
     }  # fmt: skip
     measures = {name: [f"{value:.4f}"] * 3 for name, value in same.items()}
     assert {name: table_in(printed)[name] for name in measures} == measures
-    page = read_page((tmp_path / "scores_student_response.html").read_text())
+    page = page_in(tmp_path)
     assert page.table("Micro").rows == [[name, *cells] for name, cells in measures.items()]
     confusion = page.table("Numbers of answers")
     assert confusion.columns == ["", "truly correct", "truly contradictory", "truly incorrect"]
@@ -45,10 +54,10 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_
         ["predicted contradictory", "1", "0", "1"],
         ["predicted incorrect", "0", "0", "0"],
     ]
+    assert last_record(tmp_path)["rules"] == "3 labels"
     coarse = succeeds([*script, "--ways", "2"])
     assert "contradictory" not in coarse and "score 0.5000" in coarse
-    lines = (tmp_path / "results.jsonl").read_text().splitlines()
-    assert [json.loads(line)["rules"] for line in lines] == ["3 labels", "2 labels"]
+    assert last_record(tmp_path)["rules"] == "2 labels"
     assert "has only 3 labels" in fails([*script, "--ways", "5"])
 
 
@@ -60,21 +69,21 @@ def test_folds_keep_questions_and_modules_together(
     fold_of = {tuple(line.replace(".", ",").split(",")[::2]) for line in lines}
     assert len(fold_of) == len(list((data / "train_data").glob("*.xml")))
 
-    for name, module in (("a", "M"), ("b", "N"), ("c", "M"), ("d", "O")):
-        text = ONE_ANSWER.format(name, module, f"{name}.1", ' accuracy="correct"')
+    for name, module in zip("abcd", "MNMO", strict=True):
+        text = one_answer(name, f"{name}.1", "correct", module)
         write(f"test-unseen-domains/{name}.xml", text)
     flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out", "--by_domain"]
-    succeeds([f"{FOLDER}/local_data_split.py", *flags, "--folds", "3"])
+    split = [f"{FOLDER}/local_data_split.py", *flags]
+    succeeds([*split, "--folds", "3"])
     rows = (tmp_path / "out/folds.csv").read_text().split()[1:]
     fold = dict(row.split(",") for row in rows)
     assert fold["a.1"] == fold["c.1"]
     assert len(set(fold.values())) == 3
     made_from = json.loads((tmp_path / "out/folds.json").read_text())["made_from"]
     assert sorted(made_from) == [f"../test-unseen-domains/{name}.xml" for name in "abcd"]
-    line = fails([f"{FOLDER}/local_data_split.py", *flags])
-    assert "--folds is 10, expected a whole number from 2 to 3" in line
-    write("test-unseen-domains/d.xml", ONE_ANSWER.format("d", "", "d.1", ' accuracy="correct"'))
-    line = fails([f"{FOLDER}/local_data_split.py", *flags])
+    assert "--folds is 10, expected a whole number from 2 to 3" in fails(split)
+    write("test-unseen-domains/d.xml", one_answer("d", "d.1", "correct", module=""))
+    line = fails(split)
     assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
 
 
@@ -108,22 +117,19 @@ def test_test_sets_are_predicted_and_scored(
     succeeds([f"{FOLDER}/sample_model_similarity_boosting.py", *flags, *test], kit=kit)
     sets = tmp_path / "sciEntsBank"
     (tmp_path / "test_data").rename(sets)
-    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
-    scored = [f"{FOLDER}/local_evaluation.py", *flags, "--input_dir", sets]
-    printed = succeeds(scored, kit=kit)
+    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", sets), kit=kit)
     rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
     assert [row[:2] for row in rows] == [
         [scenario, ways] for scenario in responses.SCENARIOS for ways in ("5", "3", "2")
     ]
     macro = [float(row[4]) for row in rows if row[1] == "5"]
     assert min(macro) > 0.5
-    page = read_page((tmp_path / "scores_student_response.html").read_text())
-    table = page.table("SemEval").rows
+    table = page_in(tmp_path).table("SemEval").rows
     assert [row for row in table if row[0] in responses.SCENARIOS] == rows
     # Beside them what is published of this corpus.
     best = [["best [3]", "5", "", "", published, ""] for published in ("0.581", "0.384", "0.375")]
     assert [table[table.index(row) + 1] for row in rows if row[1] == "5"] == best
-    line = json.loads((tmp_path / "results.jsonl").read_text())
+    line = last_record(tmp_path)
     assert line["rules"] == "5 labels, mean of test sets"
     assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
 
@@ -133,27 +139,24 @@ def test_few_answers_to_learn_from(
     name: str, write: Write, run: Run, fails: Check, tmp_path: Path
 ) -> None:
     """Five of the most frequent label suffice, beside one of another."""
-    write("test/t.xml", ONE_ANSWER.format("R", "M", "t.1", ""))
+    write("test/t.xml", one_answer("R", "t.1"))
     answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
-    flags = ["--train_dir", tmp_path / "train", "--output_dir", tmp_path]
-    script = [f"{FOLDER}/sample_model_{name}.py", *flags]
-    test = ["--test_dir", tmp_path / "test"]
-
-    def write_answers(n_correct: int, other: str) -> None:
-        own = "".join(answer.format(number) for number in range(n_correct))
-        text = ONE_ANSWER.format("Q", "M", "t.2", f' accuracy="{other}"')
-        write("train/t.xml", text.replace("</studentAnswers>", f"{own}</studentAnswers>"))
-
-    write_answers(4, "incorrect")
-    line = fails([*script, *test])
-    assert "train: of 5 answers to learn from only 4 are 'correct', the most frequ" in line
-    write_answers(5, "correct")
-    line = fails([*script, *test])
-    assert "train: all 6 answers to learn from are 'correct', expected at least two" in line
+    script: list[object] = [f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path]
+    script += ["--train_dir", tmp_path / "train"]
     assert "--train_dir needs --test_dir" in fails(script)
-    assert not (tmp_path / "submission.csv").exists()
-    write_answers(5, "incorrect")
-    done = run([*script, *test])
+    script += ["--test_dir", tmp_path / "test"]
+    for n_correct, other, message in (
+        (4, "incorrect", "of 5 answers to learn from only 4 are 'correct', the most frequ"),
+        (5, "correct", "all 6 answers to learn from are 'correct', expected at least two"),
+        (5, "incorrect", ""),
+    ):
+        own = "".join(answer.format(number) for number in range(n_correct))
+        text = one_answer("Q", "t.2", other)
+        write("train/t.xml", text.replace("</studentAnswers>", f"{own}</studentAnswers>"))
+        if message:
+            assert f"train: {message}" in fails(script)
+            assert not (tmp_path / "submission.csv").exists()
+    done = run(script)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
 
@@ -165,16 +168,15 @@ def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
     succeeds([f"{FOLDER}/local_data_split.py", *flags])
     model = f"{FOLDER}/sample_model_majority.py"
     succeeds([model, *flags, "--submission_template_dir", tmp_path])
-    printed = succeeds([f"{FOLDER}/local_evaluation.py", *flags, "--submission_dir", tmp_path])
+    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", beetle))
     assert "accuracy 0.4225" in printed
     assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
 
     other = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
     assert "4,969 rows" in succeeds([model, *other])
 
-    printed = succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", beetle, sciences])
-    rows = table_in(printed)
-    assert rows["answers"] == ["3,941", "4,969"]
-    assert rows["questions"] == ["47", "135"]
+    flags = ["--input_dir", beetle, sciences]
+    rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", *flags]))
+    assert (rows["answers"], rows["questions"]) == (["3,941", "4,969"], ["47", "135"])
     assert rows["modules"] == ["3", "12"]
     assert rows["contradictory"] == ["1,049", "(26.6%)", "499", "(10.0%)"]
