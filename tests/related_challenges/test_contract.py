@@ -146,10 +146,10 @@ def test_a_sample_is_marked_and_that_of_its_seed(
 def test_a_seed_of_folds_has_an_effect(
     challenge: str, challenge_kit: Kits, succeeds: Check, tmp_path: Path
 ) -> None:
-    kit, found = challenge_kit(challenge), set()
+    found = set()
     for seed in (1, 2):
-        own = ["--output_dir", tmp_path, "--seed", seed]
-        succeeds([f"related_challenges/{challenge}/local_data_split.py", *own], kit=kit)
+        split = [f"related_challenges/{challenge}/local_data_split.py", "--seed", seed]
+        succeeds([*split, "--output_dir", tmp_path], kit=challenge_kit(challenge))
         found.add((tmp_path / "folds.csv").read_bytes())
     assert len(found) == 2
 
@@ -157,20 +157,15 @@ def test_a_seed_of_folds_has_an_effect(
 @pytest.mark.parametrize("challenge", CHALLENGES)
 def test_a_missing_file_is_named(challenge: str, fails: Check, write: Write) -> None:
     write("in/mine.txt", "")
-    submission = write("in/mine.csv", "id,label\n1,x\n")
-    given = ["--input_dir", submission.parent]
-    own = [*given, "--output_dir", submission.parents[1]]
-    for script, flags in (
-        ("local_data_split", own),
-        (f"sample_model_{CHALLENGES[challenge][0]}", own),
-        ("local_evaluation", own),
-        ("check_submission", [submission, *given]),
-    ):
+    folder = write("in/mine.csv", "id,label\n1,x\n").parent
+    model = f"sample_model_{CHALLENGES[challenge][0]}"
+    for script in ("local_data_split", model, "local_evaluation", "check_submission"):
         if (challenge, script) == ("science_exam", "local_data_split"):
             continue
-        line = fails([f"related_challenges/{challenge}/{script}.py", *flags])
-        found = re.fullmatch(r"(.*)/in/?([^/]*): file not found(.*)", line)
-        assert found and found[1] == str(submission.parents[1])
+        own = [folder / "mine.csv"] if script[0] == "c" else ["--output_dir", folder.parent]
+        command = [f"related_challenges/{challenge}/{script}.py", *own, "--input_dir", folder]
+        found = re.fullmatch(r"(.*)/in/?([^/]*): file not found(.*)", fails(command))
+        assert found and found[1] == str(folder.parent)
         if challenge != "student_response":  # There it is a folder without questions.
             assert found[2] and found[3].startswith("; the folder holds mine.")
 
@@ -245,19 +240,18 @@ def test_the_common_check_finds_the_challenge(challenge_kit: Kits, run: Run, wri
     """By the place of the file, or by a flag; an unknown flag is none of a task."""
     kit = challenge_kit("science_exam")
     inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
-    check: list[object] = ["-m", "common.check_submission"]
-    done = run([*check, inside], kit=kit)
-    assert "valid for science_exam" in done.stdout, done.stderr
-    check.append(write("mine_task_1.csv", "id,prediction\n0,F\n"))
-    done = run([*check, "--challenge", "science_exam", "--test_data", "test.csv"], kit=kit)
-    assert done.returncode == 2
-    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["error"] * 2
-    done = run([*check, "--challenge", "science_exam", "--unobserved", "0"], kit=kit)
-    assert done.returncode == 2
-    assert "argument --unobserved: is for the tasks 1 to 4, not for science_exam" in done.stderr
-    done = run([*check, "--test_data", "test.csv"], kit=kit)
-    assert done.returncode == 2
-    assert "unrecognized arguments: --test_data" in done.stderr
+    path = write("mine_task_1.csv", "id,prediction\n0,F\n")
+    test_data, challenge = ["--test_data", "test.csv"], ["--challenge", "science_exam"]
+    of_tasks = "argument --unobserved: is for the tasks 1 to 4, not for science_exam"
+    for flags, told in (
+        ([inside], "valid for science_exam"),
+        ([path, *challenge, *test_data], "error: "),
+        ([path, *challenge, "--unobserved", "0"], of_tasks),
+        ([path, *test_data], "unrecognized arguments: --test_data"),
+    ):
+        done = run(["-m", "common.check_submission", *flags], kit=kit)
+        assert done.returncode == (0 if flags == [inside] else 2)
+        assert told in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,10 @@ from common.submission import Template
 Read = Callable[..., tuple[Pairs, Answers]]
 World = dict[str, pd.DataFrame]
 COLUMNS: dict[str, tuple[str, Any]] = {
-    "UserId": ("student", np.int32),
-    "QuestionId": ("question", np.int32),
-    "IsCorrect": ("is_correct", np.int8),
-    "AnswerValue": ("option", np.int8),
-    "CorrectAnswer": ("correct_option", np.int8),
-    "AnswerId": ("answer_id", np.int32),
-}
+    "UserId": ("student", "i4"), "QuestionId": ("question", "i4"),
+    "IsCorrect": ("is_correct", "i1"), "AnswerValue": ("option", "i1"),
+    "CorrectAnswer": ("correct_option", "i1"), "AnswerId": ("answer_id", "i4"),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -54,53 +51,42 @@ def world() -> World:
     student, question = (a.ravel() for a in np.indices((60, 30)))
     taken = rng.random((60, 6))[student, question // 5] < 0.6
     student, question = rng.permutation(np.stack([student, question])[:, taken], axis=1)
-    n = len(student)
-    key, option = rng.integers(1, 5, 30), rng.integers(1, 5, n)
-    frame = pd.DataFrame(
-        {
+    n, key, is_odd = len(student), rng.integers(1, 5, 30), np.arange(60) % 2
+    option, answer_id = rng.integers(1, 5, n), rng.permutation(n)
+    minute = rng.integers(0, 90, n) + 1440 * (question // 5)
+    date = pd.Timestamp("2019-10-01 09:00") + pd.to_timedelta(minute, unit="min")
+    tables = {
+        "answers": {
             "UserId": student + 1000,
             "QuestionId": question * 3,
-            "AnswerId": rng.permutation(n),
+            "AnswerId": answer_id,
             "IsCorrect": (option == key[question]).astype(int),
             "CorrectAnswer": key[question],
             "AnswerValue": option,
-        }
-    )
-    minute = rng.integers(0, 90, n) + 1440 * (question // 5)
-    date = pd.Timestamp("2019-10-01 09:00") + pd.to_timedelta(minute, unit="min")
-    is_odd = np.arange(60) % 2
-    return {
-        "answers": frame,
-        "ANSWER_METADATA_TASK_1_2": pd.DataFrame(
-            {
-                "AnswerId": frame.AnswerId,
-                "DateAnswered": date.strftime("%Y-%m-%d %H:%M:00.000"),
-                "Confidence": np.where(rng.random(n) < 0.5, np.nan, 25 * rng.integers(0, 5, n)),
-                "GroupId": student // 20,
-                "QuizId": question // 5,
-                "SchemeOfWorkId": np.where(question < 15, 7.0, np.nan),
-            }
-        ),
-        "STUDENT_METADATA_TASK_1_2": pd.DataFrame(
-            {
-                "UserId": np.arange(60) + 1000,
-                "Gender": np.arange(60) % 3,
-                "DateOfBirth": np.where(is_odd, "2007-01-01 00:00:00.000", ""),
-                "PremiumPupil": np.where(is_odd, "1.0", ""),
-            }
-        ),
-        "QUESTION_METADATA_TASK_1_2": pd.DataFrame(
-            {
-                "QuestionId": np.arange(30) * 3,
-                "SubjectId": [f"[3, {10 + q % 2}, {20 + q % 4}, 30]" for q in range(30)],
-            }
-        ),
-        "SUBJECT_METADATA": pd.DataFrame(
-            {
-                "SubjectId": [3, 10, 11, 20, 21, 22, 23, 30],
-                "Name": list("abcdefgh"),
-                "ParentId": ["NULL", 3, 3, 10, 11, 10, 11, 20],
-                "Level": [0, 1, 1, 2, 2, 2, 2, 3],
-            }
-        ),
+        },
+        "ANSWER_METADATA_TASK_1_2": {
+            "AnswerId": answer_id,
+            "DateAnswered": date.strftime("%Y-%m-%d %H:%M:00.000"),
+            "Confidence": np.where(rng.random(n) < 0.5, np.nan, 25 * rng.integers(0, 5, n)),
+            "GroupId": student // 20,
+            "QuizId": question // 5,
+            "SchemeOfWorkId": np.where(question < 15, 7.0, np.nan),
+        },
+        "STUDENT_METADATA_TASK_1_2": {
+            "UserId": np.arange(60) + 1000,
+            "Gender": np.arange(60) % 3,
+            "DateOfBirth": np.where(is_odd, "2007-01-01 00:00:00.000", ""),
+            "PremiumPupil": np.where(is_odd, "1.0", ""),
+        },
+        "QUESTION_METADATA_TASK_1_2": {
+            "QuestionId": np.arange(30) * 3,
+            "SubjectId": [f"[3, {10 + q % 2}, {20 + q % 4}, 30]" for q in range(30)],
+        },
+        "SUBJECT_METADATA": {
+            "SubjectId": [3, 10, 11, 20, 21, 22, 23, 30],
+            "Name": list("abcdefgh"),
+            "ParentId": ["NULL", 3, 3, 10, 11, 10, 11, 20],
+            "Level": [0, 1, 1, 2, 2, 2, 2, 3],
+        },
     }
+    return {name: pd.DataFrame(columns) for name, columns in tables.items()}

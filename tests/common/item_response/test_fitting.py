@@ -358,28 +358,26 @@ def test_what_a_class_shares_is_recovered(by_class: Model) -> None:
     assert slope == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize(("knows_few", "gain"), [(True, 0.03), (False, 0.005)])
-def test_students_gain_most_where_they_have_few_answers(
-    by_class: Model, alone: Model, knows_few: bool, gain: float
+@pytest.mark.parametrize(
+    ("which", "gain"), [("know few", 0.03), ("know many", 0.005), ("are new", 0.03)]
+)
+def test_students_gain_from_their_class_most_where_they_have_few_answers(
+    by_class: Model, alone: Model, which: str, gain: float
 ) -> None:
-    test = CLASSES.test()
-    test = test.take(test.knows_few == knows_few)
+    test = CLASSES.take(CLASSES.is_new)
+    if which != "are new":
+        test = CLASSES.test()
+        test = test.take(test.knows_few == (which == "know few"))
     p, other = predict(by_class, test, test.of_class), predict(alone, test, test.quiz)
     assert loss(p, test.p_right) < loss(other, test.p_right) - gain
     assert_allclose(*bin_means(p, test.p_right, n_bins=8), atol=0.04)
-
-
-def test_new_students_gain_from_their_class(by_class: Model, alone: Model) -> None:
-    new = CLASSES.take(CLASSES.is_new)
-    assert not np.isin(new.student, by_class.student_ids).any()
-    p = predict(by_class, new, new.of_class)
-    unknown = np.full_like(new.of_class, UNKNOWN)
-    for other in (predict(alone, new, new.quiz), predict(by_class, new, unknown)):
-        assert loss(p, new.p_right) < loss(other, new.p_right) - 0.03
-    # No other information is there, so that it is as good as it can be, but for estimation.
-    of_class = over_gaussian(new.known, 1 + OWN_VARIANCE)
-    assert loss(p, new.p_right) < loss(of_class, new.p_right) + 0.012
-    assert_allclose(*bin_means(p, of_class), atol=0.025)
+    if which == "are new":
+        unknown = predict(by_class, test, np.full_like(test.of_class, UNKNOWN))
+        assert loss(p, test.p_right) < loss(unknown, test.p_right) - gain
+        # No other information is there, so that it is as good as it can be, but for estimation.
+        of_class = over_gaussian(test.known, 1 + OWN_VARIANCE)
+        assert loss(p, test.p_right) < loss(of_class, test.p_right) + 0.012
+        assert_allclose(*bin_means(p, of_class), atol=0.025)
 
 
 def test_a_class_without_answers_in_the_quiz_is_only_known_to_vary(by_class: Model) -> None:
