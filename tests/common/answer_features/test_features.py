@@ -61,25 +61,15 @@ def test_rates(read: Read) -> None:
 def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
     read: Read, world: World
 ) -> None:
-    answers = world.pop("answers")
-    listed = {"QUESTION_METADATA_TASK_1_2": world["QUESTION_METADATA_TASK_1_2"]}
-    without, _ = read(answers, 10, **listed)
-    pairs, known_answers = read(answers, 10, **world)
-    known, found = know(pairs, known_answers), features(pairs, known_answers, "subjects")
-    question = answers.QuestionId.to_numpy() // 3
-    student = answers.UserId.to_numpy()
-    for level, subject in ((1, question % 2), (2, question % 4), (3, 0 * question)):
-        for i in range(10):
-            row = len(known_answers) + i
-            same = (student == student[row]) & (subject == subject[row])
-            of_known = known.residual[same[: len(known_answers)]]
-            rate = found[f"student_subject_{level}_rate"][i]
-            assert rate == pytest.approx(of_known.sum() / (len(of_known) + 5), abs=1e-5)
-            assert found[f"student_subject_{level}_count"][i] == len(of_known)
-        # The same rows have the same number, whatever it is.
-        numbers = [of.number("student", f"subject_{level}") for of in (pairs, without)]
-        n_distinct = len(np.unique(numbers, axis=1).T)
-        assert [len(np.unique(number)) for number in numbers] == [n_distinct] * 2
+    """The same rows have the same number, whatever it is."""
+    answers, name = world.pop("answers"), "QUESTION_METADATA_TASK_1_2"
+    listed, _ = read(answers, 10, **{name: world[name]})
+    of_tree, _ = read(answers, 10, **world)
+    for level, n_subjects in ((1, 2), (2, 4), (3, 1)):
+        numbers = [of.number("student", f"subject_{level}") for of in (listed, of_tree)]
+        expected = answers.UserId * 10 + answers.QuestionId // 3 % n_subjects
+        n_distinct = len(np.unique([*numbers, expected], axis=1).T)
+        assert [len(np.unique(number)) for number in (*numbers, expected)] == [n_distinct] * 3
 
 
 def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
@@ -118,17 +108,6 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
         assert found[f"nearness_{power}"][in_quiz] == pytest.approx(weight.sum(), rel=1e-4)
         mean = (weight * known.residual[own]).sum() / (weight.sum() + shrinkage)
         assert found[f"near_{power}"][in_quiz] == pytest.approx(mean, rel=1e-4)
-
-
-def test_students(read: Read, world: World) -> None:
-    answers = world.pop("answers")
-    del world["ANSWER_METADATA_TASK_1_2"]
-    found = features(*read(answers, 20, **world), "students")
-    number = answers.UserId.to_numpy()[-20:] - 1000
-    is_odd = number % 2 == 1
-    assert found["gender"].tolist() == (number % 3).tolist()
-    np.testing.assert_allclose(found["age"], np.where(is_odd, 12, np.nan), atol=0.01)
-    np.testing.assert_array_equal(found["premium"], np.where(is_odd, 1, np.nan))
 
 
 def test_models_predict(read: Read, world: World) -> None:
@@ -190,6 +169,8 @@ def joined(read: Read, world: World) -> Joined:
     whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId", validate="1:1")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
     whole["day"] = whole.date.dt.date
+    for level, n_subjects in ((1, 2), (2, 4), (3, 1)):
+        whole[f"subject_{level}"] = whole.QuestionId // 3 % n_subjects
     whole["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, whole)
 
@@ -206,6 +187,10 @@ def joined(read: Read, world: World) -> Joined:
         ("classes", "scheme", ["SchemeOfWorkId"]),
         ("classes", "question_scheme", ["QuestionId", "SchemeOfWorkId"]),
         ("time", "student_day", ["UserId", "day"]),
+        *(
+            ("subjects", f"student_{s}", ["UserId", s])
+            for s in ("subject_1", "subject_2", "subject_3")
+        ),
     ],
 )
 def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str]) -> None:
@@ -218,6 +203,14 @@ def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str])
     rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
     np.testing.assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
     np.testing.assert_array_equal(found[f"{name}_count"], count)
+
+
+def test_students(joined: Joined) -> None:
+    found, number = joined.features("students"), joined.asked.UserId.to_numpy() - 1000
+    is_odd = number % 2 == 1
+    assert found["gender"].tolist() == (number % 3).tolist()
+    np.testing.assert_allclose(found["age"], np.where(is_odd, 12, np.nan), atol=0.01)
+    np.testing.assert_array_equal(found["premium"], np.where(is_odd, 1, np.nan))
 
 
 def test_time(joined: Joined) -> None:

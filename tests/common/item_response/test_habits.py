@@ -23,14 +23,10 @@ class Choices(NamedTuple):
     before: np.ndarray
     after: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "Choices":
-        return Choices(*(column[rows] for column in self))
 
-
-def plant(of_student: float, of_context: float, seed: int = 0) -> tuple[Choices, Choices]:
+def plant(of_student: float, of_context: float) -> tuple[Choices, Choices]:
     """Choices to learn from and held-out ones; the variances of the habits are given."""
-    rng = RNG(seed)
-    n = 40_000
+    rng, n = RNG(0), 40_000
     student, context = rng.integers(0, N_STUDENTS, n), rng.integers(0, N_CONTEXTS, n)
     before = rng.dirichlet(np.full(N_OPTIONS, 1.5), n)
     habit = np.sqrt(of_student) * rng.standard_normal((N_STUDENTS, 1, N_OPTIONS))
@@ -38,9 +34,8 @@ def plant(of_student: float, of_context: float, seed: int = 0) -> tuple[Choices,
     after = before * np.exp((habit + own)[student, context])
     after /= after.sum(axis=1, keepdims=True)
     choice = (rng.random((n, 1)) > after.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    everything = Choices(student * 7, context * 3 + 5, choice, before.astype("f"), after)
-    rows = rng.permutation(n)
-    return everything.take(rows[:30_000]), everything.take(rows[30_000:])
+    columns = student * 7, context * 3 + 5, choice, before.astype("f"), after
+    return Choices(*(x[:30_000] for x in columns)), Choices(*(x[30_000:] for x in columns))
 
 
 def fit(choices: Choices) -> habits.Habits:
