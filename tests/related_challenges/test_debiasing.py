@@ -271,9 +271,10 @@ def test_best_items_are_unseen_and_in_order() -> None:
         recommend.best_items(make_phase(0, n_items=40), csr_array(np.zeros((3, 40))))
 
 
-def test_boosting_needs_clicks_to_learn_from(write: Write, fails: Check) -> None:
+@pytest.mark.parametrize("n_users", [1, 40])
+def test_boosting_needs_clicks_to_learn_from(write: Write, fails: Check, n_users: int) -> None:
     # No two users share an item, and each has clicked two.
-    pairs = ((11 * k + 1, 2 * k + place) for k in range(40) for place in (0, 1))
+    pairs = ((11 * k + 1, 2 * k + place) for k in range(n_users) for place in (0, 1))
     train = "".join(f"{user},{item},0.{1 + item % 2}\n" for user, item in pairs)
     write("underexpose_train_click-0.csv", train)
     write("underexpose_test_click-0.csv", "0,100,0.1\n0,101,0.2\n")

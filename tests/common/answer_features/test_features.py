@@ -68,8 +68,8 @@ def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
     for level, n_subjects in ((1, 2), (2, 4), (3, 1)):
         numbers = [of.number("student", f"subject_{level}") for of in (listed, of_tree)]
         expected = answers.UserId * 10 + answers.QuestionId // 3 % n_subjects
-        n_distinct = len(np.unique([*numbers, expected], axis=1).T)
-        assert [len(np.unique(number)) for number in (*numbers, expected)] == [n_distinct] * 3
+        together = np.stack([*numbers, expected.to_numpy()])
+        assert [len(np.unique(n)) for n in together] == [len(np.unique(together, axis=1).T)] * 3
 
 
 def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
