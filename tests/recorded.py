@@ -1,6 +1,8 @@
 """Lines of the record, for the tests of the scoreboard."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
 
 from common.scores.results import Result
 
@@ -26,8 +28,14 @@ LENIENT = "targets may be asked, unobserved = -1"
 RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.72}
 
 
-def seeded(model: str, seed: int, score: float, time: str = RESULT.time) -> Result:
-    made_by = f"python task_1/{model}.py --local --seed {seed} --n_dimensions 8"
-    return replace(
-        RESULT, model=model, seed=seed, score=score, made_by=made_by, time=time, seconds=seed + 1.0
-    )
+def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) -> Result:
+    made_by = f"python task_1/{model}.py --local --n_dimensions 8"
+    made_by += "" if seed is None else f" --seed {seed}"
+    seconds = (seed or 0) + 1.0
+    told = {"model": model, "seed": seed, "made_by": made_by, "time": time}
+    return replace(RESULT, **told, score=score, seconds=seconds)
+
+
+def write_record(path: Path, *results: Result) -> Path:
+    path.write_text("".join(json.dumps(asdict(result)) + "\n" for result in results))
+    return path

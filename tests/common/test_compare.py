@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recorded import RESULT
+from recorded import RESULT, write_record
 
 COMPARE = ["-m", "common.compare"]
 
@@ -119,8 +119,7 @@ def test_outcomes_that_are_not_there(
         replace(RESULT, model="gone", outcomes="0" * 16),
         replace(RESULT, model="damaged", outcomes="1" * 16),
     ]
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(json.dumps(asdict(result)) + "\n" for result in results))
+    path = write_record(tmp_path / "results.jsonl", *results)
     (tmp_path / "outcomes").mkdir()
     (tmp_path / f"outcomes/{'1' * 16}.npz").write_bytes(b"PK")
     assert re.search(expected, refused(word, word, "--results", str(path)))

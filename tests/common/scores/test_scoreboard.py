@@ -1,9 +1,8 @@
 """The scoreboard: compares only what can be compared, in tables that fit a terminal and a page."""
 
-import json
 import re
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,16 @@ import pytest
 from conftest import Run
 from drawn import draw
 from page_reading import Page, read_page
-from recorded import LENIENT, RANDOM, RESULT, STRICT, seeded
+from recorded import LENIENT, RANDOM, RESULT, STRICT, seeded, write_record
 
 from common.scores import scoreboard, scoreboard_page
-from common.scores.results import Result, read_results
+from common.scores.results import Result
 from common.scores.scoreboard import Row, Table
 
 DAYS = [f"2026-01-0{day}T10:00:00+00:00" for day in range(1, 5)]
 FOLDS: dict[str, Any] = {"phase": "cross-validation", "rules": "3 folds, seed 0"}
+SCOREBOARD = ["-m", "common.scoreboard", "--results"]
+IDEA = "idea --n_dimensions 8"
 
 
 def tables_of(*results: Result) -> list[Table]:
@@ -41,7 +42,7 @@ def rows_of(*results: Result) -> tuple[Row, ...]:
 def test_models_are_ranked_by_their_mean_over_seeds() -> None:
     scores = ((1, 0.71, DAYS[1]), (2, 0.69, DAYS[3]), (5, 0.73, DAYS[2]))
     best, other = rows_of(RESULT, *(seeded("idea", *score) for score in scores))
-    assert (best.name, best.n_seeds, best.day) == ("idea --n_dimensions 8", 3, "2026-01-04")
+    assert (best.name, best.n_seeds, best.day) == (IDEA, 3, "2026-01-04")
     assert best.score == pytest.approx(0.71)
     assert best.deviation == pytest.approx(0.02)
     # The median: the three took 2, 3 and 6 seconds.
@@ -49,62 +50,46 @@ def test_models_are_ranked_by_their_mean_over_seeds() -> None:
     assert (other.name, other.score, other.deviation) == ("majority", 0.6, None)
 
 
-def test_the_last_score_of_a_seed_counts() -> None:
-    """No seed is seed 0."""
-    unnamed = replace(
-        seeded("idea", 0, 0.8, DAYS[2]), seed=None, made_by="python task_1/idea.py --n_dimensions 8"
-    )
-    early, late = seeded("idea", 0, 0.9, DAYS[0]), seeded("idea", 0, 0.7, DAYS[1])
-    for results, expected in (((late, early), (0.7, 1)), ((unnamed, early, late), (0.8, 1))):
-        assert [(row.score, row.n_seeds) for row in rows_of(*results)] == [expected]
+EARLY, LATE = seeded("idea", 0, 0.9, DAYS[0]), seeded("idea", 0, 0.7, DAYS[1])
+BLEND = "python -m common.blend data/test_output/one.parquet two.parquet --local"
+PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
 
 
-def test_scores_of_different_code_are_never_averaged() -> None:
-    """Three runs of an entry that was edited in between are three entries, not three seeds."""
-    results = [
-        replace(seeded("idea", seed, score, DAYS[seed]), code=code)
-        for seed, score, code in ((0, 0.9, "aa"), (1, 0.7, "bb"), (2, 0.6, "bb"))
-    ]
-    (table,) = tables_of(*results)
-    assert [(row.score, row.n_seeds) for row in table.rows] == [(pytest.approx(0.65), 2)]
-    assert [(row.score, row.n_seeds) for row in table.former] == [(0.9, 1)]
-    text = text_of(*results)
-    assert "0.9000" not in text
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        # Of a seed the last score counts.
+        ([LATE, EARLY], (IDEA, 0.7, None)),
+        # No seed is seed 0.
+        ([seeded("idea", None, 0.8, DAYS[2]), EARLY, LATE], (IDEA, 0.8, None)),
+        ([replace(RESULT, model="blend", made_by=BLEND)], ("blend one two", 0.6, None)),
+        # The deviation of a cross-validation is that of its folds.
+        ([replace(RESULT, score=0.7, parts=PARTS, **FOLDS)], ("majority", 0.7, 0.1)),
+        ([replace(RESULT, parts={"fold 1": 0.6, "2": None}, **FOLDS)], ("majority", 0.6, None)),
+    ],
+)
+def test_what_a_row_says(results: list[Result], expected: tuple[str, float, float | None]) -> None:
+    (row,) = rows_of(*results)
+    assert (row.name, row.score, row.n_seeds) == (*expected[:2], 1)
+    assert row.deviation == pytest.approx(expected[2])
+
+
+@pytest.mark.parametrize(
+    ("changed", "summary"),
+    [
+        ({"code": "bb"}, "Scores of earlier code of these models"),
+        ({"data": "b" * 12}, "Scores on earlier answers, not comparable"),
+    ],
+)
+def test_earlier_scores_are_set_apart(changed: dict[str, Any], summary: str) -> None:
+    """Three runs of an entry that was edited in between are two entries, not three seeds."""
+    later = [replace(seeded("idea", n, 0.8 - n / 10, DAYS[n]), **changed) for n in (1, 2)]
+    results = [*later, EARLY]
+    text, folded = text_of(*results), page_of(*results).folded
+    assert "0.6500 ± 0.0707" in text and "0.9000" not in text
     assert "1 scores of earlier code or on earlier answers: see the page." in text
-    folded = page_of(*results).folded
-    assert "Scores of earlier code of these models" in folded
+    assert folded.startswith(summary)
     assert "0.9000" in folded and "0.6500" not in folded
-
-
-def test_scores_on_earlier_answers_are_set_apart() -> None:
-    later = replace(RESULT, data="b" * 12, score=0.5, time=DAYS[1])
-    found = [(table.data, table.is_current) for table in tables_of(later, RESULT)]
-    assert found == [("b" * 12, True), ("a" * 12, False)]
-    text = text_of(later, RESULT)
-    assert "0.5000" in text and "0.6000" not in text
-    assert "1 scores of earlier code or on earlier answers" in text
-    folded = page_of(later, RESULT).folded
-    assert "Scores on earlier answers, not comparable" in folded
-    assert "0.6000" in folded and "0.5000" not in folded
-
-
-def test_the_deviation_of_a_cross_validation_is_that_of_its_folds() -> None:
-    parts = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
-    first, second = tables_of(
-        replace(RESULT, score=0.7, parts=parts, **FOLDS),
-        replace(RESULT, model="cut", parts={"fold 1": 0.6, "fold 2": None}, **FOLDS),
-        replace(RESULT, **{**FOLDS, "rules": "3 folds, seed 1"}),
-    )
-    found = [(row.score, row.deviation, row.n_seeds) for row in first.rows]
-    assert found == [(0.7, pytest.approx(0.1), 1), (0.6, None, 1)]
-    assert len(second.rows) == 1
-    assert first.kind == "accuracy, cross-validation, 3 folds, seed 0"
-
-
-def test_a_blend_goes_by_the_names_of_its_files() -> None:
-    made_by = "python -m common.blend data/test_output/one.parquet two.parquet --local"
-    (row,) = rows_of(replace(RESULT, model="blend", made_by=made_by))
-    assert row.name == "blend one two"
 
 
 def test_what_differs_is_never_in_one_table() -> None:
@@ -170,27 +155,35 @@ def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
     assert max(map(len, lines)) <= 80
     first = next(number for number, line in enumerate(lines) if "a_model" in line)
     shown = "".join(lines[first : first + 3]).replace(" ", "")
-    row = f"{name} --n_dimensions 8".replace(" ", "")
-    assert all(part in shown for part in (name[:25], name[40:], "--n_dimensions8", "0.7667±0.0786"))
-    assert len(shown) == len(row) + len("0.7667±0.0786212345.62026-01-01")
+    figures = "0.7667±0.0786212345.62026-01-01"
+    assert all(part in shown for part in (name[:25], name[40:], "--n_dimensions8", figures))
+    assert len(shown) == len(f"{name}--n_dimensions8{figures}")
     assert "unobserved = -1, simulated answers" in text
     # Columns of all tables are aligned with each other.
     assert len({line.index("score") for line in lines if line.startswith("  model")}) == 1
 
 
-def test_the_command(run: Run, tmp_path: Path) -> None:
-    command = ["-m", "common.scoreboard", "--results", tmp_path / "results.jsonl"]
-    missing = run(command)
+def test_the_command_shows_every_text_of_the_record_as_text(run: Run, tmp_path: Path) -> None:
+    """Whatever a name holds, in tables and in charts; lines that are none are counted."""
+    record = tmp_path / "results.jsonl"
+    missing = run([*SCOREBOARD, record])
     assert missing.returncode == 2
     assert "file not found; `python task_1/local_evaluation.py`" in missing.stderr
-    (tmp_path / "results.jsonl").write_text(json.dumps(asdict(RESULT)) + "\n" + '{"task": 1, "sc')
-    done = run(command)
+    hostile = "<i>\"'&x</i> $\\frac{$"
+    texts = dict.fromkeys(("rules", "command", "submission", "revision"), hostile)
+    made_by = f"python a.py {shlex.quote(hostile)}"
+    result = replace(RESULT, model=hostile, made_by=made_by, parts={hostile: 0.5}, **texts)
+    write_record(record, result)
+    record.write_text(record.read_text() + '{"task": 1, "sc')
+    done = run([*SCOREBOARD, record])
     assert done.returncode == 0, done.stderr
-    assert "Task 1: right or wrong: accuracy, local split, simulated answers" in done.stdout
-    assert "majority  0.6000" in done.stdout
+    printed = " ".join(done.stdout.split())
+    assert f"local split, {hostile}, simulated answers" in printed
+    assert f"{hostile} {hostile} 0.6000" in printed
     assert "ignored 1 invalid lines" in done.stderr
     page = read_page((tmp_path / "scoreboard.html").read_text())
-    assert page.table("Task 1").row("majority")[1] == "0.6000"
+    assert page.table("Task 1").row(f"{hostile} {hostile}")[1] == "0.6000"
+    assert [chart.titles for chart in page.charts] == [[f"{hostile} {hostile}: 0.6000"]] * 2
 
 
 def test_the_page_shows_every_score_once_in_a_table_and_for_each_width_in_a_chart() -> None:
@@ -216,19 +209,6 @@ def test_the_page_shows_every_score_once_in_a_table_and_for_each_width_in_a_char
         chart.check_texts("accuracy")
 
 
-def test_every_text_of_the_record_is_escaped(tmp_path: Path) -> None:
-    """Whatever a name holds, it appears on the page as text, in tables and in charts."""
-    hostile = "<i>\"'&x</i> $\\frac{$"
-    texts = dict.fromkeys(("rules", "model", "command", "submission", "revision"), hostile)
-    record = {**asdict(RESULT), **texts, "parts": {hostile: 0.5}}
-    record["made_by"] = f"python a.py {shlex.quote(hostile)}"
-    path = tmp_path / "results.jsonl"
-    path.write_text(json.dumps(record))
-    page = page_of(*read_results(path)[0])
-    assert page.table("Task 1").rows[0][0] == f"{hostile} {hostile}"
-    assert [chart.titles for chart in page.charts] == [[f"{hostile} {hostile}: 0.6000"]] * 2
-
-
 def test_the_chart_of_a_wide_screen_fills_the_page_and_the_phones_fits_it() -> None:
     html = scoreboard_page.as_page(tables_of(RESULT))
     found = re.findall(r'<div class="(\S+)"><svg class="chart" viewBox="0 0 (\S+) ', html)
@@ -238,8 +218,7 @@ def test_the_chart_of_a_wide_screen_fills_the_page_and_the_phones_fits_it() -> N
     # Exactly one of them is shown.
     (wider,) = re.findall(r"@media \(min-width: 48rem\) {(.*)}", html)
     assert ".page-wide { display: none; }" in html.replace(wider, "")
-    assert ".phone-wide { display: none; }" in wider
-    assert ".page-wide { display: block; }" in wider
+    assert wider.strip() == ".phone-wide { display: none; } .page-wide { display: block; }"
 
 
 @pytest.mark.parametrize(
