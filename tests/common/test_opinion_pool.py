@@ -19,8 +19,7 @@ def planted(
 
 
 @pytest.mark.parametrize(
-    ("weights", "n_categories"),
-    [([0.6, 0.4], 2), ([0.9, 0.0, 0.3], 4), ([1.5, 0.2], 2), ([1.5, 0.2], 4)],
+    ("weights", "n_categories"), [([0.6, 0.4], 2), ([0.9, 0.0, 0.3], 4), ([1.5, 0.2], 2)]
 )
 def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
     logs, truth = planted(weights, 40_000, n_categories, 0)
@@ -28,17 +27,8 @@ def test_planted_weights_are_recovered(weights: list[float], n_categories: int) 
 
 
 def test_what_is_worse_than_nothing_gets_no_weight() -> None:
-    weights = learn_weights(*planted([1.0, -0.8], 20_000, 2, 1))
-    assert weights[1] == 0
-    assert weights[0] > 0.7
-
-
-def test_right_and_wrong_average_their_log_odds() -> None:
-    """0.9 and 0.5 with weights of one half: the log-odds 2.197 and 0 make 1.099, that is 0.75."""
-    logs = logarithms(np.array([[[0.1, 0.9]], [[0.5, 0.5]]]))
-    assert blend(logs, np.array([0.5, 0.5]))[0] == pytest.approx([0.25, 0.75], abs=1e-6)
-    # One file alone is itself.
-    assert blend(logs, np.array([1.0, 0.0]))[0] == pytest.approx([0.1, 0.9], abs=1e-6)
+    first, worse = learn_weights(*planted([1.0, -0.8], 20_000, 2, 1))
+    assert worse == 0 and first > 0.7
 
 
 def test_certainty_that_is_wrong_has_a_finite_cost() -> None:

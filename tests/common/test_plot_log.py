@@ -62,22 +62,19 @@ def test_the_page(tmp_path: Path, succeeds: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "holds no steps, expected the log of a fit"),
-        ('{"event": "start", "command": []}\n', "holds no steps"),
-        ('{"event": "step", "step": 1, "loss": null}\n', "holds no steps"),
-        ('{"event": "step", "step": 1, "loss": NaN}\n', "holds no steps"),
-        ('{"event": "step", "step": 1, "loss": -Infinity}\n', "holds no steps"),
-        ('{"event": "step", "step": 1, "loss": 1' + "0" * 400 + "}\n", "holds no steps"),
+        *(("", "holds no steps, expected the log of a fit"), ('{"event": "start"}\n', "no steps")),
+        *(
+            (f'{{"event": "step", "step": 1, "loss": {loss}}}\n', "holds no steps")
+            for loss in ("null", "NaN", "-Infinity", "1" + "0" * 400)
+        ),
         ('{"event": "start"}\nnonsense\n', "row 2 is 'nonsense', expected a line of a log"),
-        ("[1]\n", r"row 1 is '\[1\]', expected a line of a log"),
-        ('{"loss": 1}\n', "row 1 is"),
+        *(("[1]\n", r"row 1 is '\[1\]', expected a line of a log"), ('{"loss": 1}\n', "row 1 is")),
     ],
 )
 def test_logs_that_are_none(tmp_path: Path, text: str, expected: str) -> None:
-    path = tmp_path / "fit.jsonl"
-    path.write_text(text, encoding="utf-8")
+    (tmp_path / "fit.jsonl").write_text(text)
     with pytest.raises(InputError, match=expected):
-        plot_log.read_runs(path)
+        plot_log.read_runs(tmp_path / "fit.jsonl")
 
 
 def test_a_log_is_never_overwritten(tmp_path: Path, fails: Callable[..., str]) -> None:

@@ -1,5 +1,7 @@
 """Accuracy in groups of answers: known answers, intervals that hold, nothing left out."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,12 +22,10 @@ def test_groups_hold_their_own_answers() -> None:
     answers = scored([0, 0, 1, 2, 2], [1, 0, 1, 1, 1], [1, 1, 0, 0, 1])
     group = np.array([1, 1, 1, 3, -1])
     first, second = group_answers(answers, group, ["empty", "a", "empty too", "b"])
-    assert (first.name, first.n_answers, first.n_students) == ("a", 3, 2)
-    assert (first.share, first.accuracy, first.majority) == (0.6, 2 / 3, 2 / 3)
-    assert (second.name, second.n_answers, second.n_students) == ("b", 1, 1)
-    assert (second.share, second.accuracy, second.majority) == (0.2, 1, 0)
+    assert astuple(first)[:5] == ("a", 3, 2, 0.6, 2 / 3)
     # One student says nothing about others.
-    assert second.interval == (0, 1)
+    assert astuple(second) == ("b", 1, 1, 0.2, 1, (0, 1), 0)
+    assert first.majority == 2 / 3
     # An answer may be in several groups, and the majority unknown.
     answers = scored([0, 1], [1, 0])
     groups = group_answers(answers, np.array([0, 1, 1]), ["a", "b"], np.array([0, 0, 1]))
@@ -51,16 +51,13 @@ def test_groups_are_consistent(values: list[tuple[int, int, bool]]) -> None:
         assert g.share == g.n_answers / len(values)
 
 
-def test_intervals_of_independent_answers_are_wilsons() -> None:
+def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
     n_right = (np.arange(2000) % 4 > 0)[None]
     low, high = clustered_intervals(n_right, np.ones((1, 2000)))
-    # Of 1,500 of 2,000, by the closed form with 1.96.
+    # Independent ones have Wilson's: of 1,500 of 2,000, by the closed form with 1.96.
     assert (low[0], high[0]) == pytest.approx((0.7306, 0.7685), abs=2e-4)
     error = metrics.clustered_standard_error(n_right[0], np.arange(2000))
     assert high[0] - low[0] == pytest.approx(2 * 1.96 * error, rel=0.01)
-
-
-def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
     alike, unlike = np.where(np.arange(50) % 2, 20, 0), np.full(50, 10)
     low, high = clustered_intervals(np.stack([alike, unlike]), np.full((2, 50), 20))
     # 50 answers each given 20 times tell as much as 50 answers; never more than 1,000.
@@ -84,21 +81,22 @@ def test_intervals_cover_as_often_as_they_say(n_students: int, mean: float) -> N
 
 
 def test_groups_by_numbers() -> None:
-    group, names = breakdown.by_share(np.array([0, 0.0999, 0.1, 0.5, 0.9, 1, np.nan]))
-    assert [names[k] for k in group] == [
-        "0 to 10 %", "0 to 10 %", "10 to 20 %", "50 to 60 %", "90 to 100 %", "90 to 100 %",
-        NOT_KNOWN,
-    ]  # fmt: skip
-    assert len(names) == 11
-    group, names = breakdown.by_count(np.array([0, 1, 4, 5, 9, 10, 999, 1000, 10_000, 10**9]))
-    assert [names[k] for k in group] == [
-        "none", "1 to 4", "1 to 4", "5 to 9", "5 to 9", "10 to 19", "500 to 999",
-        "1,000 to 1,999", "from 10,000", "from 10,000",
-    ]  # fmt: skip
-    group, names = breakdown.by_number(np.array([-1, 0, 10, 11, 17, 18, 99]), 10, 18)
-    assert [names[k] for k in group] == [
-        NOT_KNOWN, "up to 10", "up to 10", "11", "17", "from 18", "from 18",
-    ]  # fmt: skip
+    for (group, names), expected in (
+        (
+            breakdown.by_share(np.array([0, 0.0999, 0.1, 0.5, 0.9, 1, np.nan])),
+            f"0 to 10 %;0 to 10 %;10 to 20 %;50 to 60 %;90 to 100 %;90 to 100 %;{NOT_KNOWN}",
+        ),
+        (
+            breakdown.by_count(np.array([0, 1, 4, 5, 9, 10, 999, 1000, 10_000, 10**9])),
+            "none;1 to 4;1 to 4;5 to 9;5 to 9;10 to 19;500 to 999;1,000 to 1,999;from 10,000;"
+            "from 10,000",
+        ),
+        (
+            breakdown.by_number(np.array([-1, 0, 10, 11, 17, 18, 99]), 10, 18),
+            f"{NOT_KNOWN};up to 10;up to 10;11;17;from 18;from 18",
+        ),
+    ):
+        assert ";".join(names[k] for k in group) == expected
 
 
 def test_most_is_lost_where_more_is_wrong_than_on_average() -> None:
