@@ -22,6 +22,11 @@ class Text:
     top: float
     bottom: float
 
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Return where its middle is."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
 
 @dataclass(frozen=True)
 class Drawing:

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise, takewhile
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
@@ -10,11 +11,12 @@ from drawn import draw, on_scale
 from run_scripts import run_process
 
 from common import charts
-from common.charts import Dot, Panel, ShareRow
+from common.charts import Curve, Dot, Mark, Panel, ShareRow, Step
 
 LONG_NAME = "my_model_with_a_very_long_name_indeed --n_dimensions 16 --learning_rate 0.003"
 WIDE_NAME = "W" * 60
-PAGE_COLOURS = {"none", "currentColor", "rgb(var(--accent))", "var(--line)"}
+ACCENT = "rgb(var(--accent))"
+PAGE_COLOURS = {"none", "currentColor", ACCENT, "var(--line)"}
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
 DOTS = [
     Dot("a < b & $x_1$", 0.5, interval=(0.25, 1.0), mark=0.75, band=(0.5, 0.6)),
@@ -31,6 +33,7 @@ SHARES = [
 EXPECTED = [0.05, 0.12, 0.25, 0.31, float("nan"), 0.55, 0.65, 0.75, 0.85, 1.0]
 HAPPENED = [0.0, 0.2, 0.3, 0.3, float("nan"), 0.5, 0.6, 0.8, 0.9, 1.0]
 COUNTS = [7, 999, 1000, 9960, 0, 999_499, 999_500, 1_234_567, 15_867_850, 3]
+SHORT = ["7", "999", "1.0k", "10k", "0", "999k", "1.0M", "1.2M", "16M", "3"]
 
 
 def lines(own: list[float], other: list[float], label: str = "lines") -> str:
@@ -44,6 +47,9 @@ def shares(rows: list[ShareRow] = SHARES, label: str = "shares") -> str:
 def calibration(label: str = "calibration") -> str:
     names = {"expected_name": "predicted", "happened_name": "happened"}
     return charts.calibration_chart(EXPECTED, HAPPENED, COUNTS, label=label, **names)
+
+
+# ---- Rows ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("limits", "width"), [(None, charts.WIDTH), ((0, 1), charts.PAGE_WIDTH)])
@@ -62,7 +68,7 @@ def test_dots_lie_on_one_scale_beside_their_names_and_figures(
     assert x(1) - x(0) > 100
     for text in chart.texts:
         if text.text in ("0.25", "0.50", "0.75"):
-            assert (text.left + text.right) / 2 == pytest.approx(x(float(text.text)), abs=0.1)
+            assert text.middle[0] == pytest.approx(x(float(text.text)), abs=0.1)
     # Rows from top to bottom, each with its figure.
     assert list(heights[:4]) == sorted(heights[:4])
     for height, figure in zip(heights, ("0.500", "1.000", "0.000", "0.125"), strict=False):
@@ -75,33 +81,134 @@ def test_dots_lie_on_one_scale_beside_their_names_and_figures(
     assert [path[0] for path in chart.dashed] == [pytest.approx(x(0.5), abs=0.05)]
 
 
-@pytest.mark.parametrize("highest", [0.0, 0.2, 0.55, 1.0])
+def test_dots_and_bars_of_shares_are_to_scale() -> None:
+    chart = draw(shares())
+    chart.check_texts(*(row.label for row in SHARES))
+    shown = {text.text for text in chart.texts}
+    assert {"0.700", "0.800", "0.650", "–", "50%", "<1%", "25%", "0%"} <= shown
+    many, diamond = f"{LONG_NAME}: many", f"{LONG_NAME}: diamond, many"
+    places, heights = chart.places([many, diamond, "$a_b$ < c: few", "none: nothing"])
+    x = on_scale([0.7, 0.6, 0.8, 0.65], places)
+    assert x(1) - x(0) > 300
+    assert chart.has_path([x(0.69), heights[0], x(0.72), heights[0]])
+    # No dot for what rests on too little, whose interval would say anything.
+    assert f"{WIDE_NAME}: too few" not in chart.shapes
+    bars = [np.ptp(chart.shapes[f"{row.label}, bar: {row.tooltip}"][:, 0]) for row in SHARES]
+    assert bars == pytest.approx([2 * row.share * bars[0] for row in SHARES], abs=0.05)
+    # A wide interval widens the scale, but not that of the small group above.
+    widened = draw(shares([ShareRow("wide", 0.8, 0.5, (0.1, 1.0)), *SHARES[:1]]))
+    assert places[0] - places[1] > -3 * np.diff(widened.places([many, diamond])[0]) > 0
+
+
+@pytest.mark.parametrize("values", [[0.5], [None], [0.123, 0.1231], [0.0, 1.0], [0.333, 0.42]])
+def test_the_scale_of_shares_can_be_read(values: list[float | None]) -> None:
+    rows = zip((LONG_NAME, "other"), values, strict=False)
+    chart = draw(shares([ShareRow(name, value, 0.5) for name, value in rows]))
+    chart.check_texts()
+    # The scale is drawn first, then the names.
+    ticks = list(takewhile(lambda text: re.fullmatch(r"[\d.]+", text.text), chart.texts))
+    assert 1 <= len(ticks) <= 3
+    assert all(left.right + 3 < right.left for left, right in pairwise(ticks))
+
+
+# ---- Bars, columns and shades --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("highest", [0.0, 0.2, 1.0])
 def test_bars_grow_with_their_shares(highest: float) -> None:
+    long = "the other option, which is right: 'Antidisestablishmentarianism'"
     panels = [
         Panel("<one>", [0.0, highest / 2], False),
-        Panel("the other option, which is right: 'Antidisestablishmentarianism'",
-              [highest, highest / 4], True),
+        Panel(long, [highest, highest / 4], True),
         # The second one rests on too little.
         Panel("option 3", [0.1 * highest] * 2, False, [False, True]),
-    ]  # fmt: skip
+    ]
     chart = draw(charts.bar_panels(panels, ["x", "y"], label="bars", axis="which bar"))
     chart.check_texts("which bar", *(panel.title for panel in panels))
-    names = [f"{panel.title}, {name}" for panel in panels for name in "xy"]
-    bars = [share for panel in panels for share in panel.shares]
-    titles = [f"{name}: {share:.0%}" for name, share in zip(names, bars, strict=True)]
-    assert list(chart.shapes) == titles
-    drawn = [float(np.ptp(chart.shapes[title][:, 1])) for title in titles]
-    assert drawn == pytest.approx([max(drawn) * bar / (highest or 1) for bar in bars], abs=0.01)
-    fills = [re.findall("fill: ([^;]*)", chart.styles[title])[0] for title in titles]
-    accent = "rgb(var(--accent))"
-    assert fills == [GREY, GREY, accent, accent, GREY, "var(--line)"]
+    bars = [
+        (f"{panel.title}, {name}: {share:.0%}", share)
+        for panel in panels
+        for name, share in zip("xy", panel.shares, strict=True)
+    ]
+    assert list(chart.shapes) == [title for title, _ in bars]
+    drawn = [float(np.ptp(points[:, 1])) for points in chart.shapes.values()]
+    expected = [max(drawn) * share / (highest or 1) for _, share in bars]
+    assert drawn == pytest.approx(expected, abs=0.01)
+    fills = [re.findall("fill: ([^;]*)", style)[0] for style in chart.styles.values()]
+    assert fills == [GREY, GREY, ACCENT, ACCENT, GREY, "var(--line)"]
     # The axis agrees: its labels are as high as the bars that reach them.
-    ticks = {float(text.text[:-1]) / 100: text.bottom
-             for text in chart.texts if text.text.endswith("%")}  # fmt: skip
+    percents = [text for text in chart.texts if text.text.endswith("%")]
+    ticks = {float(text.text[:-1]) / 100: text.bottom for text in percents}
     scale = (ticks[0.0] - ticks[max(ticks)]) / max(ticks)
     assert max(drawn) == pytest.approx(scale * highest, abs=0.5)
     assert highest <= max(ticks) <= max(highest + 0.2, 0.2)
 
+
+@pytest.mark.parametrize("heights", [[3], [0, 0], [10**7, 0, 1, 5 * 10**6], [*range(40)]])
+def test_columns_are_as_high_as_their_values(heights: list[int]) -> None:
+    names = [f"column {place}" for place in range(len(heights))]
+    mark = Mark(len(names) - 0.5, "here")
+    chart = draw(charts.column_chart(heights, names, [], label="", axis="a", unit="u", mark=mark))
+    chart.check_texts("a", "u", "here")
+    assert list(chart.shapes) == names
+    drawn = np.array([np.ptp(points[:, 1]) for points in chart.shapes.values()])
+    assert drawn == pytest.approx(drawn.max() * np.array(heights) / (max(heights) or 1), abs=0.01)
+    left = np.array([points[:, 0].min() for points in chart.shapes.values()])
+    assert np.diff(left, 2) == pytest.approx(0, abs=0.01)
+    ((line, *_),) = chart.dashed
+    assert line == pytest.approx(chart.shapes[names[-1]][:, 0].mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(("n", "n_shown"), [(8, 8), (60, 20)])
+def test_names_that_have_no_room_are_left_out(n: int, n_shown: int) -> None:
+    ticks = [(place + 0.5, f"n{place}") for place in range(n)]
+    names = [f"c{place}" for place in range(n)]
+    chart = draw(charts.column_chart([1] * n, names, ticks, label="", axis="", unit=""))
+    named = [text for text in chart.texts if text.text.startswith("n")]
+    assert named[0].text == "n0"
+    assert n_shown / 2 < len(named) <= n_shown
+    for text in named:
+        column = chart.shapes[f"c{text.text[1:]}"]
+        assert text.middle[0] == pytest.approx(column[:, 0].mean(), abs=0.1)
+    assert all(left.right + 3 < right.left for left, right in pairwise(named))
+
+
+def test_compact_numbers() -> None:
+    numbers = [charts.compact(number) for number in (0, 950, 1500, 20_000, 3e6, 2.5e9)]
+    assert numbers == ["0", "950", "1.5k", "20k", "3M", "2.5G"]
+
+
+@pytest.mark.parametrize("limits", [None, (2, 6), (1, 11)])
+def test_more_is_darker(limits: tuple[float, float] | None) -> None:
+    values = np.array([[2.0, 3, np.nan], [4, 6, 5]])
+    names = [["2", "3", "none"], ["4", "6", "5"]]
+    chart = draw(charts.heat_map(
+        values, ["one", "two"], ["x", "", "z"], names,
+        label="l", axis="a", side="s", key=lambda value: f"{value:g} things", limits=limits,
+    ))  # fmt: skip
+    low, high = limits or (0, 6)
+    # A place without a value is in the colour of lines.
+    assert "fill: var(--line)" in chart.styles.pop("none")
+    assert chart.styles.keys() == {*"23456"}
+    for name, style in chart.styles.items():
+        (opacity,) = re.findall(r"opacity: ([\d.]+)", style) or ["1"]
+        expected = 0.1 + 0.9 * (float(name) - low) / (high - low)
+        assert float(opacity) == pytest.approx(expected, abs=0.01)
+        assert f"fill: {ACCENT}" in style
+    chart.check_texts("one", "two", "x", "z", "a", "s")
+    places = {text.text: text.left for text in chart.texts}
+    assert places[f"{low} things"] < places[f"{high} things"]
+    first, below = (chart.shapes[name].mean(axis=0) for name in "24")
+    assert first[0] == pytest.approx(below[0], abs=0.01) and first[1] < below[1]
+
+
+def test_equal_values_have_one_shade() -> None:
+    look = {"label": "l", "axis": "", "key": str, "limits": (0.5, 0.5)}
+    svg = charts.heat_map(np.full((1, 2), 0.5), ["r"], ["a", "b"], [["x", "y"]], **look)  # type: ignore[arg-type]
+    assert not any("opacity" in style for style in draw(svg).styles.values())
+
+
+# ---- Lines and curves ----------------------------------------------------------------------------
 
 UP = [0.6 + 0.01 * step for step in range(11)]
 
@@ -109,7 +216,6 @@ UP = [0.6 + 0.01 * step for step in range(11)]
 @pytest.mark.parametrize(
     ("own", "other"),
     [
-        (UP, UP[::-1]),
         (UP[::-1], [0.0, 1.0] * 5 + [0.999]),
         # Those that end together stand apart nevertheless.
         (UP, [0.5] * 10 + [UP[-1] - 0.001]),
@@ -134,65 +240,78 @@ def test_lines_are_drawn_to_scale(own: list[float], other: list[float]) -> None:
         ticks = [text for name, text in texts.items() if re.fullmatch(r"\d\.\d+", name)]
         assert len(ticks) > 2
         for tick in ticks:
-            assert (tick.top + tick.bottom) / 2 == pytest.approx(y(float(tick.text)), abs=1.5)
-
-
-def test_dots_and_bars_of_shares_are_to_scale() -> None:
-    chart = draw(shares())
-    chart.check_texts(*(row.label for row in SHARES))
-    shown = {text.text for text in chart.texts}
-    assert {"0.700", "0.800", "0.650", "–", "50%", "<1%", "25%", "0%"} <= shown
-    many, diamond = f"{LONG_NAME}: many", f"{LONG_NAME}: diamond, many"
-    places, heights = chart.places([many, diamond, "$a_b$ < c: few", "none: nothing"])
-    x = on_scale([0.7, 0.6, 0.8, 0.65], places)
-    assert x(1) - x(0) > 300
-    assert chart.has_path([x(0.69), heights[0], x(0.72), heights[0]])
-    # No dot for what rests on too little, whose interval would say anything.
-    assert f"{WIDE_NAME}: too few" not in chart.shapes
-    bars = [chart.shapes[f"{row.label}, bar: {row.tooltip}"][:, 0] for row in SHARES]
-    widths = [2 * row.share * np.ptp(bars[0]) for row in SHARES]
-    assert [np.ptp(bar) for bar in bars] == pytest.approx(widths, abs=0.05)
-    # A wide interval widens the scale, but not that of the small group above.
-    widened = draw(shares([ShareRow("wide", 0.8, 0.5, (0.1, 1.0)), *SHARES[:1]]))
-    far = -np.diff(widened.places([many, diamond])[0])
-    assert places[0] - places[1] > 3 * far > 0
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [("one", 0.5)],
-        [("none", None)],
-        [(LONG_NAME, 0.123), ("other", 0.1231)],
-        [(LONG_NAME, 0.0), ("other", 1.0)],
-        [("short", 0.333), ("other", 0.42)],
-    ],
-)
-def test_the_scale_of_shares_can_be_read(rows: list[tuple[str, float | None]]) -> None:
-    chart = draw(shares([ShareRow(name, value, 0.5) for name, value in rows]))
-    chart.check_texts()
-    # The scale is drawn first, then the names.
-    ticks = list(takewhile(lambda text: re.fullmatch(r"[\d.]+", text.text), chart.texts))
-    assert 1 <= len(ticks) <= 3
-    for left, right in pairwise(ticks):
-        assert left.right + 3 < right.left
+            assert tick.middle[1] == pytest.approx(y(float(tick.text)), abs=1.5)
 
 
 def test_calibration_is_drawn_to_scale_with_the_counts() -> None:
     chart = draw(calibration())
-    short = ["7", "999", "1.0k", "10k", "0", "999k", "1.0M", "1.2M", "16M", "3"]
     chart.check_texts("predicted", "happened", "answers")
-    assert {*short} <= {text.text for text in chart.texts}
+    assert {*SHORT} <= {text.text for text in chart.texts}
     filled = [(e, h, n) for e, h, n in zip(EXPECTED, HAPPENED, COUNTS, strict=True) if n]
     dots = [f"{e:.3f} predicted, {h:.3f} happened, {n:,} answers" for e, h, n in filled]
     across, down = chart.places(dots)
     x, y = on_scale([e for e, _, _ in filled], across), on_scale([h for _, h, _ in filled], down)
-    assert x(1) - x(0) > 150
-    assert y(0) - y(1) > 150
+    assert min(x(1) - x(0), y(0) - y(1)) > 150
     assert chart.dashed == [pytest.approx([x(0), y(0), x(1), y(1)], abs=0.05)]
     bars = [f"{k / 10:.1f} to {(k + 1) / 10:.1f}: {n:,} answers" for k, n in enumerate(COUNTS)]
     heights = np.array([np.ptp(chart.shapes[bar][:, 1]) for bar in bars])
     assert heights == pytest.approx(np.array(COUNTS) / max(COUNTS) * max(heights), abs=0.05)
+
+
+def test_curves_are_told_apart_by_colour_and_dashes() -> None:
+    """Those of one number share a colour."""
+    names = [f"strategy {n}" for n in range(7)] + ["_idea", "held out"]
+    numbers = [*range(8), 1]
+    curves = [
+        Curve(name, [0, 1, 2], [0.5, 0.6, 0.6 + place / 100], numbers[place], place == 8)
+        for place, name in enumerate(names)
+    ]
+    chart = draw(charts.curve_chart(curves, label="", axis="questions", value_axis="accuracy"))
+    assert {*names, "accuracy", "questions"} <= {text.text for text in chart.texts}
+    styles = [chart.styles[name] for name in names]
+    colours = [re.findall(r"stroke: ([^;]*)", style)[0] for style in styles]
+    assert len({*colours}) == 8 and colours[8] == colours[1]
+    assert ["dasharray" in style for style in styles] == [False] * 8 + [True]
+    # At the last step the later curves are higher up.
+    y = on_scale(range(9), [chart.shapes[name][-1, 1] for name in names])
+    assert y(8) < y(0)
+
+
+def test_colours_that_come_again_have_other_markers_and_many_points_none() -> None:
+    def marked(n_points: int, number: int = 0) -> str:
+        curve = Curve("one", list(range(n_points)), [0.5] * n_points, number)
+        return charts.curve_chart([curve], label="marks", axis="step")
+
+    found = (re.findall(r"<path id=\"m[^>]* d=\"([^\"]*)\"", marked(2, n)) for n in range(17))
+    markers = [paths[0] for paths in found]
+    assert len({*markers[:8]}) == 8 and len({*markers[::8]}) == 3
+    # A marker is used at each point, and once in the legend.
+    used = [len(re.findall(r"<use [^>]*rgb\(var\(--accent\)\)", marked(n))) for n in (1, 25, 26)]
+    assert used == [2, 26, 0]
+
+
+def test_values_and_intervals_lie_on_one_scale() -> None:
+    steps = [
+        Step(0.0, (-1.5, 1.5), "D", "before"),
+        Step(1.0, (0.25, 1.75), "o", "right & <early>"),
+        Step(-0.5, (-1.0, 0.0), "x", "wrong"),
+    ]
+    look = {"label": "Ability", "axis": "questions asked", "unit": "ability"}
+    chart = draw(charts.interval_chart(steps, **look))
+    chart.check_texts("questions asked", "ability")
+    assert list(chart.shapes) == [step.tooltip for step in steps]
+    x, y = chart.places([step.tooltip for step in steps])
+    on_scale(range(3), x)
+    height = on_scale([step.value for step in steps], y)
+    assert height(0) - height(1) > 20
+    for place, step in zip(x, steps, strict=True):
+        low, high = map(height, step.interval)
+        assert chart.has_path([place, low, place, high])
+    assert [path[1] for path in chart.dashed] == [pytest.approx(height(0), abs=0.05)]
+    assert list(draw(charts.interval_chart(steps[:1], **look)).shapes) == ["before"]
+
+
+# ---- All charts ----------------------------------------------------------------------------------
 
 
 def draw_all(prefix: str = "") -> list[str]:
@@ -211,8 +330,7 @@ def test_charts_follow_the_page_and_nothing_else() -> None:
     for svg in drawn:
         for colour in re.findall(r"(?:fill|stroke): ([^;\"]*)", svg):
             assert colour in PAGE_COLOURS or colour.startswith("color-mix(in srgb, currentColor")
-        for outside in ("font-family", "<style", "<script", "http", "date"):
-            assert outside not in svg
+        assert not re.findall("font-family|<style|<script|http|date", svg)
     assert 'aria-label="&quot;dots&quot;"' in drawn[0]
     # The same values give the same bytes, and no two charts of a page the same ids.
     with mpl.rc_context({"font.family": "monospace", "axes.linewidth": 9}):
@@ -223,6 +341,22 @@ def test_charts_follow_the_page_and_nothing_else() -> None:
     assert set(re.findall(r'(?:url\(|href=")#([^")]*)', page)) == set(ids)
 
 
+def test_a_picture_stands_alone() -> None:
+    chart = charts.dot_chart([Dot("a < b", 0.5)], label="l", digits=2)
+    title = f"a title so long that it is broken into lines, <b> & all: {'word ' * 12}".strip()
+    file = charts.picture(chart, title)
+    root = ElementTree.fromstring(file)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    said = " ".join("".join(root.itertext()).split())
+    assert title in said and "a < b" in said
+    # Colours of its own, for light and for dark.
+    light, dark = file.split("prefers-color-scheme: dark")
+    for name in set(re.findall(r"var\((--\w+)\)", file)):
+        assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
+    assert "Canvas" not in file
+    assert float(root.attrib["height"]) > draw(chart).size[1]
+
+
 @pytest.mark.filterwarnings("error")
 def test_names_in_any_script_are_drawn_without_a_warning() -> None:
     svg = charts.dot_chart([Dot("\u6a21\u578b", 0.5)], label="dots", digits=2)
@@ -230,14 +364,11 @@ def test_names_in_any_script_are_drawn_without_a_warning() -> None:
 
 
 def test_only_drawing_imports_matplotlib() -> None:
-    code = (
-        "import sys\n"
-        "import common.pair_evaluation, common.adaptive.evaluation, common.scores.scoreboard_page\n"
-        "assert 'matplotlib' not in sys.modules\n"
-        "import common.charts as charts\n"
-        "charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')\n"
-        "assert 'matplotlib' in sys.modules\n"
-        "assert 'matplotlib.pyplot' not in sys.modules\n"
-    )
+    code = """import sys
+import common.pair_evaluation, common.adaptive.evaluation, common.scores.scoreboard_page
+assert 'matplotlib' not in sys.modules
+import common.charts as charts
+charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')
+assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"""
     done = run_process(["-c", code])
     assert done.returncode == 0, done.stderr
