@@ -37,9 +37,3 @@ def test_only_what_is_html_stays_html_and_long_words_may_be_broken() -> None:
     assert '>my_idea <span class="flag">--n_dimensions</span> 8</td>' in html
     assert ">partially_<wbr>correct_<wbr>incomplete</th>" in html
     assert read_page(pages.page("", html)).tables[0].rows == [["x", "<b>"], [path, name]]
-
-
-def test_a_table_without_column_names() -> None:
-    rows = [["Rank", "1 of 2"], ["Answers", "20"]]
-    table = read_page(pages.page("", pages.table([], rows, css_class="facts"))).tables[0]
-    assert (table.columns, table.rows) == ([], rows)
