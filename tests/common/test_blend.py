@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow.parquet as pq
 import pytest
 
 from common.blend import describe
-from common.opinion_pool import learn_weights, logarithms
+from common.opinion_pool import blend, learn_weights, logarithms
 from common.probabilities import read_probabilities
 from common.scores.results import read_results
 
@@ -81,16 +82,6 @@ def test_a_blend_of_two_scripts(kit: Path, succeeds: Succeeds, task: int) -> Non
     assert f"score {line.score:.4f}" in evaluation
 
 
-def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
-    """Files that know nothing: on the answers that weights are learned on, these seem to help."""
-    rng = np.random.default_rng(0)
-    truth = rng.integers(2, size=60)
-    logs = logarithms(rng.dirichlet([2, 2], (12, 60)))
-    paths = [Path(f"{number}.parquet") for number in range(12)]
-    text = describe(paths, learn_weights(logs, truth), logs, truth)
-    assert float(text.splitlines()[-1].split()[-2]) > np.log(2)
-
-
 def test_given_weights_run_nothing(kit: Path, tmp_path: Path, succeeds: Succeeds) -> None:
     kit = Path(shutil.copytree(kit, tmp_path / "kit"))
     for path in kit.glob("task_1/sample_model_*.py"):
@@ -137,3 +128,48 @@ def test_what_cannot_be_blended(
     before = sorted((kit / "data/test_output").iterdir())
     assert re.search(expected, fails([*BLEND, *words.split()], kit=kit, cwd=kit))
     assert sorted((kit / "data/test_output").iterdir()) == before
+
+
+# ---- Weights -------------------------------------------------------------------------------------
+
+
+def planted(
+    weights: list[float], n: int, n_categories: int, seed: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return logarithms of random probabilities, and outcomes drawn from their blend."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(n_categories, 2.0), (len(weights), n))
+    logs = logarithms(p)
+    truth = (rng.random(n)[:, None] > blend(logs, np.array(weights)).cumsum(axis=1)).sum(axis=1)
+    return logs, np.minimum(truth, n_categories - 1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "n_categories"), [([0.6, 0.4], 2), ([0.9, 0.0, 0.3], 4), ([1.5, 0.2], 2)]
+)
+def test_planted_weights_are_recovered(weights: list[float], n_categories: int) -> None:
+    logs, truth = planted(weights, 40_000, n_categories, 0)
+    assert learn_weights(logs, truth) == pytest.approx(weights, abs=0.03)
+
+
+def test_what_is_worse_than_nothing_gets_no_weight() -> None:
+    first, worse = learn_weights(*planted([1.0, -0.8], 20_000, 2, 1))
+    assert worse == 0 and first > 0.7
+
+
+def test_certainty_that_is_wrong_has_a_finite_cost() -> None:
+    p = np.array([[[0.0, 1.0], [1.0, 0.0]] * 50, [[0.2, 0.8], [0.8, 0.2]] * 50])
+    truth = np.array([1, 0] * 49 + [0, 1])
+    weights = learn_weights(logarithms(p), truth)
+    assert np.isfinite(weights).all()
+    assert np.isfinite(np.log(blend(logarithms(p), weights))).all()
+
+
+def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:
+    """Files that know nothing: on the answers that weights are learned on, these seem to help."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=60)
+    logs = logarithms(rng.dirichlet([2, 2], (12, 60)))
+    paths = [Path(f"{number}.parquet") for number in range(12)]
+    text = describe(paths, learn_weights(logs, truth), logs, truth)
+    assert float(text.splitlines()[-1].split()[-2]) > np.log(2)

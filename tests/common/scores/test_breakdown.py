@@ -1,15 +1,21 @@
-"""Accuracy in groups of answers: known answers, intervals that hold, nothing left out."""
+"""Accuracy in groups of answers: intervals that hold, and nothing shown of single answers."""
 
 from dataclasses import astuple
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from common import metrics
-from common.scores import breakdown
-from common.scores.breakdown import NOT_KNOWN, Scored, clustered_intervals, group_answers
+from common.scores import breakdown, score_page
+from common.scores.breakdown import (
+    NOT_KNOWN,
+    Group,
+    Loss,
+    Scored,
+    clustered_intervals,
+    group_answers,
+)
+from common.scores.pair_groups import Breakdown, NamedLoss
 
 
 def scored(student: list[int], right: list[int], majority: list[int] | None = None) -> Scored:
@@ -31,24 +37,6 @@ def test_groups_hold_their_own_answers() -> None:
     groups = group_answers(answers, np.array([0, 1, 1]), ["a", "b"], np.array([0, 0, 1]))
     found = [(g.name, g.n_answers, g.accuracy, g.majority) for g in groups]
     assert found == [("a", 1, 1, None), ("b", 2, 0.5, None)]
-
-
-rows = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(-1, 3), st.booleans()), min_size=1, max_size=60
-)
-
-
-@given(rows)
-def test_groups_are_consistent(values: list[tuple[int, int, bool]]) -> None:
-    student, group, right = (list(column) for column in zip(*values, strict=True))
-    groups = group_answers(scored(student, right), np.array(group), list("abcd"))
-    assert sum(g.n_answers for g in groups) == sum(g >= 0 for g in group)
-    for g in groups:
-        low, high = g.interval
-        assert 0 <= low < high <= 1
-        assert low - 1e-9 <= g.accuracy <= high + 1e-9
-        assert g.n_students <= g.n_answers
-        assert g.share == g.n_answers / len(values)
 
 
 def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
@@ -76,8 +64,11 @@ def test_intervals_cover_as_often_as_they_say(n_students: int, mean: float) -> N
     shape = (2000, n_students)
     ability = rng.beta(6 * mean, 6 * (1 - mean), shape)
     n_answers = rng.integers(5, 60, shape)
-    low, high = clustered_intervals(rng.binomial(n_answers, ability), n_answers)
+    n_right = rng.binomial(n_answers, ability)
+    low, high = clustered_intervals(n_right, n_answers)
     assert 0.92 < np.mean((low <= mean) & (mean <= high)) < 0.98
+    accuracy = n_right.sum(axis=1) / n_answers.sum(axis=1)
+    assert ((low >= 0) & (low < accuracy) & (accuracy < high) & (high <= 1)).all()
 
 
 def test_groups_by_numbers() -> None:
@@ -107,3 +98,17 @@ def test_most_is_lost_where_more_is_wrong_than_on_average() -> None:
     assert found == [(3, 100, 35, 10), (0, 10, 8, 5.5)]
     (most,) = breakdown.most_lost(n_answers, n_wrong, 0.25, n_most=1)
     assert most.number == 3
+
+
+@pytest.mark.parametrize("n", [1, score_page.FEW - 1, score_page.FEW])
+def test_of_few_answers_only_their_number_is_shown(n: int) -> None:
+    group = Group("a group", n, 1, 0.1, 0.1234, (0.0567, 0.2346), 0.6789)
+    parts = [Breakdown("By something", [group])]
+    losses = [NamedLoss("4711", "", Loss(0, n, n, 0.5))]
+    for page, figures in (
+        (score_page.breakdowns(parts), ("0.123", "0.679")),
+        (score_page.subgroups(parts), ("0.123", "0.057", "0.235", "0.679")),
+        (score_page.losses(losses, []), ("4711",)),
+        (score_page.losses([], losses), ("4711",)),
+    ):
+        assert [figure in page for figure in figures] == [n == score_page.FEW] * len(figures)

@@ -4,14 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from common.errors import InputError
 from common.scores import outcomes
 from common.scores.outcomes import Outcomes
-
-SEEDS = st.integers(0, 10_000)
 
 
 def example(seed: int, n: int = 200) -> list[np.ndarray]:  # type: ignore[type-arg]
@@ -29,20 +25,15 @@ def same(one: Outcomes, other: Outcomes) -> bool:
     return texts and all(np.array_equal(*pair) for pair in arrays)
 
 
-@given(SEEDS)
+@pytest.mark.parametrize("seed", range(3))
 def test_counts_are_those_of_each_student_in_each_part(seed: int) -> None:
     student, _, truth, predicted = columns = example(seed)
     rng = np.random.default_rng(seed)
-    part = rng.integers(3, size=200)
-    part[0] = 2
+    part = rng.permutation(np.arange(200) % 3)
     kept = outcomes.of_predictions(*columns, part)
-    found = kept.count_right()
-    for row, number in enumerate(np.unique(student)):
-        for k in range(3):
-            own = (student == number) & (part == k)
-            assert kept.counts[k, row] == own.sum()
-            assert found[k, row] == (own & (truth == predicted)).sum()
-    assert len(kept.right) == 200
+    own = (student == np.unique(student)[:, None]) & (part == np.arange(3)[:, None, None])
+    assert np.array_equal(kept.counts, own.sum(axis=2))
+    assert np.array_equal(kept.count_right(), (own & (truth == predicted)).sum(axis=2))
     # The order of the answers does not matter.
     order = rng.permutation(200)
     for parts in ([], [part]):
@@ -107,22 +98,16 @@ def test_judgements_count_where_there_are_any() -> None:
     assert kept.answers != outcomes.of_judgements(ids, ids + 4, judgements, agrees).answers
 
 
-@pytest.mark.parametrize("fault", ["cut", "text", "other", "sizes", "type", "empty"])
+@pytest.mark.parametrize("fault", ["cut", "right", "sizes", "type", "empty"])
 def test_a_damaged_file_is_named(tmp_path: Path, fault: str) -> None:
     path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0)))}.npz"
     with np.load(path) as file:
         values = dict(file)
+    counts = values["counts"]
+    changed = {"sizes": counts * 2, "type": counts.astype(float), "empty": counts * 0}
+    values |= {"right": np.zeros(3)} if fault == "right" else {"counts": changed.get(fault, counts)}
+    np.savez(path, **values)
     if fault == "cut":
         path.write_bytes(path.read_bytes()[:300])
-    elif fault == "text":
-        path.write_text("no zip at all")
-    else:
-        changes = {
-            "other": {"right": np.zeros(3, np.float32)},
-            "sizes": {"counts": values["counts"] * 2},
-            "type": {"counts": values["counts"].astype(np.float64)},
-            "empty": {"counts": values["counts"] * 0},
-        }
-        np.savez(path, **{**values, **changes[fault]})
     with pytest.raises(InputError, match=rf"{path.name}: is damaged, expected outcomes"):
         outcomes.read(path)
