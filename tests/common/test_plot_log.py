@@ -23,40 +23,38 @@ def step(number: int, **values: float) -> dict[str, object]:
     return {"event": "step", "step": number, "seconds": 0.1, **values}
 
 
-def test_runs_of_a_log(tmp_path: Path) -> None:
+def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Callable[..., str]) -> None:
     flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
-    path = write(
+    steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)]
+    log = write(
         tmp_path / "fit.jsonl",
-        *(START, step(1, loss=0.7), step(2, loss=0.6)),
-        {"event": "start", "command": [*START["command"], *flags]},
+        *(START, *steps, {"event": "start", "command": [*START["command"], *flags]}),
         step(1, loss=0.8, held_out_accuracy=0.5),
         step(2, loss=0.7, held_out_accuracy=0.4),
         {"event": "stopped early", "step": 2},
     )
-    first, other = plot_log.read_runs(path)
-    assert first == plot_log.Run("partial_vae", {"loss": [(1, 0.7), (2, 0.6)]}, False)
-    assert other.series["held_out_accuracy"] == [(1, 0.5), (2, 0.4)]
-    assert plot_log.describe(first) == "partial_vae: 2 steps; loss 0.7000 to 0.6000"
-    assert plot_log.describe(other) == (
-        "partial_vae --dimensions 3 --seed=4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
-        "held-out accuracy up to 0.5000, at step 1"
-    )
-
-
-def test_the_page(tmp_path: Path, succeeds: Callable[..., str]) -> None:
-    steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2, 3)]
-    log = write(tmp_path / "fit.jsonl", START, *steps)
     hostile = {"event": "start", "command": ["x.py", "<b>"]}
-    other = write(tmp_path / "other.jsonl", START, *steps[:2], hostile, step(1, own=1))
-    assert "partial_vae: 3 steps" in succeeds([*PLOT, log, other])
+    other = write(tmp_path / "other.jsonl", START, *steps, hostile, step(1, own=1))
+    *printed, _ = succeeds([*PLOT, log, other]).splitlines()
+    fell = "2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500"
+    assert printed == [
+        f"partial_vae: {fell}; held-out accuracy up to 0.2222, at step 2",
+        "partial_vae --dimensions 3 --seed=4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
+        "held-out accuracy up to 0.5000, at step 1",
+        f"partial_vae: {fell}; held-out accuracy up to 0.2222, at step 2",
+        "x <b>: 1 steps; own up to 1.0000, at step 1",
+    ]
     page = read_page((tmp_path / "fit.html").read_text(encoding="utf-8"))
+    assert " ".join(printed) in page.text
     assert page.headings == ["Fits", "Loss", "Accuracy on held-out answers", "own"]
-    names = ["partial_vae (run 1)", "partial_vae (run 2)"]
+    one, with_flags, two = names = [
+        "partial_vae (run 1)", "partial_vae --dimensions 3 --seed=4", "partial_vae (run 2)",
+    ]  # fmt: skip
     loss, accuracy, own = page.charts
-    kinds = ("answers learned from", "held-out answers")
-    assert {*loss.titles} == {f"{name}, {kind}" for name in names for kind in kinds}
-    assert {*accuracy.titles} == {*names}
-    assert own.titles == ["x <b>"]
+    learned, held_out = "answers learned from", "held-out answers"
+    expected = {f"{name}, {kind}" for name in (one, two) for kind in (learned, held_out)}
+    assert {*loss.titles} == {*expected, f"{with_flags}, {learned}"}
+    assert ({*accuracy.titles}, own.titles) == ({*names}, ["x <b>"])
 
 
 @pytest.mark.parametrize(
