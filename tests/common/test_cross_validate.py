@@ -164,7 +164,6 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_3/sample_model_random.py", "is no script in task_1/ or task_2/"),
         ("task_4/numpy --train_data gone.csv", "gone.csv: file not found"),
         ("task_4/numpy --folds 500000", "--folds is 500000, expected a whole number"),
-        ("task_1/my_fault.py --folds 1", "--folds is 1, expected a whole number"),
         ("task_4/my_breach", "my_breach: fold 1: IsTarget, round 1, select_questions: student 0"),
         ("task_4/my_fault", "^task_4/my_fault/train_model.py: ended with exit code 1 on fold 1"),
     ],

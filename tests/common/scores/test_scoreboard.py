@@ -189,7 +189,7 @@ def test_the_page_shows_every_score_once_in_a_table_and_for_each_width_in_a_char
     results += [replace(RESULT, **private), replace(RESULT, task=2, model="<script>", made_by="")]
     html = scoreboard_page.as_page(tables_of(*results))
     assert html == scoreboard_page.as_page(tables_of(*results[::-1]))
-    # Exactly one of the charts is shown; on a wide screen it fills the page: 736 pixels, 552 points.
+    # Exactly one of the charts is shown; on a wide screen it is as wide as the page.
     assert "max-width: 46rem" in html
     found = re.findall(r'<div class="(\S+)"><svg class="chart" viewBox="0 0 (\S+) ', html)
     assert found == [("phone-wide", "340"), ("page-wide", "552")] * 2
