@@ -14,6 +14,7 @@ from common.scores.breakdown import Scored
 from common.scores.pair_facts import QUIZ_GROUPS, PairFacts, Place, read_facts
 from common.submission import read_pair_values
 
+QUIZZES = "metadata/answer_metadata_task_1_2.csv"
 FILES = {
     "data/valid.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,5,100,1,2,2
@@ -32,7 +33,7 @@ FILES = {
 50,5,5,1,1,1
 """,
     # Student 5 answered 3 (training) and 101 in quiz 11; quiz 12 is known from others alone.
-    "metadata/answer_metadata_task_1_2.csv": """AnswerId,QuizId
+    QUIZZES: """AnswerId,QuizId
 0,12.0
 3.0,11
 4,
@@ -94,6 +95,10 @@ def test_training_answers_are_counted(folder: Path, task: int) -> None:
     known = "other answers in the quiz known"
     expected = ["no other answer in the quiz known", known, *["quiz not known"] * 2]
     assert [QUIZ_GROUPS[k] for k in np.asarray(facts.quiz)] == expected
+    # Nothing is known of the quizzes of training answers.
+    (folder / QUIZZES).write_text("AnswerId,QuizId\n100,12\n101,11\n")
+    quiz = np.asarray(read(folder, task).quiz)
+    assert [QUIZ_GROUPS[k] for k in quiz] == [expected[0], expected[0], *expected[2:]]
 
 
 def scored(facts: PairFacts, right: list[bool]) -> Scored:
@@ -166,7 +171,6 @@ def test_what_is_not_there_is_left_out(folder: Path) -> None:
     assert all(part.why.endswith("is not there") for part in facts.left_out)
 
 
-QUIZZES = "metadata/answer_metadata_task_1_2.csv"
 NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
 
 
