@@ -32,8 +32,8 @@ def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) 
     made_by = f"python task_1/{model}.py --local --n_dimensions 8"
     made_by += "" if seed is None else f" --seed {seed}"
     seconds = (seed or 0) + 1.0
-    told = {"model": model, "seed": seed, "made_by": made_by, "time": time}
-    return replace(RESULT, **told, score=score, seconds=seconds)
+    result = replace(RESULT, model=model, seed=seed, made_by=made_by, time=time)
+    return replace(result, score=score, seconds=seconds)
 
 
 def write_record(path: Path, *results: Result) -> Path:

@@ -107,13 +107,8 @@ def test_outcomes_that_are_not_there(
     tmp_path: Path, refused: Callable[[str], str], word: str, expected: str
 ) -> None:
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
-    results = [
-        RESULT,
-        related,
-        replace(related, model="word_svm"),
-        replace(RESULT, model="gone", outcomes="0" * 16),
-        replace(RESULT, model="damaged", outcomes="1" * 16),
-    ]
+    lost = [replace(RESULT, model=w, outcomes=n * 16) for w, n in (("gone", "0"), ("damaged", "1"))]
+    results = [RESULT, related, replace(related, model="word_svm"), *lost]
     path = write_record(tmp_path / "results.jsonl", *results)
     (tmp_path / "outcomes").mkdir()
     (tmp_path / f"outcomes/{'1' * 16}.npz").write_bytes(b"PK")

@@ -112,14 +112,10 @@ def test_scripts_and_packages_on_every_fold(
     for line, n in zip(lines, (n_right, len(rows) - n_right), strict=False):
         kept = outcomes.read(tiny_kit / f"data/test_output/outcomes/{line.outcomes}.npz")
         assert (kept.distinct, kept.right.sum(), len(kept.right)) == (True, n, len(rows))
-    # Of the same folds: two entries can be compared, and stand in one table.
+    # Of the same folds: two entries can be compared.
     compared = succeeds(["-m", "common.compare", "2", "1"], kit=tiny_kit)
     assert "task 1, cross-validation, 5 folds, seed 0, simulated" in compared
     assert "B is better by" in compared
-    board = succeeds(["-m", "common.scoreboard"], kit=tiny_kit)
-    table = board[board.index("Task 1: right or wrong: accuracy, cross-validation") :]
-    spread = statistics.stdev(lines[0].parts.values())
-    assert re.search(rf"  always_1 +{lines[0].score:.4f} ± {spread:.4f} +1 ", table)
 
 
 def test_a_student_of_task_4_stays_in_one_fold() -> None:

@@ -12,6 +12,7 @@ from common.metrics import (
     accuracy,
     binomial_interval,
     bootstrap_agreement,
+    clustered_standard_error,
     confusion_matrix,
     expert_agreement,
     expert_concordance,
@@ -46,6 +47,12 @@ def test_random_rankings_agree_with_half_and_their_best_expert_with_more() -> No
     # Five independent coins of 25 throws: the mean of the best is 0.5 + 1.16 deviations of 0.1.
     assert best.mean() == pytest.approx(0.5 + 1.163 * 0.1, abs=0.01)
     assert np.array_equal(best, random_best_agreement(left, right, five_experts))
+
+
+def test_the_standard_error_is_that_of_students() -> None:
+    """Two, who are 0.5 off the mean: the root of 2 / 1 times 0.5 ** 2 + 0.5 ** 2, over 2."""
+    right, student = np.array([1, 0]), np.array([0, 1])
+    assert clustered_standard_error(right, student) == pytest.approx(0.5)
 
 
 def test_binomial_interval_as_scipy() -> None:

@@ -262,7 +262,9 @@ def test_curves_are_told_apart_by_colour_and_dashes() -> None:
         for place, name in enumerate(names)
     ]
     chart = draw(charts.curve_chart(curves, label="", axis="questions", value_axis="accuracy"))
-    assert {*names, "accuracy", "questions"} <= {text.text for text in chart.texts}
+    shown = [text.text for text in chart.texts]
+    assert [text for text in shown if text in names] == names
+    assert {"accuracy", "questions"} <= {*shown}
     styles = [chart.styles[name] for name in names]
     colours = [re.findall(r"stroke: ([^;]*)", style)[0] for style in styles]
     assert len({*colours}) == 8 and colours[8] == colours[1]

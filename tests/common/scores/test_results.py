@@ -106,14 +106,12 @@ def test_an_entry_of_task_4_tells_how_it_was_trained(
     parse = "    options = parser.parse_args()"
     with_seed = f"    parser.add_argument('--seed')\n{parse}"
     trainer.write_text(trainer.read_text().replace(parse, with_seed))
-    score_it = ["task_4/numpy/local_evaluation.py", "--skip_curve"]
     succeeds([trainer, "--local", "--seed", 5], kit=kit)
-    succeeds(score_it, kit=kit)
     assert run(["task_4/package.py", kit / "task_4/numpy"], kit=kit).returncode == 0
-    zipped = kit / "submissions/submission_task_4.zip"
-    succeeds([*score_it, "--submission", zipped], kit=kit)
-    model.write_text(model.read_text() + "# Edited.\n")
-    succeeds(score_it, kit=kit)
+    for words in ([], ["--submission", kit / "submissions/submission_task_4.zip"], []):
+        succeeds(["task_4/numpy/local_evaluation.py", "--skip_curve", *words], kit=kit)
+        if words:
+            model.write_text(model.read_text() + "# Edited.\n")
     as_folder, as_zip, edited = read(kit / "data/test_output")
     assert (as_folder.model, as_folder.seed) == ("numpy", 5)
     assert as_folder.made_by == "python task_4/numpy/train_model.py --local --seed 5"
@@ -224,7 +222,7 @@ def test_only_lines_with_the_right_fields_and_types_are_results(submission: Path
         *({"task": 4, "phase": "local"}, {"task": 4, "score": 1}),
     ]
     damaged |= {str(change): json.dumps({**related, **change}).encode() for change in changes}
-    for name, line in {**dict(enumerate(good)), **damaged}.items():
+    for name, line in [*zip(("old", "task", "related"), good, strict=True), *damaged.items()]:
         path.write_bytes(line + b"\n")
         found, unreadable = results.read_results(path)
         assert (len(found), unreadable) == ((1, 0) if line in good else (0, 1)), name
