@@ -1,7 +1,7 @@
 """Charts: to scale, in the page's colours, every text whole, inside the chart and legible."""
 
 import re
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -261,13 +261,17 @@ def test_curves_are_told_apart_by_colour_and_dashes() -> None:
         Curve(name, [0, 1, 2], [0.5, 0.6, 0.6 + place / 100], numbers[place], place == 8)
         for place, name in enumerate(names)
     ]
-    chart = draw(charts.curve_chart(curves, label="", axis="questions", value_axis="accuracy"))
+    svg = charts.curve_chart(curves, label="", axis="questions", value_axis="accuracy")
+    chart = draw(svg)
     shown = [text.text for text in chart.texts]
     assert [text for text in shown if text in names] == names
     assert {"accuracy", "questions"} <= {*shown}
     styles = [chart.styles[name] for name in names]
     colours = [re.findall(r"stroke: ([^;]*)", style)[0] for style in styles]
     assert len({*colours}) == 8 and colours[8] == colours[1]
+    # The legend, which is drawn last, shows the same.
+    strokes = [text for text in re.findall(r"stroke: ([^;\"]*)", svg) if text in colours]
+    assert [colour for colour, _ in groupby(strokes)][-9:] == colours
     assert ["dasharray" in style for style in styles] == [False] * 8 + [True]
     # At the last step the later curves are higher up.
     y = on_scale(range(9), [chart.shapes[name][-1, 1] for name in names])

@@ -10,7 +10,7 @@ from common.scores import outcomes
 from common.scores.outcomes import Outcomes
 
 
-def example(seed: int, n: int = 200) -> list[np.ndarray]:  # type: ignore[type-arg]
+def example(seed: int, n: int = 200) -> list[np.ndarray]:
     """Return UserId, QuestionId, truth and prediction of distinct pairs, in a random order."""
     rng = np.random.default_rng(seed)
     place = rng.choice(40 * 50, n, replace=False)
