@@ -2,13 +2,13 @@
 
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-Change = Callable[[dict[str, Any]], Any]
+GONE = object()
 # Which file each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
 COMMAND = "python3 /app/program/score.py /app/input /app/output"
@@ -100,21 +100,28 @@ def write_folder(folder: Path) -> Path:
     command = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
     ingestion = {"metadata.yaml": f"command: {command}", "ingest.py": INGEST}
     write_zip(folder / "ingestion_program.zip", ingestion)
-    write_yaml(folder, content())
+    change(folder, {})
     return folder
 
 
-def write_yaml(folder: Path, what: object) -> None:
-    """Write competition.yaml."""
-    (folder / "competition.yaml").write_text(yaml.safe_dump(what, sort_keys=False))
+def change(folder: Path, changes: Mapping[str, object]) -> None:
+    """Write competition.yaml as of a bundle that is all right, but for some changes.
 
-
-def change(folder: Path, *changes: Change) -> None:
-    """Write competition.yaml as of a bundle that is all right, but for some changes."""
+    They are named by where they are, `phases.0.end`; a value GONE leaves it out.
+    """
     what = content()
-    for each in changes:
-        each(what)
-    write_yaml(folder, what)
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        place: Any = what
+        for key in parents:
+            place = place[int(key) if isinstance(place, list) else key]
+        if isinstance(place, list):
+            place[int(last) : int(last) + 1] = [value]
+        elif value is GONE:
+            del place[last]
+        else:
+            place[last] = value
+    (folder / "competition.yaml").write_text(yaml.safe_dump(what, sort_keys=False))
 
 
 def write_zip(path: Path, members: Mapping[str, str], time: float | None = None) -> Path:

@@ -90,45 +90,39 @@ score(0.5, mask_0=0.25)
     assert result.scores == {"score": 0.5, "mask_0": 0.25}
 
 
-FAILING = {
-    "pass": submission_run.NO_SCORES,
-    "sys.exit(3)": submission_run.NO_SCORES,
-    "sys.exit('error: row 3 is missing')": "row 3 is missing",
-    "raise ValueError('at ' + str(given))": "ValueError: at /app/input",
-    "print('warned', file=sys.stderr)": "warned",
-    "score('0.7')": "scores.json: score is '0.7', expected a finite number",
-}
-
-
-@pytest.mark.parametrize("source", FAILING)
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("pass", submission_run.NO_SCORES),
+        ("sys.exit(3)", submission_run.NO_SCORES),
+        ("sys.exit('error: row 3 is missing')", "row 3 is missing"),
+        ("raise ValueError('at ' + str(given))", "ValueError: at /app/input"),
+        ("print('warned', file=sys.stderr)", "warned"),
+        ("score('0.7')", "scores.json: score is '0.7', expected a finite number"),
+        ("fail", "the entry failed"),
+    ],
+)
 def test_without_valid_scores_a_submission_fails(
-    bundle: Bundle, tmp_path: Path, source: str
+    bundle: Bundle, tmp_path: Path, source: str, expected: str
 ) -> None:
-    result = play(bundle, tmp_path / "a.zip", source)
+    result = play(bundle, tmp_path / "a.zip", source, task=4 if source == "fail" else 0)
     assert result.scores == {}
-    assert FAILING[source] in result.fault
+    assert expected in result.fault
     assert str(tmp_path) not in result.fault
-
-
-def test_where_ingestion_fails_its_message_is_the_reason(bundle: Bundle, tmp_path: Path) -> None:
-    result = play(bundle, tmp_path / "a.zip", "fail", task=4)
-    assert (result.scores, result.fault) == ({}, "the entry failed")
-    assert result.output == ("error: the entry failed", "error: no file of the task in the zip")
+    if source == "fail":  # What went wrong first is the reason.
+        lines = ("error: the entry failed", "error: no file of the task in the zip")
+        assert (result.fault, result.output) == (expected, lines)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
         ("json", b'{"score": NaN}', "score is 'nan', expected a finite number"),
-        ("json", b'{"score": -Infinity}', "score is '-inf', expected a finite number"),
         ("json", b'{"score": 10000000000}', "score is '10000000000', expected a finite number b"),
-        ("json", b'{"score": 1' + 400 * b"0" + b"}", "score is '1000"),
         ("json", b'{"score": true}', "score is 'True', expected a finite number"),
-        ("json", b'{"score": null}', "score is 'None', expected a finite number"),
         ("json", b'{"score": 1, "standard_error": "x"}', "standard_error is 'x', expected a finit"),
         ("json", b"{}", "has no score, expected a number"),
         ("json", b"[0.7]", "holds '[0.7]', expected a value"),
-        ("json", b"score", "cannot be read, expected"),
         ("json", b"\xff", "cannot be read, expected"),
         ("txt", b"score:0.7", "holds 'score:0.7', expected"),
     ],
@@ -148,14 +142,6 @@ def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path)
     assert submission_run.read_scores(*of) == {"score": 0.25}
     (tmp_path / "scores.json").write_text('{"score": 0.5, "mask_0": 1, "other": 2}')
     assert submission_run.read_scores(*of) == {"score": 0.5, "mask_0": 1}
-
-
-def test_what_the_platform_takes_from_a_program_that_fails_counts(
-    bundle: Bundle, tmp_path: Path
-) -> None:
-    result = play(bundle, tmp_path / "a.zip", "score(0.5, unknown='x'); sys.exit(3)")
-    assert result.scores == {"score": 0.5}
-    assert result.output == ("the scoring program ended with exit code 3",)
 
 
 def is_running(process: int) -> bool:
@@ -203,21 +189,30 @@ def test_what_a_run_changes_does_not_reach_the_next(bundle: Bundle, tmp_path: Pa
     source = """
 for path in (given / "ref/file.txt", pathlib.Path(sys.argv[0])):
     path.write_text("changed")
-score(1)
+score(0.5, unknown="x")
+sys.exit(3)
 """
-    assert play(bundle, tmp_path / "a.zip", source).scores
+    result = play(bundle, tmp_path / "a.zip", source)
+    # As the platform does, it takes the scores of a program that fails.
+    assert result.scores == {"score": 0.5}
+    assert result.output == ("the scoring program ended with exit code 3",)
     assert [path.read_text() for path in own] == before
 
 
-def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    result = play(bundle, path, "score(1)", **{"metadata.yaml": "command: python3 a.py"})
-    assert result.fault.startswith("holds a metadata file with a command")
-    result = play(bundle, path, "score(1)", **{"metadata.yaml": "a: ["})
-    assert result.fault.startswith("metadata.yaml: line 1: is not YAML")
-    # Without a command the platform hands nothing on.
-    result = play(bundle, path, "score(1)", metadata="x: y")
-    assert result.fault == "no file of the task in the zip"
+@pytest.mark.parametrize(
+    ("member", "text", "fault"),
+    [
+        ("metadata.yaml", "command: python3 a.py", "holds a metadata file with a command"),
+        ("metadata.yaml", "a: [", "metadata.yaml: line 1: is not YAML"),
+        # Without a command the platform hands nothing on.
+        ("metadata", "x: y", "no file of the task in the zip"),
+    ],
+)
+def test_submissions_that_the_platform_would_run_themselves(
+    bundle: Bundle, tmp_path: Path, member: str, text: str, fault: str
+) -> None:
+    result = play(bundle, tmp_path / "a.zip", "score(1)", **{member: text})
+    assert result.fault.startswith(fault)
 
 
 def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
@@ -227,38 +222,35 @@ def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
     assert fault.startswith("the command 'no_such_program /app/input' cannot be run (No such")
 
 
-def test_a_submission_that_is_no_zip(bundle: Bundle, tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    path.write_bytes(b"UserId\n1\n")
-    result = submission_run.score(path, bundle.tasks[0], bundle.columns, bundle.primary, 60)
-    assert "is not a zip file" in result.fault
-    assert str(tmp_path) not in result.fault
-
-
 # ---- The command line --------------------------------------------------------------------------
 
 
 def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run: Run) -> None:
-    second = {"submission_task_2.csv": "score(0.5)"}
     first = {FIRST: "score(0.61239, standard_error=0.01)"}
-    path = toy_bundle.write_zip(tmp_path / "a.zip", first | second)
-    flags = ("--output_dir", tmp_path / "out")
-    done = run([SCRIPT, folder, path, *flags])
+    second = {"submission_task_2.csv": "score(0.5)"}
+    path, out = toy_bundle.write_zip(tmp_path / "a.zip", first | second), tmp_path / "out"
+    done = run([SCRIPT, folder, path, "--output_dir", out])
     assert done.returncode == 0, done.stderr
     assert "Task 1, public: scored\n  Score: 0.6124\n  Standard error: 0.0100\n" in done.stdout
     assert "Task 2, public: scored\n  Score: 0.5000\n" in done.stdout
     assert "Task 4" not in done.stdout
-    pages = sorted(page.name for page in (tmp_path / "out").iterdir())
+    pages = sorted(page.name for page in out.iterdir())
     assert pages == ["detailed_results_task_1_public.html", "detailed_results_task_2_public.html"]
-    done = run([SCRIPT, folder, path, "--phase", "PRIVATE", "--tasks", 2, *flags])
+    flags = ("--phase", "PRIVATE", "--tasks", 2, "--output_dir", out)
+    done = run([SCRIPT, folder, path, *flags])
     assert "Task 2, private: scored" in done.stdout
     assert "Task 1" not in done.stdout
+    # What is of no task, every task's scoring program refuses.
+    path, out = toy_bundle.write_zip(tmp_path / "b.zip", {"my.csv": "x"}), tmp_path / "none"
+    done = run([SCRIPT, folder, path, "--output_dir", out])
+    lines = done.stderr.splitlines()
+    assert (done.returncode, len(lines)) == (2, 3)
+    assert lines[0] == f"error: {path}: Task 1, public: no file of the task in the zip"
+    assert not out.exists()
 
 
-def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path, run: Run, fails: Fails) -> None:
-    done = run([SCRIPT, folder])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+def test_a_bundle_alone_is_checked(folder: Path, succeeds: Callable[..., str]) -> None:
+    assert succeeds([SCRIPT, folder]).splitlines() == [
         "the platform would take it: Toy challenge",
         "Public: from 2026-10-01 09:00:00 to 2026-11-01 09:00:00, 600 s; "
         "Task 1, public; Task 2, public; Task 4, public",
@@ -266,55 +258,43 @@ def test_a_bundle_alone_is_checked(folder: Path, tmp_path: Path, run: Run, fails
         "Task 1, private; Task 2, private; Task 4, private",
         "Leaderboard: Score, Standard error, Mask 0, Mask 1",
     ]
-    own = Path(shutil.copytree(folder, tmp_path / "own"))
-    (own / "logo.png").unlink()
-    assert "image: file 'logo.png' is not in the bundle" in fails([SCRIPT, own])
 
 
-def test_a_submission_of_no_task_is_told_so_by_the_scoring_program(
-    folder: Path, tmp_path: Path, run: Run
-) -> None:
-    path = toy_bundle.write_zip(tmp_path / "a.zip", {"my_submission.csv": "x"})
-    done = run([SCRIPT, folder, path, "--output_dir", tmp_path / "out"])
-    assert done.returncode == 2
-    lines = done.stderr.splitlines()
-    assert lines[0] == f"error: {path}: Task 1, public: no file of the task in the zip"
-    assert len(lines) == 3
-    assert not (tmp_path / "out").exists()
+COMPUTED = {"computation": "avg", "computation_indexes": ["2"]}
 
 
 @pytest.mark.parametrize(
-    ("flags", "expected"),
+    ("flags", "changes", "expected"),
     [
-        (["{b}", "{z}", "--submissions", "{d}"], "expected either a submission or"),
-        (["{b}", "{z}", "--phase", "final"], "--phase final: the bundle has no such phase"),
-        (["{b}", "{z}", "--tasks", "3"], "--tasks 3: the phase has no such task, expected Task 1"),
-        (["{b}", "{d}/none.zip"], "none.zip: file not found"),
-        (["{b}/logo.png", "{z}"], "logo.png: is not a zip file"),
-        (["{b}", "--submissions", "{d}/none"], "none: not found, expected a folder"),
-        (["{b}", "--submissions", "{b}/pages"], "pages: holds no submission, expected TEAM.zip"),
+        ("{b} {z} --submissions {d}", {}, "expected either a submission or"),
+        ("{b} {z} --phase final", {}, "--phase final: the bundle has no such phase"),
+        ("{b} {z} --tasks 3", {}, "--tasks 3: the phase has no such task, expected Task 1"),
+        ("{b} {d}/none.zip", {}, "none.zip: file not found"),
+        ("{b} --submissions {d}/none", {}, "none: not found, expected a folder"),
+        ("{b} --submissions {b}/pages", {}, "pages: holds no submission, expected TEAM.zip"),
+        ("{b}", {"image": "a.png"}, "image: file 'a.png' is not in the bundle"),
+        # What only the server can do.
+        (
+            "{b} {z}",
+            {"tasks.0.ingestion_only_during_scoring": True},
+            "Task 1, public: runs its ingestion program during scoring",
+        ),
+        (
+            "{b} {z}",
+            {f"leaderboards.0.columns.0.{key}": value for key, value in COMPUTED.items()},
+            "the primary column, score, is computed from others",
+        ),
     ],
 )
-def test_wrong_flags_end_in_one_line(
-    folder: Path, tmp_path: Path, flags: list[str], expected: str, fails: Fails
+def test_what_cannot_be_done_is_said_in_one_line(
+    tmp_path: Path, flags: str, changes: dict[str, object], expected: str, fails: Fails
 ) -> None:
-    toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
-    place = {"b": str(folder), "z": str(tmp_path / "a.zip"), "d": str(tmp_path)}
-    given = [flag.format(**place) for flag in flags]
+    own = toy_bundle.write_folder(tmp_path / "own")
+    toy_bundle.change(own, changes)
+    path = toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
+    given = flags.format(b=own, z=path, d=tmp_path).split()
     assert expected in fails([SCRIPT, *given, "--output_dir", tmp_path / "out"])
     assert not (tmp_path / "out").exists()
-
-
-def test_what_only_the_server_can_do_is_refused(folder: Path, tmp_path: Path, fails: Fails) -> None:
-    own = Path(shutil.copytree(folder, tmp_path / "own"))
-    path = toy_bundle.write_zip(tmp_path / "a.zip", {FIRST: "score(1)"})
-    toy_bundle.change(own, lambda what: what["tasks"][0].update(ingestion_only_during_scoring=True))
-    line = fails([SCRIPT, own, path])
-    assert "Task 1, public: runs its ingestion program during scoring" in line
-    computed = {"computation": "avg", "computation_indexes": ["2"]}
-    toy_bundle.change(own, lambda what: what["leaderboards"][0]["columns"][0].update(computed))
-    line = fails([SCRIPT, own, path])
-    assert "the primary column, score, is computed from others" in line
 
 
 # ---- A class -----------------------------------------------------------------------------------
