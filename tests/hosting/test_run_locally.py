@@ -51,7 +51,7 @@ def play(
 # ---- One submission ----------------------------------------------------------------------------
 
 
-def test_a_scoring_program_sees_the_folders_of_the_platform(
+def test_programs_see_the_folders_of_the_platform(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -71,23 +71,18 @@ print("only to stdout")
 score(0.1 + 0.2, standard_error=1, extra=[1])
 """
     result = play(bundle, tmp_path / "a.zip", source, **{"a.txt": "x"})
-    assert result.fault == ""
+    assert (result.fault, result.output) == ("", ())
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
-    assert result.output == ()
-
-
-def test_an_ingestion_program_runs_before(bundle: Bundle, tmp_path: Path) -> None:
-    source = """
+    after_ingestion = """
 assert file.name == "played"
 assert (given / "res/submission_model_task_4.py").exists()
 assert "ingestionExitCode: 0" in (given / "res/metadata").read_text()
 assert not (given.parent / "input_data").exists()
 score(0.5, mask_0=0.25)
 """
-    result = play(bundle, tmp_path / "a.zip", source, task=4)
-    assert result.fault == ""
-    assert result.scores == {"score": 0.5, "mask_0": 0.25}
+    result = play(bundle, tmp_path / "a.zip", after_ingestion, task=4)
+    assert (result.fault, result.scores) == ("", {"score": 0.5, "mask_0": 0.25})
 
 
 @pytest.mark.parametrize(
@@ -304,37 +299,43 @@ def rows(out: Path, name: str = "leaderboard.csv") -> list[dict[str, str]]:
     return list(csv.DictReader((out / name).read_text().splitlines()))
 
 
-def counting(value: float, where: Path) -> str:
-    """Return a submission that leaves a mark each time that it is scored."""
-    return f"open({str(where)!r}, 'a').write('.'); score({value})"
+class Class:
+    """A folder of submissions, scored as often as a test likes; each leaves a mark when it is."""
+
+    def __init__(self, folder: Path, run: Run, bundle: Path) -> None:
+        self.handed_in, self.out = folder / "in", folder / "out"
+        self._run, self._bundle, self._mark = run, bundle, folder / "mark"
+
+    @property
+    def n_runs(self) -> int:
+        return len(self._mark.read_text())
+
+    def submit(self, name: str, minute: int, value: float, member: str = FIRST) -> None:
+        source = f"# {name}\nopen({str(self._mark)!r}, 'a').write('.')\nscore({value})"
+        toy_bundle.write_zip(self.handed_in / name, {member: source}, 1e9 + 60 * minute)
+
+    def score(self, *flags: object, bundle: Path | None = None, out: Path | None = None) -> Done:
+        given = ("--submissions", self.handed_in, "--output_dir", out or self.out, *flags)
+        return self._run([SCRIPT, bundle or self._bundle, *given])
 
 
 def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     folder: Path, tmp_path: Path, run: Run
 ) -> None:
-    path = toy_bundle.zip_folder(folder, tmp_path / "bundle.zip")
-    handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
-
-    def submit(name: str, value: float, minute: int, member: str = FIRST) -> None:
-        source = f"# {name}\n{counting(value, mark)}"
-        toy_bundle.write_zip(handed_in / name, {member: source}, 1e9 + 60 * minute)
-
-    def score(*flags: object, bundle: Path = path, output: Path = out) -> Done:
-        given = [SCRIPT, bundle, "--submissions", handed_in, "--output_dir", output, *flags]
-        return run(given)
-
-    submit("ann.zip", 0.6, 1)
-    submit("bob/first.zip", 0.5, 2)
-    submit("bob/second.ZIP", 0.7, 3)
-    submit("cid.zip", 0.6, 0)
-    submit("ann/model.zip", 0.4, 1, "submission_task_2.csv")
+    entrants = Class(tmp_path, run, toy_bundle.zip_folder(folder, tmp_path / "bundle.zip"))
+    handed_in, out = entrants.handed_in, entrants.out
+    entrants.submit("ann.zip", 1, 0.6)
+    entrants.submit("ann/model.zip", 1, 0.4, "submission_task_2.csv")
+    entrants.submit("bob/first.zip", 2, 0.5)
+    entrants.submit("bob/second.ZIP", 3, 0.7)
+    entrants.submit("cid.zip", 0, 0.6)
     toy_bundle.write_zip(handed_in / "dan.zip", {FIRST: "sys.exit('error: row 3')"}, 1e9 + 60)
     for minute, name in enumerate(("gus", "eve", "hal")):
         (handed_in / f"{name}.zip").write_bytes(b"PK")
         os.utime(handed_in / f"{name}.zip", (1e9 + 40 * minute,) * 2)
     (handed_in / "notes.txt").write_text("")
     (handed_in / "._ann.zip").write_text("")
-    done = score()
+    done = entrants.score()
     assert done.returncode == 2, done.stdout + done.stderr
     # In the order of their times.
     assert done.stderr.splitlines() == [
@@ -346,16 +347,18 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     assert "note: notes.txt is no zip, and is left out" in done.stdout
     assert "9 results: 5 scored, 4 failed; 0 of them reused" in done.stdout
     assert "   1  bob  0.7000\n   2  cid  0.6000\n   3  ann  0.6000\n" in done.stdout
-    assert mark.read_text() == "....."
+    assert entrants.n_runs == 5
     # Earlier comes first.
     assert [(row["rank"], row["team"], row["submissions"]) for row in rows(out)] == [
         ("1", "bob", "2"), ("2", "cid", "1"), ("3", "ann", "1"), ("1", "ann", "1"),
     ]  # fmt: skip
-    assert rows(out)[0]["time"] == "2001-09-09T01:49:40+00:00"
-    assert rows(out)[0]["file"] == "bob/second.ZIP"
-    scores = [row["score"] for row in rows(out, "leaderboard_task_1_mle_bench.csv")]
-    assert scores == ["0.7", "0.6", "0.6"]
-    assert len(rows(out, "leaderboard_task_2_mle_bench.csv")) == 1
+    best = rows(out)[0]
+    assert (best["time"], best["file"]) == ("2001-09-09T01:49:40+00:00", "bob/second.ZIP")
+    scores = [
+        [row["score"] for row in rows(out, f"leaderboard_task_{task}_mle_bench.csv")]
+        for task in (1, 2)
+    ]
+    assert scores == [["0.7", "0.6", "0.6"], ["0.4"]]
     # The pages of the best of three teams, and of one in another task.
     page = Page((out / "leaderboard.html").read_text())
     links = [link for link in page.references if link.startswith("details/")]
@@ -365,43 +368,41 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     assert failed == ["gus.zip", "eve.zip", "dan.zip", "hal.zip"]
 
     # The next day one more. What failed is tried again: it may have been the machine.
-    submit("fay.zip", 0.9, 9)
-    assert "10 results: 6 scored, 4 failed; 5 of them reused" in score().stdout
-    assert mark.read_text() == "......"
-    assert [row["team"] for row in rows(out)] == ["fay", "bob", "cid", "ann", "ann"]
-    assert rows(out)[1]["score"] == "0.7"
+    entrants.submit("fay.zip", 9, 0.9)
+    assert "10 results: 6 scored, 4 failed; 5 of them reused" in entrants.score().stdout
+    assert entrants.n_runs == 6
+    places = [(row["team"], row["score"]) for row in rows(out)]
+    assert places[:2] == [("fay", "0.9"), ("bob", "0.7")] and len(places) == 5
     # Of what is for the other task only, nothing is said.
-    done = score("--tasks", 2, output=tmp_path / "task_2")
+    second = tmp_path / "task_2"
+    done = entrants.score("--tasks", 2, out=second)
     assert "dan.zip" not in done.stderr and len(done.stderr.splitlines()) == 3
-    assert [row["team"] for row in rows(tmp_path / "task_2")] == ["ann"]
+    assert [row["team"] for row in rows(second)] == ["ann"]
     # Neither another phase nor another bundle takes over what was scored.
-    assert "0 of them reused" in score("--tasks", 2, "--phase", "private").stdout
+    assert "0 of them reused" in entrants.score("--tasks", 2, "--phase", "private").stdout
     assert rows(out)[0]["phase"] == "Private"
     changed = Path(shutil.copytree(folder, tmp_path / "changed"))
     (changed / "public.zip").write_text("another")
-    assert "0 of them reused" in score("--tasks", 2, bundle=changed).stdout
+    assert "0 of them reused" in entrants.score("--tasks", 2, bundle=changed).stdout
 
 
 def test_all_scored_is_success_and_a_stopped_run_goes_on(
     folder: Path, tmp_path: Path, run: Run
 ) -> None:
-    handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
-    for minute, team in enumerate("ab"):
-        source = {FIRST: f"# {team}\n{counting(0.5, mark)}"}
-        toy_bundle.write_zip(handed_in / f"{team}.zip", source, 1e9 + minute)
-    command = [SCRIPT, folder, "--submissions", handed_in, "--output_dir", out]
-    assert run(command).returncode == 0
-    records = out / "leaderboard_results.jsonl"
+    entrants = Class(tmp_path, run, folder)
+    entrants.submit("a.zip", 0, 0.5)
+    entrants.submit("b.zip", 1, 0.5)
+    assert entrants.score().returncode == 0
+    records = entrants.out / "leaderboard_results.jsonl"
     first, second = records.read_text().splitlines()
     assert json.loads(first)["scores"] == {"score": 0.5}
     # Cut off in the middle of a line, with lines that are none, and a page that is gone.
-    (out / json.loads(first)["details"]).unlink()
+    (entrants.out / json.loads(first)["details"]).unlink()
     wrong = json.dumps(json.loads(second) | {"scores": {"score": "high"}})
     records.write_text(f"{first}\n[]\n{wrong}\n{second[:30]}")
-    done = run(command)
-    assert "2 results: 2 scored, 0 failed; 0 of them reused" in done.stdout
-    assert mark.read_text() == "...."
-    assert "2 of them reused" in run(command).stdout
+    assert "2 results: 2 scored, 0 failed; 0 of them reused" in entrants.score().stdout
+    assert entrants.n_runs == 4
+    assert "2 of them reused" in entrants.score().stdout
 
 
 @linux
