@@ -13,11 +13,10 @@ import numpy as np
 
 from common import schema
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-# What is read of files that are no submissions.
+# What is read of each kind of file.
 COLUMNS = {
+    "pairs": (schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT),
+    "ranking": (schema.QUESTION_ID, schema.RANKING),
     "answers": (*schema.ANSWER_COLUMNS, schema.is_target("IsTarget_0")),
     "students": (schema.USER_ID, schema.GENDER, schema.DATE_OF_BIRTH, schema.PREMIUM_PUPIL),
     "subjects": (schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL),
@@ -53,7 +52,7 @@ def read_file(path: Path) -> object:
 
 
 if __name__ == "__main__":
-    sys.path[0] = str(ROOT / "hosting/programs")
+    sys.path[0] = str(Path(__file__).resolve().parents[2] / "hosting/programs")
     import stand_ins
 
     stand_ins.install()
