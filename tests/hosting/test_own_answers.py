@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +11,6 @@ import own_answers
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_answers import make_data_folder
 from sklearn.metrics import roc_auc_score
 
 from common import layout
@@ -20,8 +19,6 @@ from common.answers import read_answers
 from common.errors import InputError
 from common.templates import build_templates
 
-Write = Callable[[str, str | bytes], Path]
-Make = Callable[..., tuple[Path, list[str]]]
 # QuestionId, UserId, AnswerValue, CorrectAnswer.
 Row = tuple[str, str, int, int]
 HEADER = "QuestionId,UserId,AnswerValue,CorrectAnswer"
@@ -41,25 +38,17 @@ def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> lis
     return rows
 
 
-def as_text(rows: Sequence[Row]) -> str:
-    return "\n".join([HEADER, *(",".join(map(str, row)) for row in rows)]) + "\n"
-
-
-@pytest.fixture
-def make(write: Write, tmp_path: Path) -> Make:
-    """Return a function that makes the folder of a file, or of its rows."""
-
-    def call(
-        answers: Sequence[Row] | str | bytes,
-        tasks: Sequence[int],
-        name: str = "made",
-        seed: int = 0,
-    ) -> tuple[Path, list[str]]:
-        text = answers if isinstance(answers, str | bytes) else as_text(answers)
-        path, made = write("own.csv", text), tmp_path / name
-        return made, make_data_folder(path, made, tasks, np.random.default_rng(seed))
-
-    return call
+def make(
+    folder: Path, answers: Sequence[Row] | str, tasks: Sequence[int], seed: int = 0
+) -> tuple[Path, list[str]]:
+    """Make the folder of a file, or of its rows; return it with what the organiser is told."""
+    if not isinstance(answers, str):
+        answers = "\n".join([HEADER, *(",".join(map(str, row)) for row in answers), ""])
+    folder.mkdir(exist_ok=True)
+    path, made = folder / "own.csv", folder / "made"
+    path.write_text(answers, encoding="utf-8", newline="")
+    rng = np.random.default_rng(seed)
+    return made, own_answers.make_data_folder(path, made, tasks, rng)
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -79,20 +68,6 @@ def read_parts(folder: Path) -> dict[str, list[dict[str, str]]]:
     return {path.name: read_rows(path) for path in paths}
 
 
-def expected_names(tasks: Sequence[int]) -> set[str]:
-    names = {
-        layout.test_answers_name(task, phase)
-        for task in (1, 2)
-        if task in tasks
-        for phase in layout.PHASES
-    }
-    if names:
-        names.add(layout.TRAIN_TASK_1_2)
-    if 4 in tasks:
-        names |= {layout.TRAIN_TASK_3_4, *map(layout.test_masks_name, layout.PHASES)}
-    return names
-
-
 @settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**32),
@@ -104,20 +79,21 @@ def expected_names(tasks: Sequence[int]) -> set[str]:
 def test_each_answer_is_in_one_part(
     seed: int, tasks: tuple[int, ...], n_students: int, n_questions: int, n_repeated: int
 ) -> None:
+    """So that no hidden answer is in a training file."""
     rows = draw_rows(seed, n_students, n_questions)
     again = np.random.default_rng(seed).choice(len(rows), n_repeated, replace=False)
     # Second attempts, with another option.
     repeated = [(*rows[row][:2], rows[row][2] % 4 + 1, rows[row][3]) for row in again]
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "own.csv").write_text(as_text(rows + repeated), encoding="utf-8")
-        rng = np.random.default_rng(seed)
-        notes = make_data_folder(folder / "own.csv", folder / "made", tasks, rng)
-        parts = read_parts(folder / "made")
-        students = read_own_ids(folder / "made", "students.csv")
-        questions = read_own_ids(folder / "made", "questions.csv")
-        require_playable(folder / "made", tasks)
-    assert set(parts) == expected_names(tasks)
+        made, notes = make(Path(name), rows + repeated, tasks, seed)
+        parts = read_parts(made)
+        students, questions = (read_own_ids(made, f"{of}.csv") for of in ("students", "questions"))
+        require_playable(made, tasks)
+    pairs = {layout.test_answers_name(t, p) for t in {1, 2} & {*tasks} for p in layout.PHASES}
+    expected = pairs | ({layout.TRAIN_TASK_1_2} if pairs else set())
+    if 4 in tasks:
+        expected |= {layout.TRAIN_TASK_3_4, *map(layout.test_masks_name, layout.PHASES)}
+    assert set(parts) == expected
     assert (f"later attempts: {n_repeated} rows" in " ".join(notes)) == (n_repeated > 0)
     assert len(set(students)) == len(students) and len(set(questions)) == len(questions)
     assert questions == sorted(questions, key=lambda own: (len(own), own))
@@ -134,13 +110,12 @@ def test_each_answer_is_in_one_part(
 
     known = {(question, student): (option, key) for question, student, option, key in rows}
     found: Counter[Row] = Counter()
-    for part in parts.values():
-        for row in part:
-            question, student = questions[int(row["QuestionId"])], students[int(row["UserId"])]
-            option, key = known[question, student]
-            right = {"IsCorrect": int(option == key), "AnswerValue": option, "CorrectAnswer": key}
-            assert all(row[name] == str(right[name]) for name in right if name in row)
-            found[question, student, option, key] += 1
+    for row in (row for part in parts.values() for row in part):
+        question, student = questions[int(row["QuestionId"])], students[int(row["UserId"])]
+        option, key = known[question, student]
+        right = {"IsCorrect": int(option == key), "AnswerValue": option, "CorrectAnswer": key}
+        assert all(row[name] == str(right[name]) for name in right if name in row)
+        found[question, student, option, key] += 1
     assert found == Counter(rows)
     ids = sorted(int(row["AnswerId"]) for part in parts.values() for row in part)
     assert ids == list(range(len(rows)))
@@ -148,52 +123,39 @@ def test_each_answer_is_in_one_part(
 
 def require_playable(folder: Path, tasks: Sequence[int]) -> None:
     """Require what the kit's own reading and the rules of task 4 require; check the proportions."""
-    for path in folder.glob("train_data/*"):
-        read_answers(path, options=True, ids=True)
+    (train, *_) = [read_answers(p, options=True, ids=True) for p in folder.glob("train_data/*")]
     if 4 not in tasks:
-        learned = len(read_answers(folder / "train_data" / layout.TRAIN_TASK_1_2))
         parts = read_parts(folder)
         n_hidden = [len(parts[layout.test_answers_name(tasks[0], p)]) for p in layout.PHASES]
-        n = learned + sum(n_hidden)
-        assert learned == n * 4 // 5
+        assert len(train) == (len(train) + sum(n_hidden)) * 4 // 5
         assert 0 <= n_hidden[1] - n_hidden[0] <= 1
         return
-    answers = read_answers(folder / "train_data" / layout.TRAIN_TASK_3_4)
-    learners = set(answers.student.tolist())
+    known = set(train.student.tolist())
     n_students = len(read_own_ids(folder, "students.csv"))
     for phase in layout.PHASES:
         reference = read_reference(folder / "test_data" / layout.test_masks_name(phase))
         assert len(reference.student) == n_students // 10
-        assert not learners & set(reference.student.tolist())
-        learners |= set(reference.student.tolist())
+        assert not known & set(reference.student.tolist())
+        known |= set(reference.student.tolist())
         assert len(reference.targets) == 10
         n_answers = (reference.is_correct >= 0).sum(axis=1)
         for mask, targets in reference.targets.items():
             # Raises where a student cannot be asked ten questions.
             GameState(reference, mask, Rules(targets_queryable=False))
             assert (targets.sum(axis=1) == np.rint(0.2 * n_answers)).all()
-    assert len(learners) <= n_students
 
 
-def test_students_with_few_answers_are_not_examined(make: Make) -> None:
-    # Two thirds of the students have too few answers.
-    seen: Counter[str] = Counter()
-    kept = []
-    for row in draw_rows(n_students=60):
-        seen[row[1]] += 1
-        if int(row[1].split("@")[0].split()[1]) % 3 == 0 or seen[row[1]] <= 11:
-            kept.append(row)
-    able = {name for name, n in Counter(row[1] for row in kept).items() if n >= 12}
-    made, _ = make(kept, [4])
-    students, parts = read_own_ids(made, "students.csv"), read_parts(made)
-    examined = {
-        students[int(row["UserId"])]
-        for phase in layout.PHASES
-        for row in parts[layout.test_masks_name(phase)]
-    }
+def test_students_with_few_answers_are_not_examined(tmp_path: Path) -> None:
+    def n_answers(student: int) -> int:
+        return 20 if student % 4 == 0 else 11
+
+    rows = [(f"q{q}", f"{s}", 1 + (q + s) % 2, 1) for s in range(60) for q in range(n_answers(s))]
+    made, _ = make(tmp_path, rows, [4])
+    own, parts = read_own_ids(made, "students.csv"), read_parts(made)
+    tests = [parts[layout.test_masks_name(phase)] for phase in layout.PHASES]
+    examined = {int(own[int(row["UserId"])]) for part in tests for row in part}
     # Fewer than a tenth of the students in each phase, so that half of the able ones are left.
-    assert examined < able
-    assert (len(able), len(examined)) == (16, 8)
+    assert len(examined) == 6 and all(student % 4 == 0 for student in examined)
 
 
 def test_targets_are_drawn_at_random() -> None:
@@ -204,11 +166,11 @@ def test_targets_are_drawn_at_random() -> None:
     assert abs(often[:1500] - 0.2).max() < 5 * np.sqrt(0.16 / 500)
 
 
-def test_no_number_tells_the_outcome(make: Make) -> None:
+def test_no_number_tells_the_outcome(tmp_path: Path) -> None:
     """Even if the file is sorted by outcome, and by student."""
     rows = draw_rows(n_students=200, n_questions=40)
     rows.sort(key=lambda row: (row[2] != row[3], row[1]))
-    made, _ = make(rows, [1, 2, 4])
+    made, _ = make(tmp_path, rows, [1, 2, 4])
     parts = read_parts(made)
     build_templates(made, made / "templates")
     template = read_rows(made / "templates" / layout.TEMPLATE_TASK_1_2)
@@ -237,9 +199,9 @@ def test_no_number_tells_the_outcome(make: Make) -> None:
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2
 
 
-def test_same_generator_same_bytes(make: Make) -> None:
+def test_same_generator_same_bytes(tmp_path: Path) -> None:
     def contents(seed: int, name: str) -> dict[str, bytes]:
-        made, _ = make(draw_rows(), [1, 2, 4], name, seed)
+        made, _ = make(tmp_path / name, draw_rows(), [1, 2, 4], seed)
         return {file.name: file.read_bytes() for file in made.rglob("*.csv")}
 
     first, second, other = contents(1, "a"), contents(1, "b"), contents(2, "c")
@@ -248,25 +210,25 @@ def test_same_generator_same_bytes(make: Make) -> None:
     assert [name for name in first if first[name] == other[name]] == ["questions.csv"]
 
 
-def test_forms_of_a_file(make: Make) -> None:
+def test_forms_of_a_file(tmp_path: Path) -> None:
     """Whole-number ids, further columns in another order, spaces, CRLF, a byte order mark."""
     lines = ["Quiz,UserId,CorrectAnswer,QuestionId,AnswerValue"]
     for question, student, option, key in draw_rows():
         number = int(student.split("@")[0].split()[1]) + 100
         lines.append(f'"a, b", {number} ,{key},{int(question[1:]) * 3},{option}')
-    made, _ = make(("\ufeff" + "\r\n".join(lines)).encode(), [4])
+    made, _ = make(tmp_path, "\ufeff" + "\r\n".join(lines), [4])
     assert read_own_ids(made, "questions.csv") == [str(3 * n) for n in range(25)]
     students = read_own_ids(made, "students.csv")
     assert sorted(students) == [str(100 + n) for n in range(30)]
     assert students != sorted(students)
 
 
-def test_question_with_two_keys(make: Make) -> None:
+def test_question_with_two_keys(tmp_path: Path) -> None:
     rows = draw_rows()
     place = next(place for place, row in enumerate(rows) if row[2] != row[3])
     question, student, option, _ = rows[place]
     rows[place] = (question, student, option, option)
-    _, notes = make(rows, [2])
+    _, notes = make(tmp_path, rows, [2])
     assert f"more than one CorrectAnswer: 1, such as QuestionId '{question}'" in notes[0]
 
 
@@ -299,11 +261,9 @@ def grid(n_students: int, n_questions: int) -> list[Row]:
         ("UserId,AnswerValue,CorrectAnswer\n1,2,3\n", [1], "column 'QuestionId' is missing"),
     ],
 )  # fmt: skip
-def test_faults(
-    rows: list[Row] | str, tasks: list[int], expected: str, make: Make, tmp_path: Path
-) -> None:
+def test_faults(rows: list[Row] | str, tasks: list[int], expected: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
-        make(rows, tasks)
+        make(tmp_path, rows, tasks)
     assert expected in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "made").exists()
