@@ -20,8 +20,6 @@ from page_reading import Page
 from platform_rules import read_bundle
 from run_scripts import ROOT, Done
 
-from common.errors import InputError
-
 SCRIPT = "hosting/run_locally.py"
 Fails = Callable[..., str]
 FIRST = "submission_task_1.csv"
@@ -85,15 +83,26 @@ score(0.5, mask_0=0.25)
     assert (result.fault, result.scores) == ("", {"score": 0.5, "mask_0": 0.25})
 
 
+def written(name: str, text: str) -> str:
+    return f"(written / {name!r}).write_text({text!r})"
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
         ("pass", submission_run.NO_SCORES),
-        ("sys.exit(3)", submission_run.NO_SCORES),
         ("sys.exit('error: row 3 is missing')", "row 3 is missing"),
         ("raise ValueError('at ' + str(given))", "ValueError: at /app/input"),
         ("print('warned', file=sys.stderr)", "warned"),
         ("score('0.7')", "scores.json: score is '0.7', expected a finite number"),
+        ("score(float('nan'))", "scores.json: score is 'nan', expected a finite number"),
+        ("score(10**10)", "score is '10000000000', expected a finite number b"),
+        ("score(True)", "score is 'True', expected a finite number"),
+        ("score(1, standard_error='x')", "standard_error is 'x', expected a finite number"),
+        (written("scores.json", "{}"), "scores.json: has no score, expected a number"),
+        (written("scores.json", "[0.7]"), "scores.json: holds '[0.7]', expected a value"),
+        (written("scores.json", "score"), "scores.json: cannot be read, expected"),
+        (written("scores.txt", "score:0.7"), "scores.txt: holds 'score:0.7', expected"),
         ("fail", "the entry failed"),
     ],
 )
@@ -109,34 +118,11 @@ def test_without_valid_scores_a_submission_fails(
         assert (result.fault, result.output) == (expected, lines)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("json", b'{"score": NaN}', "score is 'nan', expected a finite number"),
-        ("json", b'{"score": 10000000000}', "score is '10000000000', expected a finite number b"),
-        ("json", b'{"score": true}', "score is 'True', expected a finite number"),
-        ("json", b'{"score": 1, "standard_error": "x"}', "standard_error is 'x', expected a finit"),
-        ("json", b"{}", "has no score, expected a number"),
-        ("json", b"[0.7]", "holds '[0.7]', expected a value"),
-        ("json", b"\xff", "cannot be read, expected"),
-        ("txt", b"score:0.7", "holds 'score:0.7', expected"),
-    ],
-)
-def test_files_without_valid_scores(
-    bundle: Bundle, tmp_path: Path, name: str, content: bytes, expected: str
-) -> None:
-    (tmp_path / f"scores.{name}").write_bytes(content)
-    with pytest.raises(InputError) as raised:
-        submission_run.read_scores(tmp_path, bundle.columns, bundle.primary)
-    assert str(raised.value).startswith(f"scores.{name}: {expected}")
-
-
 def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path) -> None:
-    (tmp_path / "scores.txt").write_text("score: 0.25")
-    of = (tmp_path, bundle.columns, bundle.primary)
-    assert submission_run.read_scores(*of) == {"score": 0.25}
-    (tmp_path / "scores.json").write_text('{"score": 0.5, "mask_0": 1, "other": 2}')
-    assert submission_run.read_scores(*of) == {"score": 0.5, "mask_0": 1}
+    source = written("scores.txt", "score: 0.25")
+    assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.25}
+    source += "\nscore(0.5, mask_0=1, other=2)"
+    assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.5, "mask_0": 1}
 
 
 def is_running(process: int) -> bool:
@@ -299,43 +285,33 @@ def rows(out: Path, name: str = "leaderboard.csv") -> list[dict[str, str]]:
     return list(csv.DictReader((out / name).read_text().splitlines()))
 
 
-class Class:
-    """A folder of submissions, scored as often as a test likes; each leaves a mark when it is."""
-
-    def __init__(self, folder: Path, run: Run, bundle: Path) -> None:
-        self.handed_in, self.out = folder / "in", folder / "out"
-        self._run, self._bundle, self._mark = run, bundle, folder / "mark"
-
-    @property
-    def n_runs(self) -> int:
-        return len(self._mark.read_text())
-
-    def submit(self, name: str, minute: int, value: float, member: str = FIRST) -> None:
-        source = f"# {name}\nopen({str(self._mark)!r}, 'a').write('.')\nscore({value})"
-        toy_bundle.write_zip(self.handed_in / name, {member: source}, 1e9 + 60 * minute)
-
-    def score(self, *flags: object, bundle: Path | None = None, out: Path | None = None) -> Done:
-        given = ("--submissions", self.handed_in, "--output_dir", out or self.out, *flags)
-        return self._run([SCRIPT, bundle or self._bundle, *given])
-
-
 def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     folder: Path, tmp_path: Path, run: Run
 ) -> None:
-    entrants = Class(tmp_path, run, toy_bundle.zip_folder(folder, tmp_path / "bundle.zip"))
-    handed_in, out = entrants.handed_in, entrants.out
-    entrants.submit("ann.zip", 1, 0.6)
-    entrants.submit("ann/model.zip", 1, 0.4, "submission_task_2.csv")
-    entrants.submit("bob/first.zip", 2, 0.5)
-    entrants.submit("bob/second.ZIP", 3, 0.7)
-    entrants.submit("cid.zip", 0, 0.6)
+    path = toy_bundle.zip_folder(folder, tmp_path / "bundle.zip")
+    handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
+
+    def submit(name: str, minute: int, value: float, member: str = FIRST) -> None:
+        # Leaves a mark each time that it is scored.
+        source = f"# {name}\nopen({str(mark)!r}, 'a').write('.')\nscore({value})"
+        toy_bundle.write_zip(handed_in / name, {member: source}, 1e9 + 60 * minute)
+
+    def score(*flags: object, bundle: Path = path, output: Path = out) -> Done:
+        return run([SCRIPT, bundle, "--submissions", handed_in, "--output_dir", output, *flags])
+
+    submit("ann.zip", 1, 0.6)
+    submit("ann/model.zip", 1, 0.4, "submission_task_2.csv")
+    submit("bob/first.zip", 2, 0.5)
+    submit("bob/second.ZIP", 3, 0.7)
+    submit("cid.zip", 0, 0.6)
+    assert score().returncode == 0
     toy_bundle.write_zip(handed_in / "dan.zip", {FIRST: "sys.exit('error: row 3')"}, 1e9 + 60)
     for minute, name in enumerate(("gus", "eve", "hal")):
         (handed_in / f"{name}.zip").write_bytes(b"PK")
         os.utime(handed_in / f"{name}.zip", (1e9 + 40 * minute,) * 2)
     (handed_in / "notes.txt").write_text("")
     (handed_in / "._ann.zip").write_text("")
-    done = entrants.score()
+    done = score()
     assert done.returncode == 2, done.stdout + done.stderr
     # In the order of their times.
     assert done.stderr.splitlines() == [
@@ -345,19 +321,17 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
         "error: hal.zip: is not a zip file, or is cut off",
     ]
     assert "note: notes.txt is no zip, and is left out" in done.stdout
-    assert "9 results: 5 scored, 4 failed; 0 of them reused" in done.stdout
+    assert "9 results: 5 scored, 4 failed; 5 of them reused" in done.stdout
     assert "   1  bob  0.7000\n   2  cid  0.6000\n   3  ann  0.6000\n" in done.stdout
-    assert entrants.n_runs == 5
+    assert mark.read_text() == "....."
     # Earlier comes first.
     assert [(row["rank"], row["team"], row["submissions"]) for row in rows(out)] == [
         ("1", "bob", "2"), ("2", "cid", "1"), ("3", "ann", "1"), ("1", "ann", "1"),
     ]  # fmt: skip
     best = rows(out)[0]
     assert (best["time"], best["file"]) == ("2001-09-09T01:49:40+00:00", "bob/second.ZIP")
-    scores = [
-        [row["score"] for row in rows(out, f"leaderboard_task_{task}_mle_bench.csv")]
-        for task in (1, 2)
-    ]
+    names = [f"leaderboard_task_{task}_mle_bench.csv" for task in (1, 2)]
+    scores = [[row["score"] for row in rows(out, name)] for name in names]
     assert scores == [["0.7", "0.6", "0.6"], ["0.4"]]
     # The pages of the best of three teams, and of one in another task.
     page = Page((out / "leaderboard.html").read_text())
@@ -368,41 +342,33 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     assert failed == ["gus.zip", "eve.zip", "dan.zip", "hal.zip"]
 
     # The next day one more. What failed is tried again: it may have been the machine.
-    entrants.submit("fay.zip", 9, 0.9)
-    assert "10 results: 6 scored, 4 failed; 5 of them reused" in entrants.score().stdout
-    assert entrants.n_runs == 6
+    submit("fay.zip", 9, 0.9)
+    assert "10 results: 6 scored, 4 failed; 5 of them reused" in score().stdout
+    assert mark.read_text() == "......"
     places = [(row["team"], row["score"]) for row in rows(out)]
     assert places[:2] == [("fay", "0.9"), ("bob", "0.7")] and len(places) == 5
     # Of what is for the other task only, nothing is said.
-    second = tmp_path / "task_2"
-    done = entrants.score("--tasks", 2, out=second)
+    done = score("--tasks", 2, output=tmp_path / "task_2")
     assert "dan.zip" not in done.stderr and len(done.stderr.splitlines()) == 3
-    assert [row["team"] for row in rows(second)] == ["ann"]
+    assert [row["team"] for row in rows(tmp_path / "task_2")] == ["ann"]
     # Neither another phase nor another bundle takes over what was scored.
-    assert "0 of them reused" in entrants.score("--tasks", 2, "--phase", "private").stdout
+    assert "0 of them reused" in score("--tasks", 2, "--phase", "private").stdout
     assert rows(out)[0]["phase"] == "Private"
     changed = Path(shutil.copytree(folder, tmp_path / "changed"))
     (changed / "public.zip").write_text("another")
-    assert "0 of them reused" in entrants.score("--tasks", 2, bundle=changed).stdout
+    assert "0 of them reused" in score("--tasks", 2, bundle=changed).stdout
 
-
-def test_all_scored_is_success_and_a_stopped_run_goes_on(
-    folder: Path, tmp_path: Path, run: Run
-) -> None:
-    entrants = Class(tmp_path, run, folder)
-    entrants.submit("a.zip", 0, 0.5)
-    entrants.submit("b.zip", 1, 0.5)
-    assert entrants.score().returncode == 0
-    records = entrants.out / "leaderboard_results.jsonl"
-    first, second = records.read_text().splitlines()
-    assert json.loads(first)["scores"] == {"score": 0.5}
-    # Cut off in the middle of a line, with lines that are none, and a page that is gone.
-    (entrants.out / json.loads(first)["details"]).unlink()
+    # A run that was stopped left a line cut off; with lines that are none, and a page that is gone.
+    score(output=tmp_path / "again")
+    records = tmp_path / "again/leaderboard_results.jsonl"
+    lines = [line for line in records.read_text().splitlines() if not json.loads(line)["fault"]]
+    first, second, third, *others = lines
+    (records.parent / json.loads(first)["details"]).unlink()
     wrong = json.dumps(json.loads(second) | {"scores": {"score": "high"}})
-    records.write_text(f"{first}\n[]\n{wrong}\n{second[:30]}")
-    assert "2 results: 2 scored, 0 failed; 0 of them reused" in entrants.score().stdout
-    assert entrants.n_runs == 4
-    assert "2 of them reused" in entrants.score().stdout
+    records.write_text("\n".join([first, "[]", wrong, *others, third[:30]]))
+    n_scored = len(mark.read_text())
+    assert "3 of them reused" in score(output=records.parent).stdout
+    assert len(mark.read_text()) == n_scored + 3
 
 
 @linux
