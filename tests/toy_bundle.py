@@ -41,23 +41,18 @@ def content() -> dict[str, Any]:
     tasks: list[dict[str, Any]] = []
     for number in SCORED:
         for phase in ("public", "private"):
-            task = {"index": len(tasks), "name": f"Task {number}, {phase}", "description": "."}
-            task |= {
-                "scoring_program": "scoring_program",
-                "reference_data": f"ref/{number}_{phase}",
-            }
+            task = {"index": len(tasks), "name": f"Task {number}, {phase}", "description": ".",
+                    "scoring_program": "scoring_program",
+                    "reference_data": f"ref/{number}_{phase}"}  # fmt: skip
             if number == 4:
                 task |= {"ingestion_program": "ingestion_program.zip", "input_data": "input_data"}
             tasks.append(task)
-    limits = {"max_submissions_per_day": 5, "max_submissions": 100, "execution_time_limit": 600}
-    files = {"public_data": "public.zip", "starting_kit": "public.zip"}
+    same = {"max_submissions_per_day": 5, "max_submissions": 100, "execution_time_limit": 600,
+            "public_data": "public.zip", "starting_kit": "public.zip"}  # fmt: skip
     columns = [
         {"index": place, "key": title.lower().replace(" ", "_"), "title": title,
-         "sorting": sorting, "precision": precision}
-        for place, (title, sorting, precision) in enumerate([
-            ("Score", "desc", 4), ("Standard error", "asc", 4), ("Mask 0", "desc", 3),
-            ("Mask 1", "desc", 3),
-        ])
+         "sorting": "asc" if place == 1 else "desc", "precision": 4 if place < 2 else 3}
+        for place, title in enumerate(("Score", "Standard error", "Mask 0", "Mask 1"))
     ]  # fmt: skip
     return {
         "version": 2,
@@ -71,9 +66,9 @@ def content() -> dict[str, Any]:
         "tasks": tasks,
         "phases": [
             {"index": 0, "name": "Public", "start": "2026-10-01 09:00", "end": "2026-11-01 09:00",
-             "tasks": [0, 2, 4], **limits, **files},
+             "tasks": [0, 2, 4], **same},
             {"index": 1, "name": "Private", "start": "2026-11-01 09:01", "tasks": [1, 3, 5],
-             **limits, **files},
+             **same},
         ],
         "leaderboards": [{"title": "Results", "key": "main", "submission_rule": "Force_Best",
                           "columns": columns}],
@@ -83,7 +78,6 @@ def content() -> dict[str, Any]:
 def write_folder(folder: Path) -> Path:
     """Write the bundle as a folder."""
     texts = {
-        "logo.png": "",
         "pages/overview.md": "# Overview",
         "pages/terms.md": "Terms",
         "scoring_program/metadata.yaml": f"command: {COMMAND}",
