@@ -241,7 +241,9 @@ def test_a_bundle_alone_is_checked(folder: Path, succeeds: Callable[..., str]) -
     ]
 
 
-COMPUTED = {"computation": "avg", "computation_indexes": ["2"]}
+DURING = {"tasks.0.ingestion_only_during_scoring": True}
+PRIMARY = "leaderboards.0.columns.0.computation"
+COMPUTED = {PRIMARY: "avg", f"{PRIMARY}_indexes": ["2"]}
 
 
 @pytest.mark.parametrize(
@@ -255,16 +257,8 @@ COMPUTED = {"computation": "avg", "computation_indexes": ["2"]}
         ("{b} --submissions {b}/pages", {}, "pages: holds no submission, expected TEAM.zip"),
         ("{b}", {"image": "a.png"}, "image: file 'a.png' is not in the bundle"),
         # What only the server can do.
-        (
-            "{b} {z}",
-            {"tasks.0.ingestion_only_during_scoring": True},
-            "Task 1, public: runs its ingestion program during scoring",
-        ),
-        (
-            "{b} {z}",
-            {f"leaderboards.0.columns.0.{key}": value for key, value in COMPUTED.items()},
-            "the primary column, score, is computed from others",
-        ),
+        ("{b} {z}", DURING, "Task 1, public: runs its ingestion program during scoring"),
+        ("{b} {z}", COMPUTED, "the primary column, score, is computed from others"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
@@ -338,8 +332,6 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     links = [link for link in page.references if link.startswith("details/")]
     values = [(out / link).read_text() for link in links]
     assert values == [f"<p>{value}</p>" for value in (0.7, 0.6, 0.6, 0.4)]
-    failed = [row[0] for row in page.tables[-1].rows]
-    assert failed == ["gus.zip", "eve.zip", "dan.zip", "hal.zip"]
 
     # The next day one more. What failed is tried again: it may have been the machine.
     submit("fay.zip", 9, 0.9)
