@@ -125,19 +125,16 @@ def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path)
     assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.5, "mask_0": 1}
 
 
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def ends(process: int) -> bool:
     """Return whether a process is gone within some seconds."""
-    end = time.monotonic() + 20
-    while is_running(process) and time.monotonic() < end:
+    for _ in range(1000):
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
         time.sleep(0.02)
-    return not is_running(process)
+    return False
 
 
 STARTS = """
@@ -180,20 +177,15 @@ sys.exit(3)
     assert [path.read_text() for path in own] == before
 
 
-@pytest.mark.parametrize(
-    ("member", "text", "fault"),
-    [
+def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_path: Path) -> None:
+    for member, text, fault in (
         ("metadata.yaml", "command: python3 a.py", "holds a metadata file with a command"),
         ("metadata.yaml", "a: [", "metadata.yaml: line 1: is not YAML"),
         # Without a command the platform hands nothing on.
         ("metadata", "x: y", "no file of the task in the zip"),
-    ],
-)
-def test_submissions_that_the_platform_would_run_themselves(
-    bundle: Bundle, tmp_path: Path, member: str, text: str, fault: str
-) -> None:
-    result = play(bundle, tmp_path / "a.zip", "score(1)", **{member: text})
-    assert result.fault.startswith(fault)
+    ):
+        result = play(bundle, tmp_path / "a.zip", "score(1)", **{member: text})
+        assert result.fault.startswith(fault)
 
 
 def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
@@ -221,13 +213,6 @@ def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run
     done = run([SCRIPT, folder, path, *flags])
     assert "Task 2, private: scored" in done.stdout
     assert "Task 1" not in done.stdout
-    # What is of no task, every task's scoring program refuses.
-    path, out = toy_bundle.write_zip(tmp_path / "b.zip", {"my.csv": "x"}), tmp_path / "none"
-    done = run([SCRIPT, folder, path, "--output_dir", out])
-    lines = done.stderr.splitlines()
-    assert (done.returncode, len(lines)) == (2, 3)
-    assert lines[0] == f"error: {path}: Task 1, public: no file of the task in the zip"
-    assert not out.exists()
 
 
 def test_a_bundle_alone_is_checked(folder: Path, succeeds: Callable[..., str]) -> None:
@@ -285,16 +270,16 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     path = toy_bundle.zip_folder(folder, tmp_path / "bundle.zip")
     handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
 
-    def submit(name: str, minute: int, value: float, member: str = FIRST) -> None:
+    def submit(name: str, minute: int, values: object, member: str = FIRST) -> None:
         # Leaves a mark each time that it is scored.
-        source = f"# {name}\nopen({str(mark)!r}, 'a').write('.')\nscore({value})"
+        source = f"# {name}\nopen({str(mark)!r}, 'a').write('.')\nscore({values})"
         toy_bundle.write_zip(handed_in / name, {member: source}, 1e9 + 60 * minute)
 
     def score(*flags: object, bundle: Path = path, output: Path = out) -> Done:
         return run([SCRIPT, bundle, "--submissions", handed_in, "--output_dir", output, *flags])
 
     submit("ann.zip", 1, 0.6)
-    submit("ann/model.zip", 1, 0.4, "submission_task_2.csv")
+    submit("ann/model.zip", 1, "0.1 + 0.2, mask_0=1 / 3", "submission_task_2.csv")
     submit("bob/first.zip", 2, 0.5)
     submit("bob/second.ZIP", 3, 0.7)
     submit("cid.zip", 0, 0.6)
@@ -322,16 +307,23 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     assert [(row["rank"], row["team"], row["submissions"]) for row in rows(out)] == [
         ("1", "bob", "2"), ("2", "cid", "1"), ("3", "ann", "1"), ("1", "ann", "1"),
     ]  # fmt: skip
-    best = rows(out)[0]
-    assert (best["time"], best["file"]) == ("2001-09-09T01:49:40+00:00", "bob/second.ZIP")
-    names = [f"leaderboard_task_{task}_mle_bench.csv" for task in (1, 2)]
-    scores = [[row["score"] for row in rows(out, name)] for name in names]
-    assert scores == [["0.7", "0.6", "0.6"], ["0.4"]]
+    assert rows(out)[0]["file"] == "bob/second.ZIP"
+    # To the last digit.
+    assert rows(out)[3] == {
+        "task": "2", "phase": "Public", "rank": "1", "team": "ann", "score": repr(0.1 + 0.2),
+        "standard_error": "", "mask_0": repr(1 / 3), "mask_1": "", "submissions": "1",
+        "time": "2001-09-09T01:47:40+00:00", "file": "ann/model.zip",
+    }  # fmt: skip
+    # Whoever reads the form of MLE-bench sees from its ends whether less is better.
+    found = [(row["teamId"], row["score"]) for row in rows(out, "leaderboard_task_1_mle_bench.csv")]
+    assert found == [("2", "0.7"), ("3", "0.6"), ("1", "0.6")]
+    (row,) = rows(out, "leaderboard_task_2_mle_bench.csv")
+    assert row["submissionDate"] == "2001-09-09T01:47:40Z"
     # The pages of the best of three teams, and of one in another task.
     page = Page((out / "leaderboard.html").read_text())
     links = [link for link in page.references if link.startswith("details/")]
     values = [(out / link).read_text() for link in links]
-    assert values == [f"<p>{value}</p>" for value in (0.7, 0.6, 0.6, 0.4)]
+    assert values == [f"<p>{value}</p>" for value in (0.7, 0.6, 0.6, 0.1 + 0.2)]
 
     # The next day one more. What failed is tried again: it may have been the machine.
     submit("fay.zip", 9, 0.9)
