@@ -23,6 +23,7 @@ import yaml
 from conftest import Run
 from page_reading import Page, read_page
 from pyarrow.csv import read_csv
+from reference_data import answers_name
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
 from toy_bundle import write_zip
@@ -74,8 +75,7 @@ def secret(make: Make) -> Path:
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
     """Return the file of the answers that a phase of a task is scored on."""
-    name = layout.test_masks_name(phase) if task == 4 else layout.test_answers_name(task, phase)
-    return bundle / f"reference_data/task_{task}_{phase}/test_data/{name}"
+    return bundle / f"reference_data/task_{task}_{phase}/test_data" / answers_name(task, phase)
 
 
 def fill_in(template: str, task: int) -> str:
