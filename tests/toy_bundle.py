@@ -38,15 +38,13 @@ if "fail" in source:
 
 def content() -> dict[str, Any]:
     """Return what competition.yaml of a bundle that is all right holds."""
-    tasks: list[dict[str, Any]] = []
-    for number in SCORED:
-        for phase in ("public", "private"):
-            task = {"index": len(tasks), "name": f"Task {number}, {phase}", "description": ".",
-                    "scoring_program": "scoring_program",
-                    "reference_data": f"ref/{number}_{phase}"}  # fmt: skip
-            if number == 4:
-                task |= {"ingestion_program": "ingestion_program.zip", "input_data": "input_data"}
-            tasks.append(task)
+    ingestion = {"ingestion_program": "ingestion_program.zip", "input_data": "input_data"}
+    tasks = [
+        {"name": f"Task {number}, {phase}", "description": ".",
+         "scoring_program": "scoring_program", "reference_data": f"ref/{number}_{phase}",
+         **(ingestion if number == 4 else {})}
+        for number in SCORED for phase in ("public", "private")
+    ]  # fmt: skip
     same = {"max_submissions_per_day": 5, "max_submissions": 100, "execution_time_limit": 600,
             "public_data": "public.zip", "starting_kit": "public.zip"}  # fmt: skip
     columns = [
@@ -63,7 +61,7 @@ def content() -> dict[str, Any]:
         "docker_image": "codalab/codalab-legacy:py312",
         "enable_detailed_results": True,
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": tasks,
+        "tasks": [{"index": index, **task} for index, task in enumerate(tasks)],
         "phases": [
             {"index": 0, "name": "Public", "start": "2026-10-01 09:00", "end": "2026-11-01 09:00",
              "tasks": [0, 2, 4], **same},

@@ -199,7 +199,10 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     assert "0110" not in page and "update_model changes" not in page
     # In the private phase no word of an entry's own is shown.
     done = run([PLAY, secret, folder / "fails.zip", "--phase", "private", *played])
-    assert "IsTarget_0, round 1, select_questions failed; the public" in done.stderr
+    line = (
+        "Task 4, private: IsTarget_0, round 1, select_questions failed; the public phase says how"
+    )
+    assert (done.returncode, done.stderr) == (2, f"error: {folder / 'fails.zip'}: {line}\n")
     assert "xxx" not in done.stdout + done.stderr
 
 
