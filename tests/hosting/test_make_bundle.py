@@ -198,11 +198,10 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     assert "failed when it was given the questions" in page
     assert "0110" not in page and "update_model changes" not in page
     # In the private phase no word of an entry's own is shown.
-    done = run([PLAY, secret, folder / "fails.zip", "--phase", "private", *played])
-    line = (
-        "Task 4, private: IsTarget_0, round 1, select_questions failed; the public phase says how"
-    )
-    assert (done.returncode, done.stderr) == (2, f"error: {folder / 'fails.zip'}: {line}\n")
+    fails = folder / "fails.zip"
+    done = run([PLAY, secret, fails, "--phase", "private", *played])
+    line = "the entry: IsTarget_0, round 1, select_questions failed; the public phase says how"
+    assert (done.returncode, done.stderr) == (2, f"error: {fails}: Task 4, private: {line}\n")
     assert "xxx" not in done.stdout + done.stderr
 
 

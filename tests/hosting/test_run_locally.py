@@ -38,11 +38,11 @@ def bundle(folder: Path) -> Bundle:
 
 
 def play(
-    bundle: Bundle, path: Path, source: str, *, task: int = 0, limit: int = 60, **more: str
+    bundle: Bundle, path: Path, source: str, *beside: str, task: int = 0, limit: int = 60
 ) -> submission_run.Result:
-    """Let the toy scoring program run a text as a submission."""
+    """Let the toy scoring program run a text as a submission, beside a file's name and text."""
     name = FIRST if task == 0 else "submission_model_task_4.py"
-    toy_bundle.write_zip(path, {name: source, **more})
+    toy_bundle.write_zip(path, {name: source, **dict(zip(beside[::2], beside[1::2], strict=True))})
     return submission_run.score(path, bundle.tasks[task], bundle.columns, bundle.primary, limit)
 
 
@@ -68,7 +68,7 @@ assert "ingestionExitCode: null" in (given / "res/metadata").read_text()
 print("only to stdout")
 score(0.1 + 0.2, standard_error=1, extra=[1])
 """
-    result = play(bundle, tmp_path / "a.zip", source, **{"a.txt": "x"})
+    result = play(bundle, tmp_path / "a.zip", source, "a.txt", "x")
     assert (result.fault, result.output) == ("", ())
     assert result.scores == {"score": 0.1 + 0.2, "standard_error": 1.0}
     assert result.details == f"<p>{0.1 + 0.2}</p>"
@@ -184,7 +184,7 @@ def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_
         # Without a command the platform hands nothing on.
         ("metadata", "x: y", "no file of the task in the zip"),
     ):
-        result = play(bundle, tmp_path / "a.zip", "score(1)", **{member: text})
+        result = play(bundle, tmp_path / "a.zip", "score(1)", member, text)
         assert result.fault.startswith(fault)
 
 
