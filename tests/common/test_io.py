@@ -41,8 +41,6 @@ TOP = "QuestionId,IsCorrect\n"
 @pytest.mark.parametrize(
     "content",
     [
-        "QuestionId,IsCorrect\r\n7,1\r\n8,0\r\n",
-        "\ufeffQuestionId,IsCorrect\n7,1\n8,0\n",
         "\ufeffQuestionId,IsCorrect\r\n7,1\r\n8,0",
         "IsCorrect,Other,QuestionId\n1,x,7\n0,,8\n",
         ",QuestionId,IsCorrect\n0,7,1\n1,8,0\n",
@@ -50,8 +48,7 @@ TOP = "QuestionId,IsCorrect\n"
         '"QuestionId",IsCorrect\n"7","1"\n 8 , 0\n',
         "QuestionId,IsCorrect\r7,1\r8,0\r",
         "QuestionId,IsCorrect\n\n7,1\n\r\n\n8,0\n\n",
-        "QuestionId,IsCorrect\n7,True\n8,False\n",
-        "QuestionId,IsCorrect\n7,TRUE\n8,0\n",
+        "QuestionId,IsCorrect\n7,TRUE\n8,False\n",
         'QuestionId,IsCorrect,Example\n7,1,"a\n\nb"\n8,0,x\n',
     ],
 )
@@ -72,26 +69,18 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         ("QuestionId,IsCorrect,IsCorrect\n7,1,1\n", "'IsCorrect' appears twice"),
         (
             TOP + "7,1\n8,right\n9,0\n4,wrong\n",
-            "column 'IsCorrect': row 3 is 'right'; row 5 is 'wrong', expected a whole number "
-            "from 0 to 1",
+            "row 3 is 'right'; row 5 is 'wrong', expected a whole",
         ),
-        (TOP + "7,900\n", "column 'IsCorrect': row 2 is '900', expected"),
         (TOP + "-7,1\n", "column 'QuestionId': row 2 is '-7', expected"),
         (TOP + "7,0.7\n", "row 2 is '0.7'"),
-        (TOP + "7,NaN\n", "row 2 is 'NaN'"),
         (TOP + "7,\n8,1\n", "column 'IsCorrect': row 2 is empty"),
-        (TOP + "7,1\n8\n", "row 3 has 1 columns, expected 2: '8'"),
         (TOP + "7,1\n8,1,1\n", "row 3 has 3 columns, expected 2"),
         (TOP + "7,5\n" * 9, "row 4 is '5' and 6 more rows, expected"),
         (b"QuestionId,IsCorrect\n7,\xff\n", "column 'IsCorrect': row 2 is not UTF-8 text"),
-        (b"QuestionId,IsCorrect\n7,1\n8\xff\n", "column 'QuestionId': row 3 is not UTF-8 text"),
         (TOP + "7,1\n0x7,1\n", "column 'QuestionId': row 3 is '0x7', expected"),
-        (TOP + "7,0X1\n", "column 'IsCorrect': row 2 is '0X1', expected"),
         (TOP + "7,1\0\n", r"row 2 holds a NUL byte: '7,1\x00'"),
-        ("QuestionId,IsCorrect,Other\n7,1,\0\n", "row 2 holds a NUL byte"),
         (TOP + "\n7,1\n\n\n8\n", "row 6 has 1 columns, expected 2: '8'"),
         ('QuestionId,IsCorrect,A\n7,1,"a"\n8,1,"b\n9,1,c\n', "row 3 has a quotation mark that is"),
-        (TOP + "7,1e400\n", "row 2 is '1e400'"),
         (TOP + "7," + "9" * 5000 + "\n", f"row 2 is '{'9' * 79}…', expected"),
         (TOP + "7," + "y" * 9_000_000 + "\n", "row 2 is longer than 1,048,576"),
         (TOP + "7,\x1b[2J\u2028\n", r"row 2 is '\x1b[2J', expected"),
@@ -146,25 +135,24 @@ def test_empty_cells_where_they_are_allowed(write: Write) -> None:
 RELATED = layout.RELATED_DIR / "cloze/data"
 
 
-@pytest.mark.parametrize(
-    ("path", "hint"),
-    [
-        (layout.TRAIN_DIR / layout.TRAIN_TASK_1_2, "`python data/generate_sample.py` simulates"),
-        (Path("valid_task_1_2.csv"), "`python task_1/local_data_split.py` makes it"),
-        (Path(layout.TEMPLATE_TASK_1_2), "`python -m common.templates` builds it"),
-        (layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3, "`python -m common.templates` builds it"),
-        (RELATED / "train_data/a.csv", "`python related_challenges/cloze/generate_sample.py` sim"),
-        (RELATED / "test_input/a.csv", "`python related_challenges/cloze/local_data_split.py` mak"),
-        (RELATED / "test_output/a.csv", "every sample model in related_challenges/cloze makes one"),
-        # A slip in a file's name is not a missing official file.
-        (layout.TRAIN_DIR / "train_task_1_2_mine.csv", ""),
-        (layout.TEMPLATE_DIR / "submision.csv", ""),
-        (RELATED / "elsewhere/a.csv", ""),
-    ],
-)
-def test_missing_files_name_the_command_that_makes_them(path: Path, hint: str) -> None:
-    assert hint in layout.where_to_get(path)
-    assert bool(layout.where_to_get(path)) == bool(hint)
+HINTS = {
+    layout.TRAIN_DIR / layout.TRAIN_TASK_1_2: "`python data/generate_sample.py` simulates",
+    Path("valid_task_1_2.csv"): "`python task_1/local_data_split.py` makes it",
+    Path(layout.TEMPLATE_TASK_1_2): "`python -m common.templates` builds it",
+    RELATED / "train_data/a.csv": "`python related_challenges/cloze/generate_sample.py` sim",
+    RELATED / "test_input/a.csv": "`python related_challenges/cloze/local_data_split.py` mak",
+    RELATED / "test_output/a.csv": "every sample model in related_challenges/cloze makes one",
+    # A slip in a file's name is not a missing official file.
+    layout.TRAIN_DIR / "train_task_1_2_mine.csv": "",
+    layout.TEMPLATE_DIR / "submision.csv": "",
+    RELATED / "elsewhere/a.csv": "",
+}
+
+
+def test_missing_files_name_the_command_that_makes_them() -> None:
+    for path, hint in HINTS.items():
+        assert hint in layout.where_to_get(path)
+        assert bool(layout.where_to_get(path)) == bool(hint)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
@@ -179,10 +167,7 @@ def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
         ("x" * 300, "cannot be read (File name too long)"),
         ("", "is a folder, expected a file"),
         ("slip.csv", "file not found; the folder holds circle.csv, link.csv, pipe.csv"),
-        (
-            "valid_task_1_2.csv",
-            "file not found; `python task_1/local_data_split.py` makes it",
-        ),
+        ("valid_task_1_2.csv", "file not found; `python task_1/local_data_split.py` makes it"),
         ("no/a.csv", f"file not found; the folder {tmp_path}/no does not exist"),
     ):
         with pytest.raises(InputError) as raised:
@@ -230,24 +215,16 @@ def test_arrays_may_be_written_to(write: Write) -> None:
     assert to_array(pa.chunked_array([[1], [2]])).flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        (",QuestionId,AnswerId\n0,7,0012\n1,8,1.50\n", None),
-        # Only a text that needs quotes makes the whole file quoted; the texts themselves are kept.
-        (
-            ',QuestionId,Note,AnswerId\n0,7,"a, ""b""",0012\n1,8,,1.50\n',
-            ',QuestionId,Note,AnswerId\n"0",7,"a, ""b""","0012"\n"1",8,"","1.50"\n',
-        ),
-    ],
-)
-def test_other_columns_pass_through_as_they_stand(
-    write: Write, rows: str, expected: str | None
-) -> None:
-    table = read_table(file_source(write("a.csv", rows)), [schema.QUESTION_ID], keep_others=True)
-    written = io.BytesIO()
-    write_csv_to(written, table)
-    assert written.getvalue().decode() == (expected or rows)
+def test_other_columns_pass_through_as_they_stand(write: Write) -> None:
+    """Only a text that needs quotes makes the whole file quoted; the texts themselves are kept."""
+    plain = ",QuestionId,AnswerId\n0,7,0012\n1,8,1.50\n"
+    mixed = ',QuestionId,Note,AnswerId\n0,7,"a, ""b""",0012\n1,8,,1.50\n'
+    texts = ',QuestionId,Note,AnswerId\n"0",7,"a, ""b""","0012"\n"1",8,"","1.50"\n'
+    for rows, expected in ((plain, plain), (mixed, texts)):
+        source = file_source(write("a.csv", rows))
+        written = io.BytesIO()
+        write_csv_to(written, read_table(source, [schema.QUESTION_ID], keep_others=True))
+        assert written.getvalue().decode() == expected
 
 
 def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
