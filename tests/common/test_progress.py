@@ -21,6 +21,7 @@ def read(path: Path) -> list[dict[str, object]]:
 
 def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
     """A second run appends."""
+    run_log.open_log(None)("epoch", loss=float("inf"))
     path = tmp_path / "new folder" / "fit.jsonl"
     log_event = run_log.open_log(path)
     log_event("epoch", epoch=1, loss=0.5)
@@ -32,12 +33,6 @@ def test_notes_the_start_and_every_event(tmp_path: Path) -> None:
     assert (first["epoch"], first["loss"]) == (1, 0.5)
     assert (second["epoch"], second["loss"], second["shares"]) == (2, 0.25, [0.5, None])
     assert 0 <= float(str(first["seconds"])) <= float(str(second["seconds"]))
-
-
-def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run_log.open_log(None)("epoch", loss=float("inf"))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path: Path) -> None:
@@ -94,28 +89,18 @@ print("going on")
 INTERRUPTED = "interrupted: predicting with what has been learned so far"
 
 
-def test_every_step_is_a_line_of_the_log(tmp_path: Path) -> None:
+def test_control_c_leaves_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every step is a line of the log. Other errors pass through."""
     log = tmp_path / "log.jsonl"
-    with progress.steps(3, "fitting", log) as (steps, show):
+    with progress.steps(9, "fitting", log) as (steps, show):
         for step in steps:
             show(loss=0.5 - step / 10)
-    start, *lines = read(log)
+            if step == 2:
+                raise KeyboardInterrupt
+    start, *lines, last = read(log)
     assert start["event"] == "start"
     told = [(line["event"], line["step"], line["loss"]) for line in lines]
     assert told == [("step", 1, 0.5), ("step", 2, 0.4), ("step", 3, 0.3)]
-
-
-def test_control_c_leaves_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other errors pass through."""
-    log = tmp_path / "log.jsonl"
-    done = []
-    with progress.steps(9, "fitting", log) as (steps, _):
-        for step in steps:
-            done.append(step)
-            if step == 2:
-                raise KeyboardInterrupt
-    assert done == [0, 1, 2]
-    last = read(log)[-1]
     assert (last["event"], last["step"]) == ("stopped early", 3)
     assert capsys.readouterr().err == f"{INTERRUPTED}\n"
     with pytest.raises(ZeroDivisionError), progress.steps(2, "fitting") as (steps, _):
