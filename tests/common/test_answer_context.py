@@ -17,6 +17,7 @@ from common.submission import read_template
 
 N_TRAIN, N_ASKED = 1_520, 400
 N = N_TRAIN + N_ASKED
+ALL = np.ones(N, bool)
 
 
 class Planted:
@@ -40,28 +41,25 @@ class Planted:
         table = pd.DataFrame(ids).astype(np.int32)
         table[N_TRAIN:].to_csv(folder / "template.csv", index=False)
         self.template = read_template(folder / "template.csv")
-        learned = table[:N_TRAIN]
         self.answers = Answers(
-            learned.UserId.to_numpy(),
-            learned.QuestionId.to_numpy(),
+            student[:N_TRAIN],
+            question[:N_TRAIN],
             np.ones(N_TRAIN, np.int8),
-            answer_id=learned.AnswerId.to_numpy(),
+            answer_id=self.answer_id[:N_TRAIN].copy(),
         )
         self.folder = folder / "metadata"
         self.folder.mkdir()
 
     def write(
         self,
-        knows: np.ndarray | None = None,
-        knows_group: np.ndarray | None = None,
+        knows: np.ndarray = ALL,
+        knows_group: np.ndarray = ALL,
         columns: Sequence[str] = ("GroupId", "QuizId"),
     ) -> None:
         """Write some columns of the metadata.
 
         The quiz of some answers is empty, or their row is missing; the group of others is empty.
         """
-        knows = np.ones(N, bool) if knows is None else knows
-        knows_group = np.ones(N, bool) if knows_group is None else knows_group
         listed = knows | (np.arange(N) % 2 == 0)
         values = {
             "AnswerId": self.answer_id,
@@ -101,14 +99,12 @@ def test_quizzes_of_classes_are_used_where_they_are_known(planted: Planted) -> N
     (level,) = planted.find().T
     assert_array_equal(share(level), share(planted.quiz))
     assert (planted.group == 0).any()
-    for knows_group in (np.ones(N, bool), np.random.default_rng(2).random(N) < 0.6):
+    for knows_group in (ALL, np.random.default_rng(2).random(N) < 0.6):
         planted.write(knows_group=knows_group)
         (level,) = planted.find().T
         expected = share(planted.quiz) & share(np.where(knows_group, planted.group, -1))
         assert_array_equal(share(level), expected)
-
-
-def test_an_unknown_quiz_is_shared_with_nobody(planted: Planted) -> None:
+    # An unknown quiz is shared with nobody.
     knows = np.random.default_rng(1).random(N) < 0.7
     planted.write(knows)
     (level,) = planted.find().T

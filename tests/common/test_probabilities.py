@@ -35,7 +35,7 @@ def frame(**changes: Any) -> pd.DataFrame:
 
 def options_frame(p: Any = P_OPTION) -> pd.DataFrame:
     columns = {f"ProbabilityOption{k + 1}": np.asarray(p)[:, k] for k in range(4)}
-    return pd.DataFrame({"UserId": STUDENT, "QuestionId": QUESTION, **columns})
+    return frame(**columns).drop(columns="ProbabilityCorrect")
 
 
 @pytest.mark.parametrize(("task", "p"), [(1, P_RIGHT), (2, P_OPTION)])
@@ -82,15 +82,13 @@ def test_rounding_is_no_fault(tmp_path_factory: pytest.TempPathFactory, p: np.nd
     assert np.abs(read_probabilities(path, 2).value - p).max() < 1e-6
 
 
-NAN, LARGE = float("nan"), 2**40
+NAN = float("nan")
 FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(ProbabilityCorrect=[0.1, 1.5, -2, 0]), "row 2 is 1.5 .2 such rows., expected a num"),
-    (1, frame(ProbabilityCorrect=[0.1, 0, 0, -1e-3]), "'ProbabilityCorrect': row 4 is -0.001"),
     (1, frame(ProbabilityCorrect=[0.1, 0, NAN, 0]), "row 3 is (nan|empty)"),
     (1, frame(ProbabilityCorrect=list("abcd")), "holds .*string, expected numbers"),
     (1, frame(UserId=[7.0, 7, 2, 5]), "column 'UserId' holds double, expected whole numbers"),
     (1, frame(UserId=[7, -7, 2, 5]), "'UserId': row 2 is -7, expected a whole number from 0"),
-    (1, frame(QuestionId=[1, 0, LARGE, 1]), f"column 'QuestionId': row 3 is {LARGE}"),
     (1, frame(UserId=[7, 7, 2, 7]), "row 4 repeats UserId 7 and QuestionId 1 .1 such rows., exp"),
     (1, frame().drop(columns="UserId"), "column 'UserId' is missing"),
     (1, frame().iloc[:0], "has no rows"),
@@ -101,16 +99,14 @@ FAULTS: list[tuple[int, pd.DataFrame, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("task", "content", "expected"), FAULTS)
-def test_what_is_wrong_is_said(
-    tmp_path: Path, task: int, content: pd.DataFrame, expected: str
-) -> None:
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
-    content.to_parquet(path)
-    with pytest.raises(InputError, match=expected) as fault:
-        read_probabilities(path, task)
-    assert str(path) in str(fault.value)
-    assert "\n" not in str(fault.value)
+    for task, content, expected in FAULTS:
+        content.to_parquet(path)
+        with pytest.raises(InputError, match=expected) as fault:
+            read_probabilities(path, task)
+        assert str(path) in str(fault.value)
+        assert "\n" not in str(fault.value)
 
 
 def test_other_files(tmp_path: Path) -> None:
@@ -130,18 +126,14 @@ def test_other_files(tmp_path: Path) -> None:
         read_probabilities(path, 1)
 
 
-@pytest.mark.parametrize(
-    ("task", "p", "expected"),
-    [
+def test_a_model_cannot_write_anything_else(tmp_path: Path) -> None:
+    wrong: list[tuple[int, Any, str]] = [
         (1, P_RIGHT[:3], r"have shape \(3,\), expected \(4,\)"),
         (2, P_RIGHT, r"have shape \(4,\), expected \(4, 4\)"),
         (1, [0, 1, NAN, 0], "row 3 is nan"),
         (2, P_OPTION / 2, "sum to 0.5"),
-    ],
-)
-def test_a_model_cannot_write_anything_else(
-    tmp_path: Path, task: int, p: Any, expected: str
-) -> None:
-    with pytest.raises(InputError, match=expected):
-        write_probabilities(pairs(), task, np.asarray(p), tmp_path / "p.parquet")
+    ]
+    for task, p, expected in wrong:
+        with pytest.raises(InputError, match=expected):
+            write_probabilities(pairs(), task, np.asarray(p), tmp_path / "p.parquet")
     assert not list(tmp_path.iterdir())

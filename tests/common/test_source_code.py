@@ -9,21 +9,16 @@ from run_scripts import ROOT
 
 from common import layout, source_code
 
+FOUND = [
+    ("task_3/compare_features.py", "task_3/question_features.py common/io.py", "tests/ task_1/"),
+    # Imported inside a function.
+    ("common/check_submission.py", "common/adaptive/playing.py", "tests/ task_1/"),
+    # task_4/numpy/ has the name of the library, which is not a file of the kit.
+    ("task_4/package.py", "common/__init__.py common/cli.py", "tests/ task_4/numpy/"),
+]
 
-@pytest.mark.parametrize(
-    ("script", "expected", "others"),
-    [
-        (
-            "task_3/compare_features.py",
-            "task_3/question_features.py common/io.py",
-            "tests/ task_1/",
-        ),
-        # Imported inside a function.
-        ("common/check_submission.py", "common/adaptive/playing.py", "tests/ task_1/"),
-        # task_4/numpy/ has the name of the library, which is not a file of the kit.
-        ("task_4/package.py", "common/__init__.py common/cli.py", "tests/ task_4/numpy/"),
-    ],
-)
+
+@pytest.mark.parametrize(("script", "expected", "others"), FOUND)
 def test_files_of_scripts_of_the_kit(script: str, expected: str, others: str) -> None:
     files = source_code.files_of(ROOT / script)
     found = {path.relative_to(ROOT).as_posix() for path in files if path.is_relative_to(ROOT)}
@@ -75,18 +70,9 @@ def test_a_file_that_is_not_python(write: Callable[..., Path]) -> None:
     assert len(source_code.fingerprint(path)) == 12
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            '"""A.\n\nRun:     python b/a.py --local\n         python c.py\nWrites: python"""',
-            [["b/a.py", "--local"], ["c.py"]],
-        ),
-        ('"""Runs nothing: python."""', []),
-        ("", []),
-    ],
-)
-def test_commands_in_a_header(
-    write: Callable[..., Path], text: str, expected: list[list[str]]
-) -> None:
-    assert source_code.commands_in_header(write("a.py", text)) == expected
+def test_commands_in_a_header(write: Callable[..., Path]) -> None:
+    header = "A.\n\nRun:     python b/a.py --local\n         python c.py\nWrites: python"
+    expected = [["b/a.py", "--local"], ["c.py"]]
+    assert source_code.commands_in_header(write("a.py", f'"""{header}"""')) == expected
+    for text in ('"""Runs nothing: python."""', ""):
+        assert source_code.commands_in_header(write("a.py", text)) == []

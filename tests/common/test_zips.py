@@ -1,6 +1,7 @@
 """Zips of unknown origin: what they may hold, and that nothing they state is trusted."""
 
 import os
+import re
 import tracemalloc
 import zipfile
 from collections.abc import Mapping
@@ -76,27 +77,21 @@ def test_a_bomb_takes_no_more_memory_than_the_limit(
     assert peak < 4 * limit + path.stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
+def test_zip_must_hold_only_the_submission(tmp_path: Path) -> None:
+    cases: list[tuple[dict[str, bytes], str]] = [
         ({}, f"holds 0 files (nothing), expected only {NAME} at the top level"),
         ({"submission.csv": b"x"}, f"holds submission.csv, expected only {NAME}"),
         ({f"a/{NAME}": b"x"}, f"holds a folder (a/{NAME})"),
         ({"submission_task_1.zip": b"x"}, "holds another zip (submission_task_1.zip)"),
         ({NAME: b"x", "b.csv": b"y"}, f"holds 2 files ({NAME}, b.csv)"),
         ({"\x1b[2J.txt": b"x"}, r"holds \x1b[2J.txt, expected"),
-        (None, "is not a zip file, or is cut off"),
-    ],
-)
-def test_zip_must_hold_only_the_submission(
-    tmp_path: Path, members: dict[str, bytes] | None, expected: str
-) -> None:
-    path = pack(tmp_path, members or {})
-    if members is None:
-        path.write_bytes(ROWS)
-    with pytest.raises(InputError) as raised:
-        zip_source(path, NAME, LIMIT)
-    assert expected in str(raised.value)
+    ]
+    for members, expected in cases:
+        with pytest.raises(InputError, match=re.escape(expected)):
+            zip_source(pack(tmp_path, members), NAME, LIMIT)
+    (tmp_path / "a.zip").write_bytes(ROWS)
+    with pytest.raises(InputError, match=r"a\.zip: is not a zip file, or is cut off"):
+        zip_source(tmp_path / "a.zip", NAME, LIMIT)
 
 
 def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
