@@ -429,7 +429,8 @@ def damage_zip(input: Input, content: bytes) -> Cases:
 
 OTHER_VALUES: dict[str, object] = {
     "null": None, "a number": 7, "negative": -1, "a fraction": 0.5, "true": True,
-    "a huge number": 10**400, "NaN": math.nan, "infinity": math.inf, "a text": 'x"><script>', "control characters": "\x1b[2J",
+    "a huge number": 10**400, "NaN": math.nan, "infinity": math.inf,
+    "a text": 'x"><script>', "control characters": "\x1b[2J",
     "an open quotation mark": "python 'x", "half a character": "[MASK] \ud800", "a list": [],
     "a list of numbers": [1], "a list of half a character": ["\udfff"], "an object": {},
 }  # fmt: skip
@@ -507,18 +508,13 @@ def damage_record(input: Input, content: bytes) -> Cases:
     yield from damage_object(json.loads(content), valid)
 
 
-# What to look for, the first of it, and what is there instead; with (?s), to the end of an element.
+# What to look for, and what stands there instead. What is well-formed XML but no question, see
+# `tests/related_challenges/test_contract.py`.
 XML_CHANGES = {
     "no UTF-8": ("<studentAnswer ", "\udcff<studentAnswer "),
-    "another root": ("question ", "quest\u202eion "),
-    "unknown label": (' accuracy="', ' accuracy="\u2028never'),
-    "no label": (' accuracy="', ' speed="'),
     "no id": ("<studentAnswer id=", "<studentAnswer name="),
     "empty id": ("<studentAnswer id=", '<studentAnswer id="" name='),
-    "an answer twice": (r"(?s)<studentAnswer\b.*?</studentAnswer>", r"\g<0>\g<0>"),
     "tags that do not match": ("<questionText>", "<questionTxt/><questionTexts>"),
-    "no question": (r"(?s)<questionText>.*</questionText>", ""),
-    "no reference answers": (r"(?s)<referenceAnswer .*</referenceAnswer>", ""),
     "unknown entity": ("<questionText>", "<questionText>&what;"),
     "a control character": ("<questionText>", "<questionText>\x1b"),
     "a bomb of entities": (

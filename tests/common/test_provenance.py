@@ -106,19 +106,6 @@ def test_files_of_two_splits_are_never_used_together(
         assert "`python task_1/local_data_split.py --seed 0` makes it again" in line
 
 
-def test_sample_is_marked_repeatable_and_replaced(run: Run, tmp_path: Path) -> None:
-    content = {}
-    for name, seed in (("a", 0), ("b", 0), ("b", 1)):
-        run([GENERATOR, "--output_dir", tmp_path / name, "--seed", seed])
-        simulated = provenance.simulated_files(tmp_path / name)
-        paths = sorted((tmp_path / name / "train_data").iterdir())
-        content[name, seed] = [path.read_bytes() for path in paths]
-        assert simulated == paths and len(paths) == 2
-    assert content["a", 0] == content["b", 0]
-    assert content["a", 0] != content["b", 1]
-    assert not list(tmp_path.rglob("*.partial"))
-
-
 def test_sample_never_overwrites_real_files(
     write: Callable[[str, str], Path], fails: Check
 ) -> None:

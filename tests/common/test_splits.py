@@ -75,14 +75,6 @@ def test_targets_are_drawn_apart_from_the_students(write: Write, tmp_path: Path,
     assert len(np.intersect1d(students, targets)) < 6
 
 
-def test_right_wrong_only_files_can_be_split(write: Write, tmp_path: Path) -> None:
-    rows = "".join(f"{i},1,0\n" for i in range(9))
-    train = write("t.csv", f"QuestionId,UserId,IsCorrect\n{rows}")
-    train_path, _, template_path = split_answers_file(train, tmp_path / "out", seed=0)
-    assert train_path.read_text().startswith("QuestionId,UserId,IsCorrect\n")
-    assert template_path.read_text().startswith("QuestionId,UserId\n")
-
-
 def test_what_cannot_be_split(train: Path, write: Write, tmp_path: Path) -> None:
     # A split never overwrites what it splits.
     official = train.rename(tmp_path / "train_task_1_2.csv")
