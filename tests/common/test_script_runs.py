@@ -60,13 +60,7 @@ def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Pat
         assert sign.read_text() == last
 
 
-def test_the_task_of_an_entry(tmp_path: Path) -> None:
-    tasks = {"task_1/sample_model_majority.py": 1, "task_2/sample_model_majority.py": 2}
-    for path, task in {**tasks, "task_4/numpy": 4}.items():
-        assert script_runs.task_of(layout.ROOT / path) == task
-    for path in ("task_3/sample_model_random.py", "task_1/README.md"):
-        with pytest.raises(InputError, match=r"is no script in task_1/ or task_2/"):
-            script_runs.task_of(layout.ROOT / path)
+def test_a_folder_without_a_trainer_is_no_entry(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"train_model\.py: file not found"):
         script_runs.task_of(tmp_path)
 
