@@ -69,12 +69,6 @@ CASES: list[tuple[Any, ...]] = [
     ("too many columns in rows", 1, good(1, ("2,10,1", "2,10,1,1"), ("3,11,0", "3,11,0,0")),
      "row 4 has 4 columns, expected 3: '2,10,1,1' (2 such rows); is the file cut off?",
      "2 of 6 pairs are missing, first UserId 2 and QuestionId 10; UserId 3 and QuestionId 11"),
-    ("pair too many and one missing", 1, good(1, ("2,10,1\n", "")) + "9,99,1\n",
-     "1 of 6 pairs are missing, first UserId 2 and QuestionId 10, expected every pair of",
-     "1 rows hold pairs that are not in {reference}, first row 7 with UserId 9"),
-    ("pair twice for another", 2, good(2, ("2,12,1", "1,11,3")),
-     "row 5 repeats row 3: UserId 1 and QuestionId 11",
-     "1 of 6 pairs are missing, first UserId 2 and QuestionId 12"),
     ("columns swapped", 1, good(1, ("UserId,QuestionId", "QuestionId,UserId")),
      "6 of 6 pairs are missing", "6 rows hold pairs that are not in {reference}, first row 2"),
     ("everything at once", 1,
@@ -85,9 +79,6 @@ CASES: list[tuple[Any, ...]] = [
      "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
      "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio"),
     # The ranking
-    ("rank twice", 3, good(3, ("22,4", "22,2")),
-     "column 'ranking': row 5 repeats rank 2 (1 such rows) and rank 4 is missing, expected "
-     "every rank from 1 to 4 once"),
     ("ranks from 0", 3, "QuestionId,ranking\n20,2\n21,0\n22,3\n23,1\n",
      "column 'ranking': row 3 is '0', expected a whole number of at least 1"),
     ("rank too large", 3, good(3, ("22,4", "22,5")),
@@ -107,7 +98,8 @@ CASES: list[tuple[Any, ...]] = [
      "column 'IsCorrect': row 4 is '2'"),
     ("faults inside the zip", 3,
      zipped("submission_task_3.csv", good(3, ("22,4", "22,2"), ("20,3", "20,x"))),
-     "a.zip/submission_task_3.csv: column 'ranking': row 2 is 'x'", "row 5 repeats rank 2"),
+     "a.zip/submission_task_3.csv: column 'ranking': row 2 is 'x'",
+     "row 5 repeats rank 2 (1 such rows) and rank 3 is missing, expected every rank from 1 t"),
 ]  # fmt: skip
 
 
@@ -223,9 +215,7 @@ from common.answers import Answers
 import model, table
 class Submission:
     def select_questions(self, masked_data, masked_binary_data, can_query):
-        return can_query.argmax(axis=1)
-    def forecast(self, masked_data, masked_binary_data):
-        return 1
+        pass
 """
 # It uses what it finds as an index, as one that embeds the options does.
 FOR_ZEROS = ENTRY.replace(
@@ -291,21 +281,15 @@ def test_the_name_tells_the_task(tmp_path: Path) -> None:
         check_submission.guess_task(layout.ROOT / "task_4/nmpy")
 
 
-@pytest.mark.parametrize("phase", ["local", "public"])
 def test_a_submission_is_compared_with_files_of_its_own_split(
-    scored_kit: Path, succeeds: Check, phase: str
+    scored_kit: Path, succeeds: Check
 ) -> None:
-    file, template, train = (
-        "data/test_output/test_submission_task_1.csv",
-        "data/test_input/test_submission_task_1_2.csv",
-        "data/test_input/train_task_1_2.csv",
-    )
-    if phase == "public":
-        file = "submissions/submission_task_1.csv"
-        template = "submission_templates/submission_task_1_2.csv"
-        train = "data/train_data/train_task_1_2.csv"
-    out = succeeds(["-m", "common.check_submission", scored_kit / file], kit=scored_kit)
-    assert f"every pair of {template} once" in out
-    assert f"predicted   {train}" in out
-    assert ("to upload: submissions/submission_task_1.zip" in out) == (phase == "public")
-    assert ("to upload" in out) == (phase == "public")
+    for file, template, train in (
+        ("data/test_output/test_submission_task_1", "data/test_input/test_", "data/test_input"),
+        ("submissions/submission_task_1", "submission_templates/", "data/train_data"),
+    ):
+        path = scored_kit / f"{file}.csv"
+        out = succeeds(["-m", "common.check_submission", path], kit=scored_kit)
+        assert f"every pair of {template}submission_task_1_2.csv once" in out
+        assert f"predicted   {train}/train_task_1_2.csv" in out
+        assert (f"to upload: {file}.zip" in out) == ("to upload" in out) == ("/test_" not in file)
