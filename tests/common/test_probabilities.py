@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,11 +118,6 @@ def test_other_files(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match="is not a Parquet file, expected one with the colum"):
             read_probabilities(path, 1)
-    ids = pa.array(STUDENT)
-    names = ["UserId", "QuestionId", "UserId", "ProbabilityCorrect"]
-    pq.write_table(pa.table([ids, ids, ids, pa.array(P_RIGHT)], names=names), path)
-    with pytest.raises(InputError, match=r"'UserId' is missing or there twice|not a Parquet"):
-        read_probabilities(path, 1)
 
 
 def test_a_model_cannot_write_anything_else(tmp_path: Path) -> None:

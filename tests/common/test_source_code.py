@@ -26,30 +26,32 @@ def test_files_of_scripts_of_the_kit(script: str, expected: str, others: str) ->
     assert not any(name.startswith(tuple(others.split())) for name in found)
 
 
+# An entry that imports in all ways, and what else lies beside what it uses.
+USED = {
+    "common/__init__.py": "",
+    "common/a.py": "from . import b\n",
+    "common/b.py": "x = 1\n",
+    "common/deep/__init__.py": "",
+    "common/deep/c.py": "import common.b\n",
+    "task_1/entry.py": "import helper\nimport common.deep.c\nfrom common import a as z\n",
+    "task_1/helper.py": "def f():\n    from common.deep import c\n",
+}
+UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": ""}
+
+
 @pytest.fixture
 def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]) -> Path:
-    """Return a small kit with an entry that imports in all ways."""
+    """Return the entry in a small kit."""
     monkeypatch.setattr(layout, "ROOT", tmp_path)
-    write("common/__init__.py", "")
-    write("common/a.py", "from . import b\n")
-    write("common/b.py", "x = 1\n")
-    write("common/unused.py", "y = 1\n")
-    write("common/deep/__init__.py", "")
-    write("common/deep/c.py", "import common.b\n")
-    write("task_1/helper.py", "def f():\n    from common.deep import c\n")
-    write("task_1/other.py", "")
-    imports = "import helper\nimport common.deep.c\nfrom common import a as z\n"
-    return write("task_1/entry.py", imports)
-
-
-USED = {"common/__init__.py", "common/a.py", "common/b.py", "common/deep/__init__.py",
-        "common/deep/c.py", "task_1/entry.py", "task_1/helper.py"}  # fmt: skip
+    for name, text in {**USED, **UNUSED}.items():
+        write(name, text)
+    return tmp_path / "task_1/entry.py"
 
 
 def test_the_fingerprint_changes_with_what_is_used_only(entry: Path, tmp_path: Path) -> None:
     files = source_code.files_of(entry)
-    assert {path.relative_to(tmp_path.resolve()).as_posix() for path in files} == USED
-    for name in [*sorted(USED), "common/unused.py", "task_1/other.py"]:
+    assert {path.relative_to(tmp_path.resolve()).as_posix() for path in files} == {*USED}
+    for name in [*USED, *UNUSED]:
         before = source_code.fingerprint(entry)
         path = tmp_path / name
         path.write_text(path.read_text() + "z = 2\n")
