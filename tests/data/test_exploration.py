@@ -1,21 +1,8 @@
 """What is counted in the data, where simulated answers do not show it: see `test_explore.py`."""
 
 import numpy as np
-import pytest
-from exploration import (
-    Tally,
-    count_histogram,
-    count_options,
-    filled,
-    main_subjects,
-    sum_by,
-)
-from exploration_circumstances import (
-    count_by_month,
-    count_confidence,
-    count_quizzes,
-    count_times,
-)
+from exploration import Tally, count_histogram, main_subjects, sum_by
+from exploration_circumstances import count_by_month, count_quizzes, count_times
 
 
 def test_flat_numbers_draw_no_teeth() -> None:
@@ -23,24 +10,6 @@ def test_flat_numbers_draw_no_teeth() -> None:
     assert (np.diff(np.diff(found.edges)) >= 0).all()
     assert (np.diff(found.counts[:-1]) >= 0).all()
     assert found.counts.sum() == 7 * 48
-
-
-def test_a_changed_key_counts_as_the_usual_one() -> None:
-    """One question: 60, 20, 10 and 10 answers with key 1; 5 and 20 with key 2."""
-    option = np.repeat([1, 2, 3, 4, 1, 2], [60, 20, 10, 10, 5, 20])
-    right = np.repeat([1, 2], [100, 25])
-    found = count_options(np.zeros_like(option), option, right, 1)
-    assert found.distractors is not None
-    assert found.distractors.attraction == pytest.approx([0.5, 0.25, 0.25])
-    alone = count_options(np.zeros(3, int), np.array([1, 1, 1]), np.array([1, 1, 1]), 1)
-    assert alone.distractors is None
-
-
-def test_a_single_answer_fills_one_pair_of_tenths() -> None:
-    one = np.array([0])
-    few = filled(one, one, one + 1, one + 1)
-    assert few[0, 0] == 1
-    assert np.isnan(few).sum() == 99
 
 
 def test_dates_that_are_missing_or_nonsense_do_not_count() -> None:
@@ -68,13 +37,6 @@ def test_the_first_main_subject_counts() -> None:
     assert kind.tolist() == [2, -1, 0, -1, 1]
     places, kind = main_subjects(np.array([0, 1]), np.array([0]), level)
     assert (places.tolist(), kind.tolist()) == ([], [-1])
-
-
-def test_confidence_counts_at_the_nearest_level_where_it_is_stated() -> None:
-    confidence = np.array([0, 100, 100, np.nan, 24, 50], np.float32)
-    found = count_confidence(confidence, np.array([0, 1, 0, 1, 1, 1], np.int8))
-    assert found.n.tolist() == [1, 1, 1, 0, 2]
-    assert found.n_right.tolist() == [0, 1, 1, 0, 1]
 
 
 def test_what_is_unknown_belongs_to_nothing() -> None:
