@@ -1,7 +1,6 @@
 """The page about the data: the script on simulated, real, mixed, partial and missing files."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,19 +37,6 @@ def explore(run: Run, folder: Path, output: Path, *more: object) -> dict[str, Pa
     assert done.stdout.count("\n") == len(written)
     pages = [path for path in written if path.suffix == ".html"]
     return {path.name: read_page(path.read_text(encoding="utf-8")) for path in pages}
-
-
-def copy_data(kit: Path, folder: Path) -> Path:
-    for name in ("train_data", "metadata"):
-        shutil.copytree(kit / "data" / name, folder / name)
-    shutil.copy(kit / "data/SIMULATED.json", folder)
-    return folder
-
-
-def make_real(*paths: Path) -> None:
-    """Change files as little as possible, so that they are no longer those of the simulation."""
-    for path in paths:
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
 
 # ---- What the page says --------------------------------------------------------------------------
@@ -299,12 +285,12 @@ def test_students(part: Part) -> None:
 # ---- Which files ---------------------------------------------------------------------------------
 
 
-def test_real_and_simulated_never_share_a_page(
-    simulated_kit: Path, run: Run, tmp_path: Path
-) -> None:
-    folder = copy_data(simulated_kit, tmp_path / "mixed")
-    make_real(folder / "train_data/train_task_1_2.csv", folder / "metadata/subject_metadata.csv")
-    pages = explore(run, folder, tmp_path / "out")
+def test_real_and_simulated_never_share_a_page(tiny_kit: Path, run: Run, tmp_path: Path) -> None:
+    for name in ("train_data/train_task_1_2.csv", "metadata/subject_metadata.csv"):
+        path = tiny_kit / "data" / name
+        # As little as possible, so that the file is no longer that of the simulation.
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    pages = explore(run, tiny_kit / "data", tmp_path / "out")
     assert [*pages] == ["explore.html", "explore_simulated.html"]
     real, simulated = pages.values()
     assert "not simulated by the kit" in real.text
@@ -319,57 +305,43 @@ def test_real_and_simulated_never_share_a_page(
     assert "as the answers are: subject_metadata.csv." in simulated.text
 
 
-def test_what_is_not_there_is_said(simulated_kit: Path, run: Run, tmp_path: Path) -> None:
-    folder = copy_data(simulated_kit, tmp_path / "part")
-    (folder / "train_data/train_task_1_2.csv").unlink()
-    for name in ("answer_metadata_task_3_4.csv", "subject_metadata.csv"):
-        (folder / "metadata" / name).unlink()
-    page = explore(run, folder, tmp_path / "out")["explore.html"]
+def test_what_is_not_there_is_said(tiny_kit: Path, run: Run, tmp_path: Path) -> None:
+    missing = ("answer_metadata_task_3_4.csv", "subject_metadata.csv")
+    for name in ("train_data/train_task_1_2.csv", *(f"metadata/{name}" for name in missing)):
+        (tiny_kit / "data" / name).unlink()
+    page = explore(run, tiny_kit / "data", tmp_path / "out")["explore.html"]
     said = "Tasks 1/2 are not on this page: train_data/train_task_1_2.csv is not there."
     assert said in page.text
-    assert "Not there: answer_metadata_task_3_4.csv, subject_metadata.csv." in page.text
+    assert f"Not there: {', '.join(missing)}." in page.text
     expected = ["Tasks 3/4", "Answers", "Difficulty", "Options", "Students", "What is missing"]
     assert sections(page) == expected
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [([], ["Answers"]), (["CorrectAnswer", "AnswerValue"], ["Answers", "Options"])],
-)
-def test_two_answers_are_enough(
-    run: Run, tmp_path: Path, columns: list[str], expected: list[str]
-) -> None:
-    """Without ids and metadata, and with too few answers for any share."""
-    (tmp_path / "train_data").mkdir()
-    rows = ("QuestionId,UserId,IsCorrect", "5,2000000000,1", "7,3,0")
-    ends = (columns, ["1", "1"][: len(columns)], ["2", "1"][: len(columns)])
-    text = "".join(",".join([row, *end]) + "\n" for row, end in zip(rows, ends, strict=True))
-    (tmp_path / "train_data/train_task_3_4.csv").write_text(text)
+def test_two_answers_are_enough(run: Run, write: Callable[..., Path], tmp_path: Path) -> None:
+    """Without ids and metadata, with too few answers for any share; some without options."""
+    header = "QuestionId,UserId,IsCorrect"
+    write("train_data/train_task_1_2.csv", f"{header}\n5,2000000000,1\n7,3,0\n")
+    options = ",CorrectAnswer,AnswerValue\n5,2,1,1,1\n7,3,0,1,2\n"
+    write("train_data/train_task_3_4.csv", header + options)
     page = explore(run, tmp_path, tmp_path)["explore.html"]
-    assert sections(page) == ["Tasks 3/4", *expected]
+    assert sections(page) == ["Tasks 1/2", "Answers", "Tasks 3/4", "Answers", "Options"]
 
 
-def test_faults(simulated_kit: Path, fails: Says, tmp_path: Path) -> None:
+def test_faults(tiny_kit: Path, fails: Says, tmp_path: Path) -> None:
     def fault(folder: Path) -> str:
         output = ["--output_dir", tmp_path / "out", "--pictures", tmp_path / "out"]
         return fails([SCRIPT, "--data_dir", folder, *output])
 
-    missing = tmp_path / "nowhere"
+    missing, folder = tmp_path / "nowhere", tmp_path / "train_data"
     assert fault(missing) == f"{missing}: not found, expected a folder laid out like data/"
-    line = fault(tmp_path)
-    assert line.startswith(f"{tmp_path / 'train_data'}: holds neither train_task_1_2.csv nor ")
-    folder = copy_data(simulated_kit, tmp_path / "data")
-    first, train = (folder / f"train_data/train_task_{tasks}.csv" for tasks in ("1_2", "3_4"))
+    assert fault(tmp_path).startswith(f"{folder}: holds neither train_task_1_2.csv nor ")
+    folder = tiny_kit / "data/train_data"
+    train = folder / "train_task_3_4.csv"
     train.write_text("QuestionId,UserId,IsCorrect\n5,2,1\n7,3,2\n")
-    assert fault(folder).startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
-    first.unlink()
-    assert fault(folder).startswith(f"--pictures: {train} is not simulated")
+    assert fault(tiny_kit / "data").startswith(f"{train}: column 'IsCorrect': row 3 is '2'")
+    (folder / "train_task_1_2.csv").unlink()
+    assert fault(tiny_kit / "data").startswith(f"--pictures: {train} is not simulated")
     assert not (tmp_path / "out").exists()
-
-
-def without_ids(svg: str) -> str:
-    """Return a picture without the ids in it, which nobody sees: they are hashes."""
-    return re.sub(r"(id=\"|#)[a-z][0-9a-f]{10}\b", r"\1", svg)
 
 
 def test_the_pictures_are_those_that_the_script_makes(
@@ -379,8 +351,10 @@ def test_the_pictures_are_those_that_the_script_makes(
     # They are of tasks 1/2.
     (tmp_path / "train_data/train_task_3_4.csv").unlink()
     explore(run, tmp_path, tmp_path, "--pictures", tmp_path / "pictures")
+    # Without the ids, which nobody sees: they are hashes.
+    ids = re.compile(r"(id=\"|#)[a-z][0-9a-f]{10}\b")
     made, committed = (
-        {path.name: without_ids(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
+        {path.name: ids.sub(r"\1", path.read_text(encoding="utf-8")) for path in folder.iterdir()}
         for folder in (tmp_path / "pictures", ROOT / "data/pictures")
     )
     assert made == committed

@@ -31,29 +31,25 @@ TEST = {
 }
 PICTURES = {f"images/{question}.jpg" for question in range(80)}
 HEADERS = {
-    "metadata/subject_metadata.csv": "\ufeffSubjectId,Name,ParentId,Level",
-    "test_data/test_private_task_4.csv": f"{ANSWER},IsTarget",
-    "submission_templates/submission_task_1_2.csv": f",{PAIR}",
-    "submission_templates/submission_task_3.csv": "QuestionId,ranking",
+    name.format(group=group, phase=phase): header
+    for group, phase in zip(GROUPS, layout.PHASES, strict=True)
+    for name, header in {
+        "train_data/train_task_{group}.csv": ANSWER,
+        "metadata/subject_metadata.csv": "\ufeffSubjectId,Name,ParentId,Level",
+        "metadata/question_metadata_task_{group}.csv": "QuestionId,SubjectId",
+        "metadata/student_metadata_task_{group}.csv": "UserId,Gender,DateOfBirth,PremiumPupil",
+        "metadata/answer_metadata_task_{group}.csv": "AnswerId,DateAnswered,Confidence,GroupId,"
+        "QuizId,SchemeOfWorkId",
+        "test_data/test_{phase}_answers_task_1.csv": f"{PAIR},IsCorrect",
+        "test_data/test_{phase}_answers_task_2.csv": f"{PAIR},AnswerValue",
+        "test_data/test_{phase}_task_4_more_splits.csv": ",".join([ANSWER, *MASKS]),
+        "test_data/test_private_task_4.csv": f"{ANSWER},IsTarget",
+        "test_data/quality_response_remapped_{phase}.csv": ",Unnamed: 0,left,right,T1_ALR,T2_CL,"
+        "T3_GF,T4_MQ,T5_NS",
+        "submission_templates/submission_task_1_2.csv": f",{PAIR}",
+        "submission_templates/submission_task_3.csv": "QuestionId,ranking",
+    }.items()
 }
-for _end in GROUPS:
-    HEADERS |= {
-        f"train_data/train_task_{_end}.csv": ANSWER,
-        f"metadata/question_metadata_task_{_end}.csv": "QuestionId,SubjectId",
-        f"metadata/student_metadata_task_{_end}.csv": "UserId,Gender,DateOfBirth,PremiumPupil",
-        f"metadata/answer_metadata_task_{_end}.csv": (
-            "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId"
-        ),
-    }
-for _phase in layout.PHASES:
-    HEADERS |= {
-        f"test_data/test_{_phase}_answers_task_1.csv": f"{PAIR},IsCorrect",
-        f"test_data/test_{_phase}_answers_task_2.csv": f"{PAIR},AnswerValue",
-        f"test_data/test_{_phase}_task_4_more_splits.csv": ",".join([ANSWER, *MASKS]),
-        f"test_data/quality_response_remapped_{_phase}.csv": (
-            ",Unnamed: 0,left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS"
-        ),
-    }
 
 
 def generate(folder: Path, seed: int = 0) -> Path:
