@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -52,15 +53,18 @@ HEADERS = {
 }
 
 
-def generate(folder: Path, seed: int = 0) -> Path:
-    generate_sample.generate(folder, folder / layout.TEMPLATE_DIR.name, "tiny", seed)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a tiny simulated tree: only read from it."""
-    return generate(tmp_path_factory.mktemp("simulated") / "data")
+    folder = tmp_path_factory.mktemp("simulated") / "data"
+    generate_sample.generate(folder, folder / "submission_templates", "tiny", 0)
+    return folder
+
+
+@pytest.fixture
+def data(tree: Path, tmp_path: Path) -> Path:
+    """Return a copy of the tree that a test may change."""
+    return Path(shutil.copytree(tree, tmp_path / "data"))
 
 
 def read(tree: Path, name: str, **options: Any) -> Any:
@@ -94,20 +98,18 @@ def test_every_official_file_is_there_and_marked_as_simulated(tree: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("group", "n_answers", "n_students", "n_questions", "least", "n_changed_keys"),
-    [("1_2", 16_000, 240, 100, 50, 0), ("3_4", 14_725, 250, 80, 5, 3)],
-    ids=GROUPS,
+    ("group", "sizes", "least", "n_changed_keys"),
+    [("1_2", (100, 240, 16_000), 50, 0), ("3_4", (80, 250, 14_725), 5, 3)],
 )
 def test_answers_keep_the_rules_of_the_official_files(
-    tree: Path, group: str, n_answers: int, n_students: int, n_questions: int, least: int,
-    n_changed_keys: int,
-) -> None:  # fmt: skip
+    tree: Path, group: str, sizes: tuple[int, ...], least: int, n_changed_keys: int
+) -> None:
     answers = all_answers(tree, group)
     assert not answers.duplicated(["UserId", "QuestionId"]).any()
     # Ids count from 0 without gaps; those of answers run through all files, in no order.
-    for name, n in zip(IDS, (n_questions, n_students, n_answers), strict=True):
+    for name, n in zip(IDS, sizes, strict=True):
         assert sorted(answers[name].unique()) == list(range(n))
-    assert len(answers) == n_answers
+    assert len(answers) == sizes[-1]
     for other in (answers.UserId, np.arange(len(answers))):
         assert abs(np.corrcoef(answers.AnswerId, other)[0, 1]) < 0.05
     assert answers.UserId.value_counts().min() >= 50
@@ -116,7 +118,7 @@ def test_answers_keep_the_rules_of_the_official_files(
     assert (complete.IsCorrect == (complete.AnswerValue == complete.CorrectAnswer)).all()
     assert complete.AnswerValue.isin([1, 2, 3, 4]).all()
     keys = answers.dropna().groupby("QuestionId").CorrectAnswer.nunique()
-    assert sorted(keys) == [1] * (n_questions - n_changed_keys) + [2] * n_changed_keys
+    assert sorted(keys) == [1] * (sizes[0] - n_changed_keys) + [2] * n_changed_keys
 
 
 def test_tasks_1_2_are_split_by_answers_and_tasks_3_4_by_students(tree: Path) -> None:
@@ -233,21 +235,21 @@ def test_templates_hold_the_pairs_of_both_phases_and_all_questions(tree: Path) -
 
 
 def test_templates_that_cannot_be_built_are_left_out_and_named(
-    tree: Path, tmp_path: Path, succeeds: Says, fails: Says
+    data: Path, tmp_path: Path, succeeds: Says, fails: Says
 ) -> None:
-    partial = Path(shutil.copytree(tree, tmp_path / "data"))
-    (partial / "test_data/test_private_answers_task_1.csv").unlink()
-    command = ["-m", "common.templates", "--input_dir", partial, "--output_dir"]
-    said = succeeds([*command, tmp_path / "templates"])
+    made = tmp_path / "templates"
+    (data / "test_data/test_private_answers_task_1.csv").unlink()
+    said = succeeds(["-m", "common.templates", "--input_dir", data, "--output_dir", made])
     assert "left out: submission_task_1_2.csv, because there is no" in said
     assert "test_private_answers_task_1.csv" in said
-    names = {path.name for path in (tmp_path / "templates").iterdir()}
-    assert names == {"submission_task_3.csv", "template_task_3.json"}
-    (partial / "metadata/question_metadata_task_3_4.csv").unlink()
-    assert fails([*command, tmp_path / "none"]).startswith(
-        "no template can be built: submission_task_1_2"
-    )
-    assert not (tmp_path / "none").exists()
+    assert {path.name for path in made.iterdir()} == {
+        "submission_task_3.csv",
+        "template_task_3.json",
+    }
+    (data / "metadata/question_metadata_task_3_4.csv").unlink()
+    said = fails(["-m", "common.templates", "--input_dir", data, "--output_dir", made / "none"])
+    assert said.startswith("no template can be built: submission_task_1_2")
+    assert not (made / "none").exists()
 
 
 def test_pictures_show_every_question_of_tasks_3_and_4(tree: Path) -> None:
@@ -264,9 +266,8 @@ def test_pictures_show_every_question_of_tasks_3_and_4(tree: Path) -> None:
 
 
 def test_seed_and_number_of_questions_and_the_same_bytes_again(
-    run: Run, succeeds: Says, tree: Path, tmp_path: Path
+    run: Run, succeeds: Says, tree: Path, data: Path
 ) -> None:
-    data = Path(shutil.copytree(tree, tmp_path / "data"))
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
     said = succeeds([*command, "--seed", 5, "--questions", 130])
     assert said == f"simulated data (tiny) in {data}, templates in {data}/submission_templates\n"
@@ -286,35 +287,23 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
     assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
 
 
-def test_real_files_are_never_overwritten(fails: Says, tree: Path, tmp_path: Path) -> None:
-    command = ["data/generate_sample.py", "--size", "tiny", "--output_dir"]
-    real = tmp_path / "data/metadata/subject_metadata.csv"
-    real.parent.mkdir(parents=True)
-    real.write_text("SubjectId,Name,ParentId,Level\n3,Maths,NULL,0\n")
-    message = fails([*command, tmp_path / "data"])
-    assert str(real) in message and "--output_dir" in message
-    assert content(tmp_path / "data").keys() == {"metadata/subject_metadata.csv"}
-    # The same if a real file, even of the same size, has taken the place of a simulated one.
-    mixed = Path(shutil.copytree(tree, tmp_path / "mixed"))
-    answers = (mixed / TRAIN["1_2"]).read_bytes()
-    (mixed / TRAIN["1_2"]).write_bytes(answers.replace(b",1\n", b",2\n", 1))
-    before = content(mixed)
-    fails([*command, mixed])
-    assert content(mixed) == before
-
-
-def test_a_failed_run_leaves_the_previous_files_whole(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files(
+    fails: Says, tree: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = Path(shutil.copytree(tree, tmp_path / "data"))
-
     def full_disk(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(generate_sample, "write_judgements", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        generate(data, seed=7)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(generate_sample, "write_judgements", full_disk)
+        generate_sample.generate(data, data / "submission_templates", "tiny", 7)
     assert content(data) == content(tree)
+    # A real file, though of the same size, has taken the place of a simulated one.
+    real = data / TRAIN["1_2"]
+    real.write_bytes(real.read_bytes().replace(b",1\n", b",2\n", 1))
+    before = content(data)
+    message = fails(["data/generate_sample.py", "--size", "tiny", "--output_dir", data])
+    assert str(real) in message and "--output_dir" in message
+    assert content(data) == before
 
 
 # ---- Beside the real files -----------------------------------------------------------------------
@@ -346,23 +335,12 @@ def check(found: dict[str, Any], simulated: bool = True) -> None:
         assert np.array(value) == near, name
 
 
+@cache
 def simulate(size: str, place: int) -> Any:
     """Return a simulated school, and of each answer its student and whether it is right."""
     group = generate_sample.settings(size)[place]
     school = generate_sample.simulate(np.random.default_rng(0), group, make_subjects())[0]
     return school, school.incidence.student, school.choices.option == school.key
-
-
-@pytest.fixture(scope="module")
-def full() -> Any:
-    """Tasks 3/4 at the official size."""
-    return simulate("full", 1)
-
-
-@pytest.fixture(scope="module")
-def small() -> Any:
-    """Tasks 1/2, thousands of students."""
-    return simulate("small", 0)
 
 
 def rates(who: Any, is_correct: Any) -> Any:
@@ -400,8 +378,8 @@ def rasch_accuracy(student: Any, question: Any, is_correct: Any) -> tuple[float,
     return (majority[q] == y).mean(), ((ability[s] + easiness[q] > 0) == y).mean()
 
 
-def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(full: Any) -> None:
-    school, student, is_correct = full
+def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones() -> None:
+    school, student, is_correct = simulate("full", 1)
     question, part, counts = school.incidence.question, school.part_of_student, np.bincount(student)
     assert np.bincount(part).tolist() == [4_918, 615, 615]
     assert np.bincount(part, counts)[:2].tolist() == [1_382_727, 74_891]
@@ -413,25 +391,23 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(ful
     assert len(asked) == 948
     picked = (np.random.default_rng(0).random(6148) < 0.3)[student]
     answers = (student, question, school.choices.option, school.questions.key[question])
-    check(
-        {
-            "share right": is_correct[train].mean(),
-            "log answers to a question": np.log(np.quantile(asked, DECILES)),
-            "share right of a question": rates(question[train], is_correct[train]),
-            **shares_of_options(*(each[train] for each in answers)),
-            "majority and Rasch model": rasch_accuracy(
-                student[picked], question[picked], is_correct[picked]
-            ),
-        }
-    )
+    found = {
+        "share right": is_correct[train].mean(),
+        "log answers to a question": np.log(np.quantile(asked, DECILES)),
+        "share right of a question": rates(question[train], is_correct[train]),
+        "majority and Rasch model": rasch_accuracy(
+            *(each[picked] for each in (student, question, is_correct))
+        ),
+    }
+    check(found | shares_of_options(*(each[train] for each in answers)))
     # What no prediction of right or wrong, and of the option, exceeds.
     best = school.choices.limit_is_correct, school.choices.limit_option
     assert best == pytest.approx((0.759, 0.616), abs=0.01)
 
 
-def test_experts_agree_with_each_other_and_with_the_answers(tmp_path: Path, full: Any) -> None:
+def test_experts_agree_with_each_other_and_with_the_answers(tmp_path: Path) -> None:
     """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
-    school, parts = full[0], []
+    school, parts = simulate("full", 1)[0], []
     for seed in range(40):
         generate_sample.write_judgements(np.random.default_rng(seed), tmp_path, school)
         parts += [read(tmp_path, layout.expert_judgements_name(phase)) for phase in layout.PHASES]
@@ -465,11 +441,11 @@ def quiz_correlation(
     return float(products / (residual**2).mean())
 
 
-def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample(small: Any) -> None:
+def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None:
     first = generate_sample.settings("full")[0].setting
     assert (first.n_questions, first.students) == (27_613, (118_971,))
     assert sum(first.answers) * 4 // 5 == 15_867_850
-    school, student, is_correct = small
+    school, student, is_correct = simulate("small", 0)
     assert is_correct.mean() == pytest.approx(0.64, abs=0.03)
     shares = np.bincount(school.choices.option) / len(is_correct)
     assert shares == pytest.approx([0.249, 0.257, 0.269, 0.225], abs=0.03)
