@@ -156,9 +156,6 @@ def case(
             if case.hangs:
                 stopped.wait(20)
 
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
     def open_shortly(request: Any, timeout: float) -> Any:
         return opened(request, timeout=timeout / (200 if case.hangs else 1))
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,12 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
+from exploration import count_histogram
+from exploration_circumstances import count_by_month, count_times
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
 from common.charts import compact
 
 SCRIPT = "data/explore.py"
+GROUPS, TRAIN = ("1_2", "3_4"), "train_data/train_task_{}.csv"
 Says = Callable[..., str]
 SECTIONS = [
     "Answers", "Difficulty", "Options", "Times", "Quizzes and groups", "Confidence", "Subjects",
@@ -50,36 +54,30 @@ def html(simulated_kit: Path, run: Run, tmp_path_factory: pytest.TempPathFactory
     return (output / "explore.html").read_text(encoding="utf-8")
 
 
-class Part:
-    """What the page says about a group of tasks, and the files that it is about."""
-
-    def __init__(self, data: Path, html: str, number: int) -> None:
-        page, tasks = read_page(html), ("1_2", "3_4")[number]
-
-        def read(name: str, **options: Any) -> Any:
-            return pd.read_csv(data / name.format(tasks), **options)
-
-        self.text = page.text.split("Tasks 3/4 ")[number]
-        # Only roots are open.
-        self.n_open = html.split("Tasks 3/4</h2>")[number].count("<details open")
-        # What a chart is about, and what its marks say.
-        half = len(page.charts) // 2
-        charts = page.charts[number * half : (number + 1) * half]
-        self.titles = {chart.heading: chart.titles for chart in charts}
-        self.answers = read("train_data/train_task_{}.csv")
-        self.joined = self.answers.merge(read("metadata/answer_metadata_task_{}.csv"))
-        self.joined["date"] = pd.to_datetime(self.joined.DateAnswered)
-        students = read("metadata/student_metadata_task_{}.csv")
-        self.students = students[students.UserId.isin(self.answers.UserId)]
-        self.subjects = read("metadata/subject_metadata.csv", index_col=0)
-        questions = read("metadata/question_metadata_task_{}.csv")
-        subjects = questions.SubjectId.str.findall(r"\d+").explode().astype(int)
-        self.about = questions[["QuestionId"]].join(subjects).merge(self.answers, on="QuestionId")
-
-
 @pytest.fixture(scope="module", params=[0, 1], ids=["tasks 1/2", "tasks 3/4"])
-def part(request: pytest.FixtureRequest, simulated_kit: Path, html: str) -> Part:
-    return Part(simulated_kit / "data", html, request.param)
+def part(request: pytest.FixtureRequest, simulated_kit: Path, html: str) -> SimpleNamespace:
+    """Return what the page says about a group of tasks, and the files that it is about."""
+    number, page = request.param, read_page(html)
+
+    def read(name: str, **options: Any) -> Any:
+        return pd.read_csv(simulated_kit / "data" / name.format(GROUPS[number]), **options)
+
+    half = len(page.charts) // 2
+    charts = page.charts[number * half : (number + 1) * half]
+    answers, students = read(TRAIN), read("metadata/student_metadata_task_{}.csv")
+    joined = answers.merge(read("metadata/answer_metadata_task_{}.csv"))
+    questions = read("metadata/question_metadata_task_{}.csv")
+    subjects = questions.SubjectId.str.findall(r"\d+").explode().astype(int)
+    return SimpleNamespace(
+        text=page.text.split("Tasks 3/4 ")[number],
+        n_open=html.split("Tasks 3/4</h2>")[number].count("<details open"),
+        titles={chart.heading: chart.titles for chart in charts},
+        answers=answers,
+        joined=joined.assign(date=pd.to_datetime(joined.DateAnswered)),
+        students=students[students.UserId.isin(answers.UserId)],
+        subjects=read("metadata/subject_metadata.csv", index_col=0),
+        about=questions[["QuestionId"]].join(subjects).merge(answers, on="QuestionId"),
+    )
 
 
 def rated(rows: Any) -> str:
@@ -116,7 +114,7 @@ def test_a_page_about_simulated_data(html: str) -> None:
     assert len(set(labels)) == len(page.charts)
 
 
-def test_counts(part: Part) -> None:
+def test_counts(part: SimpleNamespace) -> None:
     answers, joined = part.answers, part.joined
     by_student, by_question = (answers[name].value_counts() for name in ("UserId", "QuestionId"))
     n_pairs = len(by_student) * len(by_question)
@@ -148,7 +146,7 @@ def test_counts(part: Part) -> None:
         check_counts(part.titles[heading], counts, things)
 
 
-def test_share_of_pairs_answered(part: Part) -> None:
+def test_share_of_pairs_answered(part: SimpleNamespace) -> None:
     """By tenths of students and questions, those with most answers first."""
 
     def tenths(name: str) -> tuple[Any, Any]:
@@ -167,7 +165,7 @@ def test_share_of_pairs_answered(part: Part) -> None:
     ]
 
 
-def test_difficulty_and_options(part: Part) -> None:
+def test_difficulty_and_options(part: SimpleNamespace) -> None:
     answers, titles = part.answers, part.titles
     for heading, name, things in (
         ("How difficult the questions are", "QuestionId", "questions"),
@@ -202,7 +200,7 @@ def test_difficulty_and_options(part: Part) -> None:
     ]
 
 
-def test_circumstances(part: Part) -> None:
+def test_circumstances(part: SimpleNamespace) -> None:
     joined, date = part.joined, part.joined.date
     empty = joined.Confidence.isna().sum()
     months = date.dt.to_period("M")
@@ -231,7 +229,7 @@ def test_circumstances(part: Part) -> None:
     ]
 
 
-def test_subjects_are_nested_as_in_the_tree_most_answers_first(part: Part) -> None:
+def test_subjects_are_nested_as_in_the_tree_most_answers_first(part: SimpleNamespace) -> None:
     about, subjects = part.about, part.subjects
     n = about.SubjectId.value_counts()
     expected = []
@@ -251,6 +249,7 @@ def test_subjects_are_nested_as_in_the_tree_most_answers_first(part: Part) -> No
     tree = part.text.split("to see what lies below. ")[1].split(" Students The bar")[0]
     assert tree == " ".join(expected)
     assert f"{len(expected)} of the {len(subjects)} subjects have questions." in part.text
+    # Only roots are open.
     assert part.n_open == (subjects.Level[n.index] == 0).sum() < len(expected)
     # The same order in the chart of subjects below the root, the first of each question.
     main = about[about.SubjectId.map(subjects.Level) == 1].drop_duplicates("AnswerId")
@@ -259,7 +258,7 @@ def test_subjects_are_nested_as_in_the_tree_most_answers_first(part: Part) -> No
     assert list(dict.fromkeys(title.rsplit(", ", 1)[0] for title in titles)) == list(names)
 
 
-def test_students(part: Part) -> None:
+def test_students(part: SimpleNamespace) -> None:
     students = part.students
     for column, names in (
         ("Gender", ("unspecified", "female", "male")),
@@ -318,13 +317,19 @@ def test_what_is_not_there_is_said(tiny_kit: Path, run: Run, tmp_path: Path) -> 
 
 
 def test_two_answers_are_enough(run: Run, write: Callable[..., Path], tmp_path: Path) -> None:
-    """Without ids and metadata, with too few answers for any share; some without options."""
+    """With too few for any share; some without options, ids and metadata, some without quizzes."""
     header = "QuestionId,UserId,IsCorrect"
-    write("train_data/train_task_1_2.csv", f"{header}\n5,2000000000,1\n7,3,0\n")
-    options = ",CorrectAnswer,AnswerValue\n5,2,1,1,1\n7,3,0,1,2\n"
-    write("train_data/train_task_3_4.csv", header + options)
+    write(TRAIN.format("1_2"), f"{header}\n5,2000000000,1\n7,3,0\n")
+    more = ",CorrectAnswer,AnswerValue,AnswerId\n5,2,1,1,1,8\n7,3,0,1,2,9\n"
+    write(TRAIN.format("3_4"), header + more)
+    dates = "AnswerId,DateAnswered\n8,9999-01-01 00:00:00.000\n9,\n"
+    write("metadata/answer_metadata_task_3_4.csv", dates)
     page = explore(run, tmp_path, tmp_path)["explore.html"]
-    assert sections(page) == ["Tasks 1/2", "Answers", "Tasks 3/4", "Answers", "Options"]
+    first, second = ["Tasks 1/2", "Answers"], ["Tasks 3/4", "Answers", "Options", "What is missing"]
+    assert sections(page) == first + second
+    for said in ("", " is nonsense"):
+        assert f"DateAnswered{said}50.0% · 1 of 2 answers" in page.text
+    assert "QuizId100.0% · 2 of 2 answers" in page.text
 
 
 def test_faults(tiny_kit: Path, fails: Says, tmp_path: Path) -> None:
@@ -362,14 +367,31 @@ def test_the_pictures_are_those_that_the_script_makes(
         assert "Simulated data: " in "".join(ElementTree.fromstring(text).itertext())
 
 
-@pytest.mark.parametrize(
-    ("folder", "tasks"), [("eedi_tasks_3_4", "3/4"), ("eedi_tasks_1_2_sample", "1/2")]
-)
-def test_a_page_about_real_answers(
-    real_data: Path, folder: str, tasks: str, run: Run, tmp_path: Path
-) -> None:
-    page = explore(run, real_data / folder, tmp_path)["explore.html"]
-    assert "not simulated by the kit" in page.text
-    without = ("Times", "Quizzes and groups", "Confidence")
-    assert sections(page) == [f"Tasks {tasks}", *(s for s in SECTIONS if s not in without)]
-    assert f"Not there: answer_metadata_task_{tasks.replace('/', '_')}.csv." in page.text
+def test_a_page_about_real_answers(real_data: Path, run: Run, tmp_path: Path) -> None:
+    for folder, tasks in (("eedi_tasks_3_4", "3/4"), ("eedi_tasks_1_2_sample", "1/2")):
+        page = explore(run, real_data / folder, tmp_path)["explore.html"]
+        assert "not simulated by the kit" in page.text
+        without = ("Times", "Quizzes and groups", "Confidence")
+        assert sections(page) == [f"Tasks {tasks}", *(s for s in SECTIONS if s not in without)]
+        assert f"Not there: answer_metadata_task_{tasks.replace('/', '_')}.csv." in page.text
+
+
+# ---- What simulated answers do not show ----------------------------------------------------------
+
+
+def test_flat_numbers_draw_no_teeth() -> None:
+    found = count_histogram(np.repeat(np.arange(35, 83), 7))
+    assert (np.diff(np.diff(found.edges)) >= 0).all() and (np.diff(found.counts[:-1]) >= 0).all()
+
+
+def test_dates_that_are_missing_or_nonsense_do_not_count() -> None:
+    dates = ["2019-12-30T00:00", "2020-02-29T23:59", "2020-02-29T23:00", "NaT", "9999-01-01T00:00"]
+    date = np.array(dates, "datetime64[m]")
+    found = count_times(date, np.array([1, 0, 1, 1, 1], np.int8))
+    assert found is not None
+    assert (str(found.first), str(found.last)) == ("2019-12-30T00:00", "2020-02-29T23:59")
+    assert (found.months.n.tolist(), found.months.n_right.tolist()) == ([1, 0, 2], [1, 0, 1])
+    # A Monday and a Saturday.
+    assert np.argwhere(found.hours.n).tolist() == [[0, 0], [5, 23]]
+    kinds = count_by_month(date, np.array([2, 0, -1, 0, 1]), 3, found)
+    assert kinds.tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
