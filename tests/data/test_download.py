@@ -1,7 +1,6 @@
 """The downloader against a local server that breaks off, fails, lies, and against kills.
 
-Nothing of the official data is needed: the archive is a zip of the official layout that holds tiny
-simulated files.
+The archive is a zip of the official layout that holds tiny simulated files.
 """
 
 import contextlib

@@ -277,6 +277,9 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
     assert [sorted(each.QuestionId) for each in questions] == [[*range(100)], [*range(130)]]
     assert [len(read(data, TRAIN[group])) for group in GROUPS] == [12_800, 12_000]
     assert sum(name.startswith("images/") for name in other) == 130
+    # So many questions have enough answers only because some were exchanged.
+    answers = all_answers(data, "3_4")
+    assert answers.QuestionId.value_counts().min() >= 5 and not answers.duplicated(IDS[:2]).any()
     # Going back removes what is no longer simulated.
     succeeds(command)
     assert content(data) == before
