@@ -349,8 +349,8 @@ def rates(who: Any, is_correct: Any) -> Any:
 
 def shares_of_wrong_options(question: Any, option: Any, key: Any) -> Any:
     counts = pd.crosstab(question[option != key], option[option != key])
-    counts = counts[np.bincount(question)[counts.index] >= 100].to_numpy()
-    return np.sort(counts / counts.sum(axis=1, keepdims=True), axis=1)[:, :0:-1].mean(axis=0)
+    enough = counts[np.bincount(question)[counts.index] >= 100].to_numpy()
+    return np.sort(enough / enough.sum(axis=1, keepdims=True), axis=1)[:, :0:-1].mean(axis=0)
 
 
 def rasch_accuracy(student: Any, question: Any, is_correct: Any) -> tuple[float, float]:
