@@ -1,0 +1,493 @@
+"""What quickstart.py does, once a Python that is new enough runs it.
+
+Only the standard library is used, also in what comes from common: nothing is installed yet.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import layout, provenance, source_code
+from common.layout import ROOT
+
+VENV = ROOT / ".venv"
+OUTPUT = layout.TEST_OUTPUT_DIR
+RECORD = OUTPUT / layout.RESULTS_NAME
+PACKAGES = OUTPUT / "packages"
+FINISHED_NAME = "quickstart_{title}.txt"
+SPLIT = "local split"
+# The others take seconds on the simulated data.
+SLOW = ("item_response", "partial_vae", "pytorch", "similarity_boosting", "gradient_boosting")
+# Training files of more bytes in all: one step at a time, which has the memory for itself.
+LARGE = 100e6
+DATA_SUFFIXES = (".csv", ".txt", ".xml")
+CHECKS = ("tests/static_checks.py",)
+TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A local split, or a sample model from training to its score.
+
+    Attributes
+    ----------
+    title
+        What it belongs to: ``task 1``, or the name of a related challenge.
+    name
+        Of the model.
+    commands
+        Python's.
+    output_dir
+        Where the score files go.
+    data
+        The folders of what is read.
+    package
+        Folder of an entry of task 4.
+    """
+
+    title: str
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    output_dir: Path
+    data: tuple[Path, ...] = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
+    package: Path | None = None
+
+    @property
+    def finished_file(self) -> Path:
+        """Holds the fingerprint of the last run that succeeded."""
+        return self.output_dir / FINISHED_NAME.format(title=self.title.replace(" ", "_"))
+
+
+class StepError(Exception):
+    """A command that the quickstart ran has failed; the message says which and why."""
+
+
+def main(description: str | None) -> int:
+    """Set up, then run everything or the tests; return the exit code."""
+    raw_text = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw_text)
+    parser.add_argument("--test", action="store_true", help="run the kit's checks and tests")
+    parser.add_argument("--related", action="store_true", help="run the related challenges")
+    parser.add_argument(
+        "--size",
+        choices=("tiny", "small", "full"),
+        help="size of the simulated data (default small); never touches official data",
+    )
+    options = parser.parse_args()
+    # PyTorch's threads that wait for one another then sleep, and slow nothing else that runs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        python = set_up(for_tests=options.test)
+        if options.test:
+            return run_tests(python)
+        return run_related(python) if options.related else run_everything(python, options.size)
+    except StepError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # Who reads it, as `head`, has seen enough; no last flush may fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("\nstopped; the next run resumes here", file=sys.stderr)
+        return 130
+
+
+# ---- Setting up ------------------------------------------------------------------------------
+
+
+def set_up(for_tests: bool) -> str:
+    """Return a Python that has everything, installing it into .venv if need be."""
+    pins = ["requirements.txt", *(["requirements-dev.txt"] if for_tests else [])]
+    if has_everything(sys.executable, pins):
+        return sys.executable
+    python = str(VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    if not has_everything(python, pins):
+        print(f"installing {' and '.join(pins)} into .venv (once; a few minutes)", flush=True)
+        # Where pip is missing, making the environment was interrupted: start over.
+        if not succeeds([python, "-m", "pip", "--version"]):
+            run(sys.executable, "-m", "venv", "--clear", str(VENV))
+        kit = ".[dev]" if for_tests else "."
+        run(python, "-m", "pip", "install", "--editable", kit, shown=sys.stdout.isatty())
+        if not has_everything(python, pins):
+            raise StepError(f"the environment in {VENV} is broken: remove this folder, run again")
+    return python
+
+
+CHECK = """
+import importlib.metadata as metadata, pathlib, re, sys
+root, *pins = map(pathlib.Path, sys.argv[1:])
+for path in pins:
+    for package, version in re.findall(r"^([\\w-]+)==(\\S+)", (root / path).read_text(), re.M):
+        assert metadata.version(package).split("+")[0] == version, package
+from common import layout
+assert layout.ROOT == root
+"""
+
+
+def has_everything(python: str, pins: list[str]) -> bool:
+    """Return whether an interpreter has the packages pinned in these files, and this kit itself."""
+    return succeeds([python, "-c", CHECK, str(ROOT), *pins])
+
+
+def succeeds(command: list[str]) -> bool:
+    """Return whether a command exists and ends with exit code 0."""
+    # From another folder, where `common` is found only if it is installed.
+    with tempfile.TemporaryDirectory() as elsewhere:
+        try:
+            return not subprocess.run(command, cwd=elsewhere, capture_output=True).returncode
+        except OSError:
+            return False
+
+
+# ---- Running the tests -----------------------------------------------------------------------
+
+
+def run_tests(python: str) -> int:
+    """Check the code while the tests run, whatever either finds; return the exit code."""
+    print("running ruff and mypy, and the tests", flush=True)
+    with tempfile.TemporaryFile() as kept:
+        checks = subprocess.Popen([python, *CHECKS], cwd=ROOT, stdout=kept, stderr=kept)
+        codes = {"tests": subprocess.call([python, *TESTS], cwd=ROOT)}
+        codes["ruff and mypy"] = checks.wait()
+        kept.seek(0)
+        print(kept.read().decode(errors="replace"), end="", flush=True)
+    failed = [name for name, code in codes.items() if code]
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+# ---- Running everything ----------------------------------------------------------------------
+
+
+def run_everything(python: str, size: str | None) -> int:
+    """Get data, split, run and score every sample model, show the scores; return the exit code."""
+    prepare_data(python, size)
+    models = [(task, model) for task, model in find_models() if train_file(task).exists()]
+    for task in (1, 3):
+        if not train_file(task).exists():
+            print(f"left out: tasks {task} and {task + 1}: {show(train_file(task))} is missing")
+    # Tasks 1 and 2 share a split, task 3 needs none.
+    splits = [
+        Step(f"task {task}", SPLIT, ((split_script(task),),), layout.TEST_INPUT_DIR)
+        for task in sorted({1 if task == 2 else task for task, _ in models} - {3})
+    ]
+    steps = [*splits, *(model for _, model in models)]
+    idea = "your own idea: {python} -m tools.new_entry task_1"
+    return run_steps(python, steps, " (details: */scores_task_*.html there)", idea)
+
+
+def run_related(python: str) -> int:
+    """As `run_everything`, for the related challenges."""
+    folders = [path.parent for path in sorted(layout.RELATED_DIR.glob("*/generate_sample.py"))]
+    if not folders:
+        raise StepError(f"{show(layout.RELATED_DIR)}/ holds no challenge")
+    steps = []
+    for folder in folders:
+        train = folder / layout.DATA_DIR.name / layout.TRAIN_DIR.name
+        if not any(path.is_file() for path in train.rglob("*")):
+            print(f"simulating data in {show(train)}/", flush=True)
+            run(python, show(folder / "generate_sample.py"))
+        steps += steps_of_challenge(folder)
+    pages = f"\ndetails: {show(layout.RELATED_DIR)}/*/data/{OUTPUT.name}/*/scores_*.html"
+    idea = f"your idea: {{python}} -m tools.new_entry {show(folders[0])}"
+    return run_steps(python, steps, pages, idea)
+
+
+def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
+    """Run steps, show the scores and what to do next; return the exit code.
+
+    Parameters
+    ----------
+    python
+        The interpreter.
+    steps
+        In their order.
+    pages
+        Says where the pages with details lie.
+    idea
+        The command for an entry of one's own, up to its name.
+    """
+    if not RECORD.exists():  # Without the scores, no model is finished.
+        name = FINISHED_NAME.format(title="*")
+        related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT.name}/*/{name}")
+        for path in [*OUTPUT.glob(f"*/{name}"), *related]:
+            path.unlink()
+    splits = [step for step in steps if step.name == SPLIT]
+    models = sorted((step for step in steps if step.name != SPLIT), key=how_slow)
+    failures = run_side_by_side(python, splits, models)
+    if RECORD.exists():
+        print(flush=True)
+        run(python, "-m", "tools.scoreboard", shown=True)
+        # Where the environment is not active, its Python has to be named.
+        own = os.path.relpath(python, ROOT) if python.startswith(str(VENV)) else Path(python).name
+        print(f"open {show(OUTPUT)}/{layout.SCOREBOARD_NAME}{pages}")
+        print(f"{idea} my_idea".format(python=own), flush=True)
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+def prepare_data(python: str, size: str | None) -> None:
+    """Simulate data where there are none; build missing templates; say which data they are."""
+    is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
+    is_simulated = not is_empty and bool(provenance.simulated_files(layout.DATA_DIR))
+    if is_empty or (is_simulated and size and size != simulated_size()):
+        print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
+        run(python, "data/generate_sample.py", "--size", size or "small")
+        is_simulated = True
+    templates = [layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3]
+    if layout.METADATA_DIR.exists() and not provenance.are_current(templates):
+        print("building the submission templates", flush=True)
+        run(python, "-m", "tools.templates")
+    kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
+    print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
+
+
+def simulated_size() -> str:
+    """Return the size of the simulated data in data/."""
+    return str((provenance.read_marker(layout.DATA_DIR) or {}).get("size", "of unknown size"))
+
+
+def train_file(task: int) -> Path:
+    """Return the training file of a task."""
+    return layout.TRAIN_DIR / (layout.TRAIN_TASK_1_2 if task < 3 else layout.TRAIN_TASK_3_4)
+
+
+def split_script(task: int) -> str:
+    """Return the script that splits the data of a task."""
+    return f"task_{task}/local_data_split.py"
+
+
+def find_models() -> list[tuple[int, Step]]:
+    """Find every sample model by its file name, with its task."""
+    models = []
+    for script in sorted(ROOT.glob("task_[123]/sample_model_*.py")):
+        task, name = int(script.parent.name[-1]), script.stem.removeprefix("sample_model_")
+        to = show(OUTPUT / name)
+        fit = (show(script), "--output_dir", to, *(() if task == 3 else ("--local",)))
+        score = (f"task_{task}/local_evaluation.py", "--submission_dir", to, "--output_dir", to)
+        models.append((task, Step(f"task {task}", name, (fit, score), OUTPUT / name)))
+    for script in sorted(ROOT.glob("task_4/*/train_model.py")):
+        # A copy of the package is trained, since its folder may hold weights of all students.
+        name, copy = script.parent.name, PACKAGES / script.parent.name
+        train = (show(copy / script.name), "--local")
+        score_script = show(script.with_name("local_evaluation.py"))
+        score = (score_script, "--submission", show(copy), "--output_dir", show(OUTPUT / name))
+        step = Step("task 4", name, (train, score), OUTPUT / name, package=script.parent)
+        models.append((4, step))
+    return models
+
+
+def steps_of_challenge(folder: Path) -> list[Step]:
+    """Return the local split of a related challenge, if it has one, and all its sample models."""
+    data = folder / layout.DATA_DIR.name
+    train, split_dir = data / layout.TRAIN_DIR.name, data / layout.TEST_INPUT_DIR.name
+    steps = []
+    split, evaluation = folder / "local_data_split.py", folder / "local_evaluation.py"
+    if split.exists():
+        steps.append(Step(folder.name, SPLIT, ((show(split),),), split_dir, (train,)))
+    for script in sorted(folder.glob("sample_model_*.py")):
+        name = script.stem.removeprefix("sample_model_")
+        output_dir = data / OUTPUT.name / name
+        # With the flags that its header names, such as --local.
+        header = {words[0]: tuple(words) for words in source_code.commands_in_header(script)[::-1]}
+        fit, score = (header.get(show(path), (show(path),)) for path in (script, evaluation))
+        to = ("--output_dir", show(output_dir))
+        commands = ((*fit, *to), (*score, "--submission_dir", show(output_dir), *to))
+        steps.append(Step(folder.name, name, commands, output_dir, (train, split_dir)))
+    return steps
+
+
+def how_slow(step: Step) -> int:
+    """Return a number that orders steps, the quickest first; equal ones stay as they were."""
+    return SLOW.index(step.name) if step.name in SLOW else -1
+
+
+def run_side_by_side(python: str, splits: list[Step], models: list[Step]) -> list[str]:
+    """Run the splits, then the models, on all cores; return what has failed and why.
+
+    One core begins with the slowest models, the others with the quickest. Each step has its share
+    of the threads. What has ended is one line; below it a terminal shows what runs.
+    """
+    n_cores = os.cpu_count() or 1
+    is_large = sum(path.stat().st_size for path in layout.TRAIN_DIR.glob("*.csv")) > LARGE
+    n_workers = 1 if is_large else n_cores
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, n_cores // n_workers)))
+    total, failures = len(splits) + len(models), dict[int, str]()
+    places = {id(step): place for place, step in enumerate([*splits, *models])}
+    screen = Screen(total)
+
+    def work(waiting: deque[Step], from_the_end: bool) -> None:
+        while waiting:
+            try:
+                step = waiting.pop() if from_the_end else waiting.popleft()
+            except IndexError:  # Another worker was quicker.
+                return
+            name = f"{step.title}  {step.name}"
+            screen.begin(name)
+            try:
+                said = run_step(python, step)
+            except StepError as error:
+                if RUNNING.is_stopped:
+                    return
+                said = "failed"
+                failures[places[id(step)]] = f"failed: {step.title}, {step.name}: {error}"
+            screen.end(name, said)
+
+    for group in (splits, models):
+        waiting = deque(group)
+        with ThreadPoolExecutor(n_workers) as pool:
+            workers = [pool.submit(work, waiting, bool(n)) for n in range(n_workers)]
+            try:
+                while wait(workers, timeout=1).not_done:
+                    screen.show()
+            except KeyboardInterrupt:
+                waiting.clear()
+                RUNNING.stop()
+                screen.clear()
+                raise
+            for worker in workers:
+                worker.result()
+    return [failures[place] for place in sorted(failures)]
+
+
+class Screen:
+    """What the steps show: a line for each that has ended; on a terminal, below, what runs."""
+
+    def __init__(self, n_steps: int) -> None:
+        self.n_steps, self.n_ended = n_steps, 0
+        self.running: dict[str, float] = {}
+        self.lock = threading.Lock()
+
+    def begin(self, name: str) -> None:
+        """Note that a step begins."""
+        with self.lock:
+            self.running[name] = time.perf_counter()
+        self.show()
+
+    def end(self, name: str, said: str) -> None:
+        """Write the line of a step that has ended."""
+        with self.lock:
+            del self.running[name]
+            self.n_ended += 1
+            self.clear()
+            print(f"[{self.n_ended}/{self.n_steps}] {name}: {said}", flush=True)
+        self.show()
+
+    def show(self) -> None:
+        """Show what runs, and for how long."""
+        with self.lock:
+            if sys.stdout.isatty() and self.running:
+                now = time.perf_counter()
+                names = [f"{name} {now - begun:.0f} s" for name, begun in self.running.items()]
+                self.clear()
+                print(f"running: {', '.join(names)}"[: _columns()], end="", flush=True)
+
+    def clear(self) -> None:
+        """Remove what `show` wrote."""
+        if sys.stdout.isatty():
+            print(f"\r{' ' * _columns()}\r", end="", flush=True)
+
+
+def _columns() -> int:
+    """Return how many characters fit into a line of the terminal without a break."""
+    return shutil.get_terminal_size().columns - 1
+
+
+class Running:
+    """The processes that run, so that all can be stopped."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.processes: set[subprocess.Popen[bytes]] = set()
+        self.is_stopped = False
+
+    def run(self, command: list[str], **options: Any) -> int:
+        """Run a command to its end; return its exit code."""
+        with self.lock:
+            if self.is_stopped:
+                raise StepError("stopped")
+            process = subprocess.Popen(command, cwd=ROOT, **options)
+            self.processes.add(process)
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+        finally:
+            self.processes.discard(process)
+
+    def stop(self) -> None:
+        """End all that run, and let nothing begin."""
+        with self.lock:
+            self.is_stopped = True
+            for process in self.processes:
+                process.terminate()
+
+
+RUNNING = Running()
+
+
+def run_step(python: str, step: Step) -> str:
+    """Run a step unless it has run on the same code and data; return its score and its time."""
+    expected = fingerprint(step)
+    if step.finished_file.exists() and step.finished_file.read_bytes() == expected:
+        return "done already"
+    step.finished_file.unlink(missing_ok=True)
+    started = time.perf_counter()
+    if step.package:
+        copy = PACKAGES / step.package.name
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(step.package, copy, ignore=shutil.ignore_patterns("model_task_4*", "__*"))
+    for command in step.commands:
+        said = run(python, *command)
+    step.finished_file.write_bytes(expected)
+    score = re.search(r"^score [\d.]+", said, re.MULTILINE)
+    return f"{score[0] + ', ' if score else ''}{time.perf_counter() - started:.1f} s"
+
+
+def run(python: str, *arguments: str, shown: bool = False) -> str:
+    """Run Python to its end, and return what it printed; its last lines are in a `StepError`."""
+    with tempfile.TemporaryFile() as kept:
+        output = None if shown else kept
+        code = RUNNING.run([python, *arguments], stdout=output, stderr=output)
+        kept.seek(0)
+        said = kept.read().decode(errors="replace")
+    if code:
+        raise StepError(
+            f"`{' '.join(['python', *arguments])}` ended with exit code {code}"
+            + "".join(f"\n  {line}" for line in said.strip().splitlines()[-12:])
+        )
+    return said
+
+
+def fingerprint(step: Step) -> bytes:
+    """Return bytes that change with the commands, the code they run, or the data they read."""
+    scripts = [ROOT / command[0] for command in step.commands]
+    if step.package:
+        scripts = [*step.package.rglob("*.py"), scripts[-1]]
+    digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
+    for folder in step.data:
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in DATA_SUFFIXES):
+            status = path.stat()
+            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest().encode()
+
+
+def show(path: Path) -> str:
+    """Return a path as seen from the kit's folder, with forward slashes."""
+    return path.relative_to(ROOT).as_posix()
