@@ -6,19 +6,19 @@ than anything but student and question themselves. `common.item_response` learns
 
 from pathlib import Path
 
-import numpy as np
-
 from common import io, layout, metadata, schema
-from common.answers import Answers, IntArray, number_ids
+from common.answers import IntArray, number_ids
 from common.item_response import cluster_questions
-from common.submission import Template
+
+import numpy as np
+import pandas as pd
 
 # Quizzes are used if they are known for at least this share of the pairs to be predicted.
 _MIN_SHARE_KNOWN = 0.5
 
 
 def find_contexts(
-    answers: Answers, template: Template, metadata_dir: Path | None
+    answers: pd.DataFrame, template: pd.DataFrame, metadata_dir: Path | None
 ) -> tuple[IntArray, IntArray]:
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
@@ -47,13 +47,13 @@ def find_contexts(
     """
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None
-    if path is not None and answers.answer_id is not None and template.answer_id is not None:
+    if path is not None and "AnswerId" in answers and "AnswerId" in template:
         header = io.read_header(io.file_source(path))
         columns = [column for column in (schema.GROUP_ID, schema.QUIZ_ID) if column.name in header]
-        answer_id = np.concatenate([answers.answer_id, template.answer_id])
+        answer_id = np.concatenate([answers["AnswerId"], template["AnswerId"]])
         circumstances = metadata.read_circumstances(path, answer_id, columns=columns)
-    student = np.concatenate([answers.student, template.student])
-    question = np.concatenate([answers.question, template.question])
+    student = np.concatenate([answers["UserId"], template["UserId"]])
+    question = np.concatenate([answers["QuestionId"], template["QuestionId"]])
     n = len(answers)
     context = contexts_of_pairs(student, question, n, circumstances)
     return context[:n], context[n:]

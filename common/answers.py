@@ -1,66 +1,29 @@
-"""The answers of students to questions, as columns of small integers."""
+"""The answers of students to questions: DataFrames with the official column names.
 
-from dataclasses import dataclass
+A row for one answer of one student to one question, in columns of small integers: UserId,
+QuestionId and AnswerId int32, IsCorrect (1 right, 0 wrong), CorrectAnswer and AnswerValue (options
+1 to 4) int8; 15.9 million answers take 175 MB.
+"""
+
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from common import io, schema
+from common.errors import InputError, Report, printable, stop
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from common import io, schema
-from common.errors import InputError, Report, printable, stop
+if TYPE_CHECKING:  # Importing it takes 0.2 s, which evaluations do without.
+    import pandas as pd
 
 IntArray = io.IntArray
 
 # Ids up to here, or up to four times the number of answers, are numbered by a lookup table.
 _SMALL_TABLE = 10_000_000
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers, one row each, as equally long columns; 15.9 million of them take 175 MB.
-
-    Attributes
-    ----------
-    student
-        UserId, int32.
-    question
-        QuestionId, int32.
-    is_correct
-        1 right, 0 wrong, int8.
-    option
-        AnswerValue, the option chosen, 1 to 4, int8; None where it is not known.
-    correct_option
-        CorrectAnswer, the right option, 1 to 4, int8; None where it is not known.
-    answer_id
-        AnswerId, int32, by which `common.metadata` finds what is known about the answer; None
-        where it was not read or is not there.
-    """
-
-    student: IntArray
-    question: IntArray
-    is_correct: IntArray
-    option: IntArray | None = None
-    correct_option: IntArray | None = None
-    answer_id: IntArray | None = None
-
-    def __len__(self) -> int:
-        """Count the answers."""
-        return len(self.student)
-
-    def take(self, rows: npt.NDArray[np.bool_] | IntArray) -> "Answers":
-        """Return some of the answers.
-
-        Parameters
-        ----------
-        rows
-            Row numbers, or a boolean for every answer.
-        """
-        columns: dict[str, Any] = {
-            name: None if column is None else column[rows] for name, column in vars(self).items()
-        }
-        return Answers(**columns)
 
 
 def read_answer_table(
@@ -119,12 +82,37 @@ def read_answer_table(
     return table
 
 
-def read_answers(path: Path, *, options: bool | None = None, ids: bool = False) -> Answers:
-    """Read and check a file of answers into arrays; as `read_answer_table`."""
-    return as_answers(read_answer_table(path, options=options, ids=ids))
+def read_answers(path: Path, *, options: bool | None = None, ids: bool = False) -> pd.DataFrame:
+    """Read and check a file of answers.
+
+    Parameters
+    ----------
+    path
+        CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
+    options
+        Whether to read CorrectAnswer and AnswerValue. True: they must be there; False: they are not
+        read; None: they are read if present.
+    ids
+        Whether to read AnswerId if present, by which `common.metadata` finds what is known about an
+        answer.
+
+    Returns
+    -------
+    DataFrame
+        UserId and QuestionId (int32), IsCorrect (int8); with AnswerId (int32), CorrectAnswer and
+        AnswerValue (int8) as asked. pandas returns sums of int8 by group as int8 where they fit:
+        convert them (`astype`) before computing with them.
+
+    Raises
+    ------
+    InputError
+        If a value is wrong, a (student, question) pair appears twice, or IsCorrect contradicts
+        the options.
+    """
+    return as_frame(read_answer_table(path, options=options, ids=ids))
 
 
-def read_students(files: list[Path]) -> Answers:
+def read_students(files: list[Path]) -> pd.DataFrame:
     """Read right and wrong answers of different students from several files.
 
     Parameters
@@ -137,10 +125,12 @@ def read_students(files: list[Path]) -> Answers:
     InputError
         If a student appears in two files, and as for `read_answers`.
     """
+    import pandas as pd
+
     parts = [read_answers(file, options=False) for file in files]
-    seen = np.unique(parts[0].student)
+    seen = np.unique(parts[0]["UserId"])
     for part, file in zip(parts[1:], files[1:], strict=True):
-        students = np.unique(part.student)
+        students = np.unique(part["UserId"])
         twice = np.intersect1d(seen, students)
         if len(twice):
             raise InputError(
@@ -148,30 +138,19 @@ def read_students(files: list[Path]) -> Answers:
                 "different students"
             )
         seen = np.union1d(seen, students)
-    student, question, is_correct = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("student", "question", "is_correct")
-    )
-    return Answers(student, question, is_correct)
+    return pd.concat(parts, ignore_index=True)[["UserId", "QuestionId", "IsCorrect"]]
 
 
-def as_answers(table: pa.Table) -> Answers:
-    """Convert a table with the official column names to `Answers`."""
+def as_frame(table: pa.Table) -> pd.DataFrame:
+    """Convert a checked table to a DataFrame that shares its memory."""
+    import pandas as pd
 
-    def column(name: str) -> IntArray | None:
-        return io.to_array(table[name]) if name in table.column_names else None
-
-    return Answers(
-        student=io.to_array(table["UserId"]),
-        question=io.to_array(table["QuestionId"]),
-        is_correct=io.to_array(table["IsCorrect"]),
-        option=column("AnswerValue"),
-        correct_option=column("CorrectAnswer"),
-        answer_id=column("AnswerId"),
-    )
+    names = ("UserId", "QuestionId", "AnswerId", "IsCorrect", "CorrectAnswer", "AnswerValue")
+    found = {name: io.to_array(table[name]) for name in names if name in table.column_names}
+    return pd.DataFrame(found, copy=False)
 
 
-def number_ids(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
+def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int32]]:
     """Number the distinct ids from 0.
 
     Returns
@@ -181,6 +160,7 @@ def number_ids(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
     number : array of int32, shape (ids,)
         Place of each given id in `distinct`.
     """
+    ids = np.asarray(ids)
     if ids.max() < 4 * len(ids) + _SMALL_TABLE:
         # Much faster than sorting, if the ids are dense enough for a table.
         present = np.zeros(int(ids.max()) + 1, bool)
@@ -191,8 +171,9 @@ def number_ids(ids: IntArray) -> tuple[IntArray, npt.NDArray[np.int32]]:
     return distinct, place.astype(np.int32)
 
 
-def find_ids(distinct: IntArray, ids: IntArray) -> npt.NDArray[np.int32]:
+def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.int32]:
     """Find ids among sorted distinct ones; `len(distinct)` for an id that is not there."""
+    ids = np.asarray(ids)
     place = np.searchsorted(distinct, ids)
     found = distinct[np.minimum(place, len(distinct) - 1)] == ids
     return np.where(found, place, len(distinct)).astype(np.int32)
@@ -221,9 +202,13 @@ def find_rows(ids: IntArray, wanted: IntArray) -> npt.NDArray[np.int32]:
     return np.where(found, order[np.where(found, place, 0)], -1).astype(np.int32)
 
 
-def pair_keys(student: IntArray, question: IntArray) -> npt.NDArray[np.int64]:
+def pair_keys(
+    student: IntArray | pd.Series, question: IntArray | pd.Series
+) -> npt.NDArray[np.int64]:
     """Encode every (student, question) pair as one number; equal pairs get equal numbers."""
-    return (student.astype(np.int64) << 31) | question
+    keys: npt.NDArray[np.int64] = np.asarray(student).astype(np.int64) << 31
+    keys |= np.asarray(question)
+    return keys
 
 
 def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

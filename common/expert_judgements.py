@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from common import io, metrics, schema
 from common.errors import InputError
+
+import numpy as np
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import io, provenance
 from common.errors import InputError, Report, quote, stop
 from common.schema import INT32, TEXT, Column
+
+import numpy as np
+import numpy.typing as npt
 
 ID = Column("id", TEXT)
 FOLD = Column("fold", INT32, 0, 9_999)

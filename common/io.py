@@ -22,16 +22,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from common.errors import InputError, Report, printable, quote, stop
+from common.layout import ROOT, where_to_get
+from common.provenance import is_running
+from common.schema import DATE, TEXT, Column
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-
-from common.errors import InputError, Report, printable, quote, stop
-from common.layout import ROOT, where_to_get
-from common.provenance import is_running
-from common.schema import DATE, TEXT, Column
 
 IntArray = npt.NDArray[np.integer[Any]]
 Columns = dict[str, npt.NDArray[Any]]

@@ -123,7 +123,7 @@ def where_to_get(path: Path) -> str:
     if path.name in (TRAIN_TASK_4, VALID_TASK_4):
         return "`python task_4/local_data_split.py` makes it"
     if path.name == TEMPLATE_TASK_1_2 or path == TEMPLATE_DIR / TEMPLATE_TASK_3:
-        return "`python -m common.templates` builds it from the files in data/"
+        return "`python -m tools.templates` builds it from the files in data/"
     for task in (1, 2, 3):
         if path.name == local_submission_name(task):
             return f"`python task_{task}/sample_model_majority.py --local` makes one"

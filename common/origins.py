@@ -98,6 +98,8 @@ def _as_file(origin: Mapping[str, object]) -> bytes:
 
 def read_origin(submission: Path) -> Origin | None:
     """Read how a submission was made; None if it is not known, or the file has changed since."""
+    if not submission.is_file():
+        return None  # Opening a pipe would wait for ever.
     try:
         content = submission.with_suffix(".json").read_bytes()
         origin = io.parse_json(content.decode())
@@ -154,9 +156,9 @@ def this_command() -> list[str]:
 
 
 def join_command(command: tuple[str, ...]) -> str:
-    """Return a command as typed in the kit's folder; a script in common/ runs as a module."""
+    """Return a command as typed in the kit's folder; one in tools/ runs as a module."""
     first, *flags = command
-    is_module = first.startswith("common/")
+    is_module = first.startswith("tools/")
     script = ["-m", ".".join(Path(first).with_suffix("").parts)] if is_module else [first]
     return shlex.join(["python", *script, *flags])
 

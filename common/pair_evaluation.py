@@ -4,9 +4,6 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from common import cli, io, layout, metrics, provenance, schema, submission
 from common.answers import IntArray, pair_keys
 from common.probabilities import read_probabilities
@@ -23,6 +20,9 @@ from common.scores.explain import (
 from common.scores.outcomes import Outcomes
 from common.scores.pair_facts import PairFacts, Place, are_among, read_facts
 from common.scores.results import Evaluation
+
+import numpy as np
+import numpy.typing as npt
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from common import run_log
+
+from tqdm import tqdm
 
 Show = Callable[..., None]
 

@@ -248,6 +248,6 @@ def this_command() -> str:
     if not script.is_relative_to(layout.ROOT):
         return shlex.join(["python", *sys.argv])
     name = script.relative_to(layout.ROOT)
-    if name.parts[0] == "common":
+    if name.parts[0] == "tools":
         return shlex.join(["python", "-m", ".".join(name.with_suffix("").parts), *sys.argv[1:]])
     return shlex.join(["python", name.as_posix(), *sys.argv[1:]])

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from common import charts, cli, io, layout, metrics, pages, schema, submission
 from common.expert_judgements import (
     Comparison,
@@ -15,6 +13,8 @@ from common.expert_judgements import (
 )
 from common.scores import outcomes, results, score_files
 from common.scores.results import Evaluation
+
+import numpy as np
 
 TASK = 3
 

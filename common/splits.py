@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from common import io, layout, provenance, schema
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -4,22 +4,27 @@ A small .json beside both says which command made them; it is not uploaded.
 
 Everything is checked on the user's machine as the challenge's scorer would check it, and messages
 name the first wrong rows; an incomplete submission never passes. The evaluations, which stop at the
-first fault, and `common.check_submission`, which collects all, use the same checks: each takes
+first fault, and `tools.check_submission`, which collects all, use the same checks: each takes
 `report`, a function that it calls with the message of a fault.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from common import io, layout, origins, provenance, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, quote, stop
 from common.schema import Column
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+if TYPE_CHECKING:  # Importing it takes 0.2 s, which evaluations do without.
+    import pandas as pd
 
 # A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
 # be predicted: further columns and the rows of both phases are valid; more is a zip bomb.
@@ -49,22 +54,6 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Template(Pairs):
-    """A submission template of tasks 1 and 2: the pairs to predict, in its own row order.
-
-    Attributes
-    ----------
-    table
-        All columns of the file; further columns as text, to be passed through unchanged.
-    answer_id
-        AnswerId of every row, int32, -1 where it is empty; None where there is no such column.
-    """
-
-    table: pa.Table
-    answer_id: IntArray | None = None
-
-
-@dataclass(frozen=True)
 class PairValues(Pairs):
     """One value for each (student, question) pair, as read from a file.
 
@@ -77,8 +66,14 @@ class PairValues(Pairs):
     value: IntArray
 
 
-def read_template(path: Path) -> Template:
+def read_template(path: Path) -> pd.DataFrame:
     """Read a template of tasks 1 and 2.
+
+    Returns
+    -------
+    DataFrame
+        All columns of the file, in its row order: UserId, QuestionId and, if it is there, AnswerId
+        int32 (-1 where it is empty); further columns as text, to be passed through unchanged.
 
     Raises
     ------
@@ -86,18 +81,26 @@ def read_template(path: Path) -> Template:
         If it is missing, has no UserId or QuestionId, names a pair twice, has an AnswerId that is
         none, or was built from other data than now lie there.
     """
+    import pandas as pd
+
     provenance.require_current([path])
     source = io.file_source(path)
     columns = (schema.USER_ID, schema.QUESTION_ID)
     table = io.read_table(source, columns, keep_others=True)
-    # Copies, since the table will be written.
-    student, question = (ids.copy() for ids in io.to_arrays(table, columns).values())
-    require_distinct_pairs(source, student, question)
-    if schema.ANSWER_ID.name not in table.column_names:
-        return Template(source, student, question, table)
-    # Read once more: in the table it stays the text that it is.
-    answer_id = io.read_columns(path, [schema.ANSWER_ID_OR_EMPTY])[schema.ANSWER_ID.name]
-    return Template(source, student, question, table, io.to_ids(answer_id))
+    known = dict(io.to_arrays(table, columns))
+    require_distinct_pairs(source, known["UserId"], known["QuestionId"])
+    if schema.ANSWER_ID.name in table.column_names:
+        answer_id = io.read_columns(path, [schema.ANSWER_ID_OR_EMPTY])[schema.ANSWER_ID.name]
+        known[schema.ANSWER_ID.name] = io.to_ids(answer_id)
+    found = {name: known.get(name, table[name].to_pandas()) for name in table.column_names}
+    return pd.DataFrame(found, copy=False)
+
+
+def read_pairs(path: Path) -> Pairs:
+    """Read which pairs a template wants, to find them in other files; as `read_template`."""
+    template = read_template(path)
+    student, question = (template[name].to_numpy() for name in ("UserId", "QuestionId"))
+    return Pairs(io.file_source(path), student, question)
 
 
 def read_ranking_template(path: Path) -> IntArray:
@@ -116,7 +119,9 @@ def read_ranking_template(path: Path) -> IntArray:
     return question
 
 
-def write_predictions(template: Template, task: int, value: npt.NDArray[Any], path: Path) -> None:
+def write_predictions(
+    template: pd.DataFrame, task: int, value: npt.NDArray[Any], path: Path
+) -> None:
     """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
 
     Parameters
@@ -137,7 +142,12 @@ def write_predictions(template: Template, task: int, value: npt.NDArray[Any], pa
         If there is not exactly one valid prediction for every row.
     """
     column = schema.PREDICTED_COLUMN[task]
-    _write(template.table, column, value, path, layout.submission_name(task))
+    table = pa.Table.from_pandas(template, preserve_index=False)
+    name = schema.ANSWER_ID.name
+    if name in template:
+        known = pa.array(template[name], mask=template[name].to_numpy() < 0)
+        table = table.set_column(table.column_names.index(name), name, known)
+    _write(table, column, value, path, layout.submission_name(task))
 
 
 def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import pyarrow as pa
-
 from common.errors import InputError, Report, printable, stop
 from common.io import SHOWN, Source, require_file
+
+import pyarrow as pa
 
 # The part of a local header that repeats what the directory of the zip states (APPNOTE 4.3.7).
 _LOCAL_HEADER = struct.Struct("<4s2H3H3L2H")

@@ -24,11 +24,11 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Never
 
-from tqdm import tqdm
-
 from common import cli, layout, provenance, run_log
 from common.errors import InputError
-from common.templates import build_pair_template, build_ranking_template
+from tools.templates import build_pair_template, build_ranking_template
+
+from tqdm import tqdm
 
 
 @dataclass(frozen=True)

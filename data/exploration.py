@@ -6,10 +6,10 @@ and subjects are numbered from 0 here; -1 stands for an unknown group or quiz.
 
 from dataclasses import dataclass
 
+from common.io import IntArray
+
 import numpy as np
 import numpy.typing as npt
-
-from common.io import IntArray
 
 FloatArray = npt.NDArray[np.float64]
 

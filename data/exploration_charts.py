@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from html import escape
 
+from common import charts
+from common.charts import Dot, Mark, Panel, compact
+
 import numpy as np
 from exploration import (
     FEW_ANSWERS,
@@ -15,9 +18,6 @@ from exploration import (
 )
 from exploration_circumstances import CONFIDENCES, Times
 from exploration_reading import Part
-
-from common import charts
-from common.charts import Dot, Mark, Panel, compact
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

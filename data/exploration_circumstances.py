@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from common.io import IntArray
+
 import numpy as np
 import numpy.typing as npt
 from exploration import Histogram, Tally, count_histogram, tally
-
-from common.io import IntArray
 
 Dates = npt.NDArray[np.datetime64]
 

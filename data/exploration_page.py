@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from html import escape
 
+from common import pages
+
 import exploration_charts as draw
 import numpy as np
 from exploration import FEW_ANSWERS, WEAK_SHARE, count_histogram, share_histogram
 from exploration_charts import chart_label, figure, in_grid
 from exploration_reading import Part
 from exploration_rows import ROWS_STYLE, missing_section, students_section, subjects_section
-
-from common import pages
 
 STYLE = """
 body { max-width: 60rem; }

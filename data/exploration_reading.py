@@ -4,6 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import io, layout, metadata, provenance, schema
+from common.answers import find_rows, number_ids, read_answers
+from common.io import IntArray
+from common.metadata import SubjectTree
+from common.metadata.reading import read_whole
+
 import exploration
 import numpy as np
 from exploration import FloatArray, Options, Tally
@@ -15,12 +21,6 @@ from exploration_circumstances import (
     count_quizzes,
     count_times,
 )
-
-from common import io, layout, metadata, provenance, schema
-from common.answers import find_rows, number_ids, read_answers
-from common.io import IntArray
-from common.metadata import SubjectTree
-from common.metadata.reading import read_whole
 
 # Steps that `read_part` reports.
 STEPS = ("answers", "counts", "subjects", "circumstances", "dates", "quizzes")
@@ -180,18 +180,17 @@ def read_part(files: Files, begin: Callable[[str], None]) -> Part:
     """
     begin(STEPS[0])
     answers = read_answers(files.train, ids=True)
-    is_correct = answers.is_correct
+    is_correct = answers["IsCorrect"].to_numpy()
     begin(STEPS[1])
-    student_id, student = number_ids(answers.student)
-    question_id, question = number_ids(answers.question)
+    student_id, student = number_ids(answers["UserId"])
+    question_id, question = number_ids(answers["QuestionId"])
     of_student = exploration.tally(student, is_correct, len(student_id))
     of_question = exploration.tally(question, is_correct, len(question_id))
     filled = exploration.filled(student, question, of_student.n, of_question.n)
     options = None
-    if answers.option is not None and answers.correct_option is not None:
-        options = exploration.count_options(
-            question, answers.option, answers.correct_option, len(question_id)
-        )
+    if "AnswerValue" in answers:
+        chosen, right = (answers[name].to_numpy() for name in ("AnswerValue", "CorrectAnswer"))
+        options = exploration.count_options(question, chosen, right, len(question_id))
     begin(STEPS[2])
     missing: list[Missing] = []
     subjects = _read_subjects(files, question_id, of_question, missing)
@@ -199,8 +198,9 @@ def read_part(files: Files, begin: Callable[[str], None]) -> Part:
     begin(STEPS[3])
     times = quizzes = confidence = main_by_month = None
     n_groups = n_quizzes = n_schemes = 0
-    if files.circumstances is not None and answers.answer_id is not None:
-        found = metadata.read_circumstances(files.circumstances, answers.answer_id)
+    if files.circumstances is not None and "AnswerId" in answers:
+        answer_id = answers["AnswerId"].to_numpy()
+        found = metadata.read_circumstances(files.circumstances, answer_id)
         begin(STEPS[4])
         times = count_times(found.date_answered, is_correct)
         if times and subjects:

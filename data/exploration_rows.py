@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from html import escape
 
+from common.charts import compact
+from common.io import IntArray
+
 import numpy as np
 from exploration import FEW_ANSWERS, Tally
 from exploration_charts import born_chart, chart_label, figure, in_grid
 from exploration_reading import Part, Subjects
-
-from common.charts import compact
-from common.io import IntArray
 
 ROWS_STYLE = """
 .rows { max-width: 46rem; } .rows details > *:not(summary) { margin-left: 1.1rem; }

@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from common import cli, io, layout
+from common.errors import InputError
+
 from exploration_charts import draw_pictures
 from exploration_page import page
 from exploration_reading import STEPS, Files, Part, find_files, read_part
 from tqdm import tqdm
-
-from common import cli, io, layout
-from common.errors import InputError
 
 TASKS = ("1/2", "3/4")
 PAGE_NAME, SIMULATED_PAGE_NAME = "explore.html", "explore_simulated.html"

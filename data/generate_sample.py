@@ -4,7 +4,7 @@
     python data/generate_sample.py --size small    # some seconds: to see every model at work
     python data/generate_sample.py --size full     # minutes: exactly the official counts
 
-Nothing in these files is real: `data/simulation.py` holds the model, `data/README.md` describes
+Nothing in these files is real: `data/simulation.py` holds the model, `data/SIMULATION.md` describes
 it. The files have the official names, columns and quirks, so that every script runs on either.
 The same size and seed give the same bytes. Real files are never overwritten.
 
@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import cli, layout, simulated_tree
+from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
+from tools.templates import build_templates
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -25,10 +29,6 @@ from PIL import Image, ImageDraw, ImageFont
 from simulation import CHUNK, EMPTY, Array, Choices, Incidence, Questions, SchoolSetting
 from subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
 from tqdm import tqdm
-
-from common import cli, layout, simulated_tree
-from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
-from common.templates import build_templates
 
 # Raised whenever the same seed gives other data than before.
 GENERATOR_VERSION = 2

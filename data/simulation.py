@@ -1,7 +1,7 @@
 """A simulated school: who answers which question when, and which option they choose.
 
-Nothing in here is real. The model, in the order in which it is drawn (`data/README.md` describes
-it in words and compares it with the real files):
+Nothing in here is real. The model, in the order in which it is drawn (`data/SIMULATION.md`
+describes it in words and compares it with the real files):
 
 1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
 2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
@@ -19,6 +19,8 @@ it in words and compares it with the real files):
 
 from dataclasses import dataclass
 from typing import Any
+
+from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
@@ -516,7 +518,10 @@ def _lift_rare_questions(
     """Exchange answers to common questions for answers to questions that have too few."""
     n_questions, least = setting.n_questions, setting.min_answers_per_question
     if len(incidence) < n_questions * least or len(cohort) < least:
-        raise ValueError(f"too few answers or students for {least} answers to each question")
+        raise InputError(
+            f"{n_questions:,} questions are too many for {len(incidence):,} answers, expected at "
+            f"most {len(incidence) // least:,}: choose fewer --questions or a larger --size"
+        )
     quiz_of = _quiz_of(quizzes, n_questions)
     while True:
         counts = np.bincount(incidence.question, minlength=n_questions)

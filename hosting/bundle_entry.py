@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from common.errors import InputError, one_line, printable, quote
+
+import yaml
 
 
 @dataclass(frozen=True)

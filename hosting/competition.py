@@ -11,9 +11,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import yaml
-
 from common import io, layout
+
+import yaml
 
 HERE = Path(__file__).resolve().parent
 TITLE = "Education challenge: diagnostic questions"
@@ -43,7 +43,7 @@ _SAMPLES = {
         f"    python {command}"
         for command in (
             *commands,
-            f"-m common.check_submission submissions/submission_task_{task}.zip",
+            f"-m tools.check_submission submissions/submission_task_{task}.zip",
         )
     )
     for task, commands in {

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-import numpy as np
-from bundle import Bundle, Column, Task
-
 from common import io
 from common.errors import printable
+
+import numpy as np
+from bundle import Bundle, Column, Task
 
 # With how many decimal places the platform keeps a score.
 _DECIMALS = 10

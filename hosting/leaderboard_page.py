@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from html import escape
 
+from common import charts, pages
+
 from bundle import Bundle
 from leaderboard import Attempt, Board, score_text, used_columns
-
-from common import charts, pages
 
 # A chart of more teams is longer than its table.
 _MAX_DRAWN = 25

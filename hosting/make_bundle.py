@@ -24,6 +24,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from common import cli, io, layout, provenance, zips
+from common.errors import InputError, quote
+from tools.templates import build_templates
+
 import competition
 import numpy as np
 import own_answers
@@ -31,10 +35,6 @@ import participants
 import reference_data
 from competition import Plan
 from tqdm import tqdm
-
-from common import cli, io, layout, provenance, zips
-from common.errors import InputError, quote
-from common.templates import build_templates
 
 # Whoever tries seeds must not find the one: the generator is public, and so are the questions.
 _MIN_SEED = 16

@@ -30,17 +30,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import io, layout, schema
+from common.adaptive.game import N_ROUNDS
+from common.answers import IntArray, find_repeats
+from common.errors import InputError, quote
+
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from competition import N_MASKS, ORGANISER_DIR
 from tqdm import tqdm
-
-from common import io, layout, schema
-from common.adaptive.game import N_ROUNDS
-from common.answers import Answers, IntArray, find_repeats
-from common.errors import InputError, quote
 
 STUDENTS_NAME, QUESTIONS_NAME = "students.csv", "questions.csv"
 
@@ -77,7 +78,7 @@ class OwnAnswers:
     """
 
     path: Path
-    answers: Answers
+    answers: pd.DataFrame
     students: pa.Array
     questions: pa.Array
     notes: list[str]
@@ -114,7 +115,8 @@ def make_data_folder(
     own = read_own_answers(path, rng)
     notes = list(own.notes)
     # From here on nothing depends on the order of the file.
-    learned = own.answers.take(rng.permutation(len(own.answers)))
+    order = rng.permutation(len(own.answers))
+    learned = own.answers.iloc[order].reset_index(drop=True)
     tables: Tables = {}
     if 4 in tasks:
         learned = _set_students_aside(own, learned, rng, tables, notes)
@@ -196,13 +198,15 @@ def read_own_answers(path: Path, rng: np.random.Generator) -> OwnAnswers:
         [("length", "ascending"), ("id", "ascending")],
     ).to_numpy()
     number_of_question = np.argsort(order).astype(np.int32)
-    answers = Answers(
-        student=number_of_student[student],
-        question=number_of_question[question],
-        is_correct=is_correct,
-        option=option,
-        correct_option=key,
-        answer_id=rng.permutation(len(student)).astype(np.int32),
+    answers = pd.DataFrame(
+        {
+            "QuestionId": number_of_question[question],
+            "UserId": number_of_student[student],
+            "AnswerId": rng.permutation(len(student)).astype(np.int32),
+            "IsCorrect": is_correct,
+            "CorrectAnswer": key,
+            "AnswerValue": option,
+        }
     )
     return OwnAnswers(
         path, answers, students.take(np.argsort(number_of_student)), questions.take(order), notes
@@ -235,10 +239,14 @@ def _require_enough(
 
 
 def _set_students_aside(
-    own: OwnAnswers, answers: Answers, rng: np.random.Generator, tables: Tables, notes: list[str]
-) -> Answers:
+    own: OwnAnswers,
+    answers: pd.DataFrame,
+    rng: np.random.Generator,
+    tables: Tables,
+    notes: list[str],
+) -> pd.DataFrame:
     """Add the test files of task 4; return the answers of the students who are not examined."""
-    counts = np.bincount(answers.student)
+    counts = np.bincount(answers["UserId"].to_numpy())
     examinable = np.flatnonzero(counts >= MIN_ANSWERS_OF_EXAMINED)
     if len(counts) < MIN_STUDENTS_TASK_4 or len(examinable) < MIN_EXAMINABLE:
         raise InputError(
@@ -250,11 +258,12 @@ def _set_students_aside(
     phase_of_student = np.full(len(counts), -1)
     chosen = rng.permutation(examinable)[: 2 * n]
     phase_of_student[chosen] = np.arange(2 * n) // n
-    phase = phase_of_student[answers.student]
+    phase = phase_of_student[answers["UserId"].to_numpy()]
     for number, name in enumerate(layout.PHASES):
-        examined = answers.take(phase == number)
+        examined = answers[phase == number]
+        student = examined["UserId"].to_numpy()
         masks = {
-            f"{schema.IS_TARGET}_{mask}": draw_targets(examined.student, rng).astype(np.int8)
+            f"{schema.IS_TARGET}_{mask}": draw_targets(student, rng).astype(np.int8)
             for mask in range(N_MASKS)
         }
         path = f"{layout.TEST_DIR.name}/{layout.test_masks_name(name)}"
@@ -263,7 +272,8 @@ def _set_students_aside(
             f"task 4, {name}: {n:,} students with {len(examined):,} answers, "
             f"{int(masks[f'{schema.IS_TARGET}_0'].sum()):,} of them targets of a mask"
         )
-    return answers.take(phase == -1)
+    others: pd.DataFrame = answers[phase == -1].reset_index(drop=True)
+    return others
 
 
 def count_targets(n_answers: IntArray) -> IntArray:
@@ -296,8 +306,8 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> npt.NDArray[np.
 
 
 def _set_answers_aside(
-    own: OwnAnswers, answers: Answers, tasks: Sequence[int], tables: Tables, notes: list[str]
-) -> Answers:
+    own: OwnAnswers, answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
+) -> pd.DataFrame:
     """Add the test files of tasks 1 and 2; return the answers to learn from.
 
     The answers are in random order.
@@ -305,8 +315,8 @@ def _set_answers_aside(
     _require_enough(
         own.path,
         len(answers),
-        len(np.unique(answers.student)),
-        len(np.unique(answers.question)),
+        len(np.unique(answers["UserId"].to_numpy())),
+        len(np.unique(answers["QuestionId"].to_numpy())),
         " beside the students examined in task 4",
     )
     n = len(answers)
@@ -315,7 +325,7 @@ def _set_answers_aside(
     wanted = [task for task in (1, 2) if task in tasks]
     label = "tasks 1 and 2" if len(wanted) == 2 else f"task {wanted[0]}"
     for phase, rows in zip(layout.PHASES, (slice(n_train, middle), slice(middle, n)), strict=True):
-        hidden = _columns(answers.take(np.arange(n)[rows]))
+        hidden = _columns(answers[rows])
         for task in wanted:
             names = ("QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name)
             path = f"{layout.TEST_DIR.name}/{layout.test_answers_name(task, phase)}"
@@ -325,21 +335,12 @@ def _set_answers_aside(
             f"{label}, {phase}: {n_hidden:,} answers; a score has a standard error of at least "
             f"about {0.5 / np.sqrt(n_hidden):.3f}"
         )
-    return answers.take(np.arange(n_train))
+    return answers[:n_train]
 
 
-def _columns(answers: Answers) -> dict[str, npt.NDArray[Any]]:
+def _columns(answers: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
     """Return the six official columns."""
-    values = (
-        answers.question,
-        answers.student,
-        answers.answer_id,
-        answers.is_correct,
-        answers.correct_option,
-        answers.option,
-    )
-    names = [column.name for column in schema.ANSWER_COLUMNS]
-    return {name: np.asarray(part) for name, part in zip(names, values, strict=True)}
+    return {column.name: answers[column.name].to_numpy() for column in schema.ANSWER_COLUMNS}
 
 
 def _write(folder: Path, tables: Tables) -> None:

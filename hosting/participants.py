@@ -4,10 +4,10 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from competition import PUBLIC_DATA, STARTING_KIT, Plan
-
 from common import io, layout, schema, zips
 from common.answers import number_ids
+
+from competition import PUBLIC_DATA, STARTING_KIT, Plan
 
 # What the kit consists of: whatever else an organiser keeps in its folder, such as answers of
 # students, an unpacked bundle or a seed, in a repository of their own or not, is not for
@@ -16,7 +16,7 @@ _KIT = (
     "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
     "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "hosting", "pyproject.toml", "quickstart.py",
     "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
-    "task_1", "task_2", "task_3", "task_4", "tests", "walkthrough.ipynb",
+    "task_1", "task_2", "task_3", "task_4", "tests", "tools", "walkthrough.ipynb",
 )  # fmt: skip
 _OF_THE_REPOSITORY = (".ci", ".github", ".gitignore", ".pre-commit-config.yaml")
 _KIT_SUFFIXES = (".md", ".png", ".py", ".svg", ".yaml")

@@ -12,14 +12,14 @@ from collections.abc import Hashable, Mapping
 from datetime import date, datetime, time
 from pathlib import Path
 
+from common import zips
+from common.errors import InputError, quote
+
 import unpacking
 from bundle import Bundle, Phase, Task
 from bundle_entry import Entry, entries_of, parse, path_of, shown, text_of, whole_of
 from dateutil import parser as dates
 from leaderboard_rules import read_leaderboard
-
-from common import zips
-from common.errors import InputError, quote
 
 YAML_NAME = "competition.yaml"
 METADATA_NAMES = ("metadata.yaml", "metadata")

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from common import io, layout, provenance, schema, source_code, submission
+from common.scores.pair_facts import Place, read_facts
+
 import numpy as np
 from programs import facts_file
 from programs.played import KEY_NAME
-
-from common import io, layout, provenance, schema, source_code, submission
-from common.scores.pair_facts import Place, read_facts
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 # What an entry of task 4 finds in its folder, as in the challenge.

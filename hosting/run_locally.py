@@ -22,6 +22,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from common import cli, io, layout, provenance, zips
+from common.adaptive.entry_files import ENTRY_FILE
+from common.errors import InputError, printable
+
 import leaderboard
 import leaderboard_page
 import platform_rules
@@ -30,10 +34,6 @@ import submission_run
 from bundle import Bundle, Phase, Task
 from leaderboard import Attempt, task_number
 from tqdm import tqdm
-
-from common import cli, io, layout, provenance, zips
-from common.adaptive.entry_files import ENTRY_FILE
-from common.errors import InputError, printable
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from common import io, run_log
+
 import submission_run
 from bundle import Task
-
-from common import io, run_log
 
 RESULTS_NAME = "leaderboard_results.jsonl"
 DETAILS_DIR = "details"

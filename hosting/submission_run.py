@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import io
+from common.errors import InputError, printable, quote
+
 import unpacking
 import yaml
 from bundle import Column, Task
 from platform_rules import METADATA_NAMES, program_command
-
-from common import io
-from common.errors import InputError, printable, quote
 
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"

@@ -13,15 +13,15 @@ out, their features computed from all others; then the next 5 %, twenty times, o
 answers are enough.
 """
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.ensemble import HistGradientBoostingClassifier
-from tqdm import tqdm
-
 from common import answer_features, cli, run_log, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.ensemble import HistGradientBoostingClassifier
+from tqdm import tqdm
 
 TASK = 1
 # Chosen on answers held out of training data. The number of trees is chosen anew in every fit, on a
@@ -68,7 +68,7 @@ def main() -> None:
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, ids=True)
-    if min(np.bincount(answers.is_correct, minlength=2)) < MIN_ANSWERS:
+    if min(np.bincount(answers["IsCorrect"], minlength=2)) < MIN_ANSWERS:
         raise InputError(
             f"{paths.train}: needs {MIN_ANSWERS} right and {MIN_ANSWERS} wrong answers"
         )
@@ -85,7 +85,7 @@ def main() -> None:
         rows = np.flatnonzero(held_out)
         others = answer_features.know(pairs, answers, held_out)
         tables.append(as_matrix(answer_features.table(pairs, others, rows, groups)))
-        outcomes.append(answers.is_correct[rows])
+        outcomes.append(answers["IsCorrect"].to_numpy()[rows])
     table, outcome = np.concatenate(tables), np.concatenate(outcomes)
     # scikit-learn stumbles over a column of which hardly anything is known.
     table[:, np.isfinite(table).sum(axis=0) < MIN_ANSWERS] = 0

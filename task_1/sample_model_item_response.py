@@ -17,12 +17,12 @@ Scores:  0.7287 ± 0.0021 on real answers, where the majority model scores 0.630
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-import numpy as np
-
 from common import cli, item_response, run_log, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.probabilities import write_probabilities
+
+import numpy as np
 
 TASK = 1
 
@@ -56,16 +56,21 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_right`.
     model = item_response.fit(
-        answers.student,
-        answers.question,
-        answers.is_correct,
+        answers["UserId"].to_numpy(),
+        answers["QuestionId"].to_numpy(),
+        answers["IsCorrect"].to_numpy(),
         n_dimensions=options.dimensions,
         guessing=options.guessing,
         seed=options.seed,
         context=context,
         log_event=run_log.open_log(options.log),
     )
-    p_right = item_response.predict(model, template.student, template.question, context_to_predict)
+    p_right = item_response.predict(
+        model,
+        template["UserId"].to_numpy(),
+        template["QuestionId"].to_numpy(),
+        context_to_predict,
+    )
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ Run:     python task_1/sample_model_majority.py --local     predict the local sp
 Writes:  submission_task_1.csv and the zip to upload
 """
 
-import numpy as np
-
 from common import cli, submission
 from common.answers import read_answers
 from common.probabilities import write_probabilities
+
+import numpy as np
 
 TASK = 1
 
@@ -23,15 +23,16 @@ def main() -> None:
     answers = read_answers(paths.train, options=False)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
-    n_questions = max(answers.question.max(), template.question.max()) + 1
-    n_answers = np.bincount(answers.question, minlength=n_questions)
-    n_correct = np.bincount(answers.question[answers.is_correct == 1], minlength=n_questions)
-    mostly_correct = 2 * n_correct > n_answers
-    # A question that nobody answered, or that is tied, gets what most of all answers were.
-    mostly_correct[2 * n_correct == n_answers] = 2 * n_correct.sum() > n_answers.sum()
-    prediction = mostly_correct[template.question].astype(np.int8)
-    p_right = ((n_correct + 1) / (n_answers + 2))[template.question]
+    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_right`.
+    by_question = answers.groupby("QuestionId")["IsCorrect"].agg(["size", "sum"])
+    by_question = by_question.astype(np.int64)  # A sum of int8 may be int8, and twice it too large.
+    # A question that nobody answered has no answers, none of them right.
+    wanted = by_question.reindex(template["QuestionId"], fill_value=0)
+    n_answers, n_correct = wanted["size"].to_numpy(), wanted["sum"].to_numpy()
+    prediction = (2 * n_correct > n_answers).astype(np.int8)
+    # It, and one that is tied, gets what most of all answers were.
+    prediction[2 * n_correct == n_answers] = answers["IsCorrect"].mean() > 0.5
+    p_right = (n_correct + 1) / (n_answers + 2)
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

@@ -19,15 +19,15 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.special import expit
-
 from common import cli, progress, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.special import expit
 
 TASK = 1
 # Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
@@ -89,14 +89,14 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
-    student_ids, student = number_ids(answers.student)
-    question_ids, question = number_ids(answers.question)
+    student_ids, student = number_ids(answers["UserId"])
+    question_ids, question = number_ids(answers["QuestionId"])
     # One extra row has no answers and stays at the prior: it serves all unknown ids.
     shape = (len(student_ids) + 1, len(question_ids) + 1)
-    matrix = csr_matrix((answers.is_correct.astype(np.float32), (student, question)), shape)
+    matrix = csr_matrix((answers["IsCorrect"].astype(np.float32), (student, question)), shape)
 
     k = options.dimensions
-    n_wrong, n_correct = 1 + np.bincount(answers.is_correct, minlength=2)
+    n_wrong, n_correct = 1 + np.bincount(answers["IsCorrect"], minlength=2)
     mean = np.array([np.log(n_correct / n_wrong), 1] + [0] * (k - 1))
     prior = mean, np.array([EASINESS_PENALTY, FIRST_LOADING_PENALTY] + [LOADING_PENALTY] * (k - 1))
     rng = np.random.default_rng(options.seed)
@@ -115,8 +115,8 @@ def main() -> None:
             questions, spread = ridge_step(prior, students, spread, matrix.T, logits)
             show(loss=np.mean(np.logaddexp(0, logits) - matrix.data * logits))
 
-    student = find_ids(student_ids, template.student)
-    question = find_ids(question_ids, template.question)
+    student = find_ids(student_ids, template["UserId"])
+    question = find_ids(question_ids, template["QuestionId"])
     logits = compute_logits(students, questions, student, question)
     prediction, p_right = (logits > 0).astype(np.int8), expit(logits)
     # ---- End of the model. --------------------------------------------------------------------

@@ -18,16 +18,16 @@ import argparse
 import atexit
 import os
 
+from common import cli, progress, submission
+from common.answers import find_ids, number_ids, read_answers
+from common.errors import InputError
+from common.probabilities import write_probabilities
+
 import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
-
-from common import cli, progress, submission
-from common.answers import find_ids, number_ids, read_answers
-from common.errors import InputError
-from common.probabilities import write_probabilities
 
 TASK = 1
 RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -150,20 +150,21 @@ def main() -> None:
     torch.manual_seed(options.seed + RANK)
     torch.set_num_threads(torch.get_num_threads() if len(answers) > 2e6 else 1)  # Short steps: one.
     # Numbers instead of ids; the one after the last stands for unknown students and questions.
-    student_ids, student = number_ids(answers.student)
-    question_ids, question = number_ids(answers.question)
+    student_ids, student = number_ids(answers["UserId"])
+    question_ids, question = number_ids(answers["QuestionId"])
     by_student = np.argsort(student, kind="stable")
-    answer = torch.as_tensor((2 * question + answers.is_correct)[by_student])
+    answer = torch.as_tensor((2 * question + answers["IsCorrect"].to_numpy())[by_student])
     count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
     n_wrong, n_correct = answer.bincount(minlength=2 * len(question_ids) + 2).view(-1, 2).T
     model = PartialVAE(n_wrong, n_correct, options.dimensions)
     train(model, answer, count, options)
     if RANK > 0:
         os._exit(0)  # The end of Python may abort while gloo's threads run.
-    pairs = find_ids(student_ids, template.student), find_ids(question_ids, template.question)
+    student = find_ids(student_ids, template["UserId"])
+    question = find_ids(question_ids, template["QuestionId"])
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
-        logit = model.decode(z, *map(torch.as_tensor, pairs))
+        logit = model.decode(z, torch.as_tensor(student), torch.as_tensor(question))
     prediction, p_right = (logit > 0).cpu().numpy(), logit.sigmoid().cpu().numpy()
     # ---- End of the model. --------------------------------------------------------------------
 

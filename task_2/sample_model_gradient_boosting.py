@@ -14,15 +14,15 @@ answers are enough. What is predicted is not A, B, C or D but the right option, 
 popular wrong one, or the next; features of options are in the same order.
 """
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.ensemble import HistGradientBoostingClassifier
-from tqdm import tqdm
-
 from common import answer_features, cli, run_log, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.ensemble import HistGradientBoostingClassifier
+from tqdm import tqdm
 
 TASK = 2
 # Chosen on answers held out of training data. The number of trees is chosen anew in every fit, on a
@@ -69,11 +69,10 @@ def main() -> None:
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
-    if min(np.bincount(answers.is_correct, minlength=2)) < MIN_ANSWERS:
+    if min(np.bincount(answers["IsCorrect"], minlength=2)) < MIN_ANSWERS:
         raise InputError(
             f"{paths.train}: needs {MIN_ANSWERS} right and {MIN_ANSWERS} wrong answers"
         )
-    assert answers.option is not None
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
@@ -88,7 +87,7 @@ def main() -> None:
         others = answer_features.know(pairs, answers, held_out)
         tables.append(as_matrix(answer_features.table(pairs, others, rows, groups)))
         assert others.outcome_of_option is not None
-        question, option = pairs.numbers["question"][rows], answers.option[rows]
+        question, option = pairs.numbers["question"][rows], answers["AnswerValue"].to_numpy()[rows]
         outcomes.append(others.outcome_of_option[question, option - 1])
     table, outcome = np.concatenate(tables), np.concatenate(outcomes)
     # scikit-learn stumbles over a column of which hardly anything is known.

@@ -48,16 +48,15 @@ def main() -> None:
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True, ids=True)
-    assert answers.option is not None and answers.correct_option is not None
     context, context_to_predict = find_contexts(answers, template, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_option`.
     model = item_response.fit_options(
-        answers.student,
-        answers.question,
-        answers.option,
-        answers.correct_option,
+        answers["UserId"].to_numpy(),
+        answers["QuestionId"].to_numpy(),
+        answers["AnswerValue"].to_numpy(),
+        answers["CorrectAnswer"].to_numpy(),
         n_dimensions=options.dimensions,
         guessing=options.guessing,
         seed=options.seed,
@@ -65,7 +64,10 @@ def main() -> None:
         log_event=run_log.open_log(options.log),
     )
     p_option = item_response.predict_options(
-        model, template.student, template.question, context_to_predict
+        model,
+        template["UserId"].to_numpy(),
+        template["QuestionId"].to_numpy(),
+        context_to_predict,
     )
     prediction = schema.OPTIONS[0] + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

@@ -6,11 +6,11 @@ Run:     python task_2/sample_model_majority.py --local     predict the local sp
 Writes:  submission_task_2.csv and the zip to upload
 """
 
-import numpy as np
-
 from common import cli, schema, submission
 from common.answers import read_answers
 from common.probabilities import write_probabilities
+
+import pandas as pd
 
 TASK = 2
 
@@ -21,23 +21,20 @@ def main() -> None:
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)
     answers = read_answers(paths.train, options=True)
-    assert answers.option is not None
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
-    n_questions = max(answers.question.max(), template.question.max()) + 1
-    n_chosen = np.stack(
-        [
-            np.bincount(answers.question[answers.option == option], minlength=n_questions)
+    # In: `answers`, `template`, DataFrames. Out, for each template row: `prediction`, `p_option`.
+    n_chosen = pd.DataFrame(
+        {
+            option: answers.loc[answers["AnswerValue"] == option, "QuestionId"].value_counts()
             for option in schema.OPTIONS
-        ],
-        axis=1,
+        }
     )
-    # A question that nobody answered gets the option that is chosen most often over all.
-    n_chosen[n_chosen.sum(axis=1) == 0] = n_chosen.sum(axis=0)
-    prediction = schema.OPTIONS[0] + n_chosen.argmax(axis=1)[template.question]
-    n_answers = n_chosen.sum(axis=1, keepdims=True)
-    p_option = ((n_chosen + 1) / (n_answers + 4))[template.question]
+    # A question that nobody answered gets what is chosen over all.
+    n_chosen = n_chosen.fillna(0).reindex(template["QuestionId"].unique()).fillna(n_chosen.sum())
+    question = n_chosen.index.get_indexer(pd.Index(template["QuestionId"]))
+    prediction = n_chosen.idxmax(axis=1).to_numpy()[question]
+    p_option = (n_chosen + 1).div(n_chosen.sum(axis=1) + 4, axis=0).to_numpy()[question]
     # ---- End of the model. --------------------------------------------------------------------
 
     submission.write_predictions(template, TASK, prediction, paths.output)

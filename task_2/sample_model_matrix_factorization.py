@@ -19,15 +19,15 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.special import expit
-
 from common import cli, progress, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.special import expit
 
 TASK = 2
 # Chosen on answers held out of training data. The penalty of abilities is 1, to set their scale.
@@ -89,14 +89,13 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
-    student_ids, student = number_ids(answers.student)
-    question_ids, question = number_ids(answers.question)
+    student_ids, student = number_ids(answers["UserId"])
+    question_ids, question = number_ids(answers["QuestionId"])
     n_students, n_questions = len(student_ids) + 1, len(question_ids) + 1  # last: unknown ids
-    assert answers.option is not None and answers.correct_option is not None
-    cells = 4 * question + (answers.option - 1)
+    cells = 4 * question + (answers["AnswerValue"].to_numpy() - 1)
     popularity = np.bincount(cells, minlength=4 * n_questions).reshape(-1, 4).astype(float)
     popularity[-1] = popularity.sum(axis=0)
-    popularity[question, answers.correct_option - 1] = np.inf
+    popularity[question, answers["CorrectAnswer"] - 1] = np.inf
     options_in_order = np.argsort(-popularity, axis=1, kind="stable")
     place_of_option = np.argsort(options_in_order, axis=1)  # 0: correct, 3: least popular
     place = place_of_option.ravel()[cells]
@@ -127,8 +126,8 @@ def main() -> None:
             decisions, spread = ridge_step(prior, students, spread, choices.T, logits)
             show(loss=np.mean(np.logaddexp(0, logits) - choices.data * logits))
 
-    student = find_ids(student_ids, template.student)
-    question = find_ids(question_ids, template.question)
+    student = find_ids(student_ids, template["UserId"])
+    question = find_ids(question_ids, template["QuestionId"])
     p = [expit(compute_logits(students, decisions, student, 3 * question + i)) for i in range(3)]
     none = np.cumprod([1 - p_yes for p_yes in p], axis=0)
     p_place = np.stack([p[0], none[0] * p[1], none[1] * p[2], none[2]], axis=1)

@@ -17,16 +17,16 @@ import argparse
 import atexit
 import os
 
+from common import cli, progress, submission
+from common.answers import find_ids, number_ids, read_answers
+from common.errors import InputError
+from common.probabilities import write_probabilities
+
 import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
-
-from common import cli, progress, submission
-from common.answers import find_ids, number_ids, read_answers
-from common.errors import InputError
-from common.probabilities import write_probabilities
 
 TASK = 2
 RANK, N_PROCESSES = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -149,24 +149,25 @@ def main() -> None:
     torch.manual_seed(options.seed + RANK)
     torch.set_num_threads(torch.get_num_threads() if len(answers) > 2e6 else 1)  # Short steps: one.
     # Numbers instead of ids; the one after the last stands for unknown students and questions.
-    student_ids, student = number_ids(answers.student)
-    question_ids, question = number_ids(answers.question)
-    assert answers.option is not None and answers.correct_option is not None
+    student_ids, student = number_ids(answers["UserId"])
+    question_ids, question = number_ids(answers["QuestionId"])
     # The correct option of each question; of an unknown one, the most frequent option.
-    key = np.full(len(question_ids) + 1, np.bincount(answers.option).argmax(), np.int8)
-    key[question] = answers.correct_option
-    category = (answers.option - key[question]) % 4
+    key = np.full(len(question_ids) + 1, answers["AnswerValue"].mode()[0], np.int8)
+    key[question] = answers["CorrectAnswer"]
+    category = (answers["AnswerValue"].to_numpy() - key[question]) % 4
     answer = torch.as_tensor((4 * question + category)[np.argsort(student, kind="stable")])
     count = torch.as_tensor(np.bincount(student, minlength=len(student_ids) + 1))
     model = PartialVAE(answer.bincount(minlength=4 * len(key)).view(-1, 4), options.dimensions)
     train(model, answer, count, options)
     if RANK > 0:
         os._exit(0)  # The end of Python may abort while gloo's threads run.
-    pairs = find_ids(student_ids, template.student), find_ids(question_ids, template.question)
+    student = find_ids(student_ids, template["UserId"])
+    question = find_ids(question_ids, template["QuestionId"])
     with torch.no_grad():
         z, _ = model.encode(answer, count, torch.ones(len(answer)))
-        p_category = model.decode(z, *map(torch.as_tensor, pairs)).softmax(dim=1).cpu().numpy()
-    category_of_option = (np.arange(1, 5) - key[pairs[1], None]) % 4
+        logits = model.decode(z, torch.as_tensor(student), torch.as_tensor(question))
+    p_category = logits.softmax(dim=1).cpu().numpy()
+    category_of_option = (np.arange(1, 5) - key[question, None]) % 4
     p_option = np.take_along_axis(p_category, category_of_option, axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

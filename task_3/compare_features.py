@@ -6,19 +6,19 @@ every figure has its 95 % interval. The directions of the features are fixed bef
 
 Run:     python task_3/compare_features.py --phase public
          python task_3/compare_features.py --rankings submissions/submission_task_3.csv
-Prints:  a Markdown table, like those in task_3/README.md
+Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 """
 
 from pathlib import Path
+
+from common import cli, io, layout, metrics, schema, submission
+from common.expert_judgements import compare_with_experts, rank_pairs, read_judgements
+from common.schema import Column
 
 import numpy as np
 import question_features as features
 from question_features import FEATURES
 from tqdm import tqdm
-
-from common import cli, io, layout, metrics, schema, submission
-from common.expert_judgements import compare_with_experts, rank_pairs, read_judgements
-from common.schema import Column
 
 TASK = 3
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from common import io, item_response, layout, metadata, schema
+from common.answers import as_frame, find_repeats, pair_keys, read_answer_table
+from common.errors import InputError
+
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
-
-from common import io, item_response, layout, metadata, schema
-from common.answers import Answers, as_answers, find_repeats, pair_keys, read_answer_table
-from common.errors import InputError
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -85,7 +86,7 @@ class QuestionAnswers:
         return replace(self, **taken)
 
 
-def number_answers(answers: Answers, question_id: IntArray) -> QuestionAnswers:
+def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
     """Replace the ids of answers by row numbers.
 
     Parameters
@@ -100,22 +101,23 @@ def number_answers(answers: Answers, question_id: IntArray) -> QuestionAnswers:
     QuestionAnswers
         Without metadata; add them with `dataclasses.replace`.
     """
-    questions = np.union1d(answers.question, question_id)
-    students, student = np.unique(answers.student, return_inverse=True)
+    questions = np.union1d(answers["QuestionId"].to_numpy(), question_id)
+    students, student = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     data = QuestionAnswers(
         question_id=questions,
         student_id=students,
-        question=np.searchsorted(questions, answers.question),
+        question=np.searchsorted(questions, answers["QuestionId"].to_numpy()),
         student=student,
-        is_correct=answers.is_correct,
+        is_correct=answers["IsCorrect"].to_numpy(),
     )
-    if answers.option is None or answers.correct_option is None:
+    if "AnswerValue" not in answers or "CorrectAnswer" not in answers:
         return data
-    n_options = int(max(answers.option.max(), answers.correct_option.max()))
-    key = _count(data.question, answers.correct_option - 1, (data.n_questions, n_options))
+    n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
+    right = answers["CorrectAnswer"].to_numpy() - 1
+    key = _count(data.question, right, (data.n_questions, n_options))
     return replace(
         data,
-        option=answers.option.astype(np.int64) - 1,
+        option=answers["AnswerValue"].to_numpy(np.int64) - 1,
         key=np.where(key.any(axis=1), key.argmax(axis=1), -1),
         n_options=n_options,
     )
@@ -158,21 +160,20 @@ def read_for_features(
         if with_metadata and "AnswerId" not in table.column_names:
             raise InputError(f"{path}: column 'AnswerId' is missing, but the metadata need it")
     table = pa.concat_tables(tables)
-    answers = as_answers(table)
-    repeats = find_repeats(pair_keys(answers.student, answers.question))
+    answers = as_frame(table)
+    repeats = find_repeats(pair_keys(answers["UserId"], answers["QuestionId"]))
     if len(repeats):
         # Each file by itself has been checked.
-        row = int(repeats[0])
+        twice = answers.loc[repeats[0]]
         raise InputError(
-            f"{' and '.join(map(str, train))}: both hold UserId {answers.student[row]} and "
-            f"QuestionId {answers.question[row]} ({len(repeats)} such pairs), expected each once"
+            f"{' and '.join(map(str, train))}: both hold UserId {twice['UserId']} and QuestionId "
+            f"{twice['QuestionId']} ({len(repeats)} such pairs), expected each once"
         )
     data = number_answers(answers, question_id)
     if with_metadata:
         path = files[layout.ANSWER_METADATA_TASK_3_4]
-        assert answers.answer_id is not None
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
-        told = metadata.read_circumstances(path, answers.answer_id, columns=columns)
+        told = metadata.read_circumstances(path, answers["AnswerId"].to_numpy(), columns=columns)
         data = replace(data, confidence=told.confidence, group=told.group, quiz=told.quiz)
     if layout.QUESTION_METADATA_TASK_3_4 in files:
         path = files[layout.QUESTION_METADATA_TASK_3_4]

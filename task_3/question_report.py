@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from common import charts, cli, io, layout, metadata, pages, provenance, submission
+from common.errors import InputError
+
 import numpy as np
 import question_features as features
 from question_features import FEATURES, FloatArray, QuestionAnswers
 from tqdm import tqdm
-
-from common import charts, cli, io, layout, metadata, pages, provenance, submission
-from common.errors import InputError
 
 TASK = 3
 N_SHOWN = 10

@@ -10,10 +10,10 @@ Run:     python task_3/sample_model_confidence.py
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
+from common import cli, layout, submission
+
 import numpy as np
 from question_features import FEATURES, read_for_features, shrink
-
-from common import cli, layout, submission
 
 TASK = 3
 

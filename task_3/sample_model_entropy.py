@@ -8,10 +8,10 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.68 by the best of five experts on 25 real pairs, 0.62 on average
 """
 
-import numpy as np
-
-from common import cli, layout, schema, submission
+from common import cli, layout, submission
 from common.answers import read_answers
+
+import numpy as np
 
 TASK = 3
 
@@ -22,14 +22,11 @@ def main() -> None:
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
-    assert answers.option is not None
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `answers`. Out: `quality`, a number for every row of `question`.
-    n_options = len(schema.OPTIONS)
-    n_questions = max(answers.question.max(), question.max()) + 1
-    cell = answers.question * n_options + answers.option - 1
-    n_chosen = np.bincount(cell, minlength=n_questions * n_options).reshape(-1, n_options)[question]
+    # In: `answers`, a DataFrame. Out: `quality`, a number for every row of `question`.
+    by_option = answers.groupby(["QuestionId", "AnswerValue"]).size().unstack(fill_value=0)
+    n_chosen = by_option.reindex(question, fill_value=0).to_numpy()
     n_answers = n_chosen.sum(axis=1, keepdims=True)
     share = n_chosen / np.maximum(n_answers, 1)
     # An option that nobody chose adds nothing: p log p goes to 0 with p.

@@ -21,16 +21,16 @@ Scores:  0.67 by the best of five experts on 25 real pairs, 0.51 on average: no 
 Control-C ends the training and ranks by what has been learned so far.
 """
 
+from common import cli, layout, progress, schema, submission
+from common.answers import read_answers
+from common.errors import InputError
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.special import entr
-
-from common import cli, layout, progress, schema, submission
-from common.answers import read_answers
-from common.errors import InputError
 
 TASK = 3
 N_OPTIONS = len(schema.OPTIONS)
@@ -94,17 +94,16 @@ def main() -> None:
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)
-    assert answers.option is not None and answers.correct_option is not None
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: the columns of `answers`. Out: `quality`, a number for every row of `question`.
     torch.set_num_threads(1)  # The steps are so short that several would wait for each other.
     torch.manual_seed(options.seed)
-    student_ids, row = np.unique(answers.student, return_inverse=True)
-    question_ids, column = np.unique(answers.question, return_inverse=True)
+    student_ids, row = np.unique(answers["UserId"], return_inverse=True)
+    question_ids, column = np.unique(answers["QuestionId"], return_inverse=True)
     # 0 where there is no answer, 1 for the right option, then the others in a circle.
     table = np.zeros((len(student_ids), len(question_ids)), np.int64)
-    table[row, column] = 1 + (answers.option - answers.correct_option) % N_OPTIONS
+    table[row, column] = 1 + (answers["AnswerValue"] - answers["CorrectAnswer"]) % N_OPTIONS
     # One answer more of every option, so that no share is 0.
     count = 1 + np.stack([(table == x).sum(axis=0) for x in range(1, N_OPTIONS + 1)], axis=1)
     share = torch.tensor(count / count.sum(axis=1, keepdims=True), dtype=torch.float32)

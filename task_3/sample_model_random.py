@@ -6,9 +6,9 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.56 by the best of five experts on 25 real pairs, 0.46 on average
 """
 
-import numpy as np
-
 from common import cli, layout, submission
+
+import numpy as np
 
 TASK = 3
 

@@ -10,10 +10,10 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.80 by the best of five experts on 25 real pairs, 0.65 on average
 """
 
+from common import cli, layout, submission
+
 import numpy as np
 from question_features import FEATURES, average_ranks, read_for_features, shrink
-
-from common import cli, layout, submission
 
 TASK = 3
 CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import source_code
 from common.adaptive.game import Reference
 from common.answers import IntArray
 from common.errors import InputError
+
+import numpy as np
+import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.floating[Any]]
 

@@ -6,7 +6,7 @@ Run:     python task_4/compare_strategies.py                        students of 
 Writes:  data/test_output/strategies_task_4.html, and the same tables to the terminal
 
 Every public function of strategies.py is played on the same students and masks; the model is that
-of item_response/, fitted once. README.md explains the columns.
+of item_response/, fitted once. STRATEGIES.md explains the columns.
 """
 
 import argparse
@@ -17,7 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import cli, io, layout, provenance
+from common.adaptive import training
+from common.adaptive.game import Reference, Rules, read_reference
+from common.answers import read_students
+from common.errors import InputError
+
 import numpy as np
+import pandas as pd
 import strategy_report
 from strategy_games import (
     OWN,
@@ -31,12 +38,6 @@ from strategy_games import (
 from strategy_protocols import PROTOCOLS, splits
 from strategy_scores import PlayedGame, compare, score_games
 from tqdm import tqdm
-
-from common import cli, io, layout, provenance
-from common.adaptive import training
-from common.adaptive.game import Reference, Rules, read_reference
-from common.answers import Answers, read_students
-from common.errors import InputError
 
 LOCAL = "local"
 OUTPUT_NAME = "strategies_task_4.html"
@@ -128,7 +129,7 @@ def parse() -> argparse.Namespace:
         type=_not_negative,
         metavar="S",
         default=0.0,
-        help="end a test at this standard error of the overall ability (README.md)",
+        help="end a test at this standard error of the overall ability (STRATEGIES.md)",
     )
     p.add_argument(
         "--targets_queryable", action="store_true", help="play by the other rule as well"
@@ -219,13 +220,13 @@ def read_cases(
     """Read the answers, calibrate, and yield whom to examine."""
     package, trainer = load_package()
 
-    def calibrate(answers: Answers, n_questions: int) -> Calibrated:
-        popularity = np.bincount(answers.question, minlength=n_questions)
+    def calibrate(answers: pd.DataFrame, n_questions: int) -> Calibrated:
+        popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=n_questions)
         return Calibrated(package, trainer.fit(answers, n_questions), popularity)
 
     if options.protocol:
         answers = read_students([*train, reference_path])
-        n_columns = int(answers.question.max()) + 1
+        n_columns = int(answers["QuestionId"].to_numpy().max()) + 1
         n_splits = options.masks or N_SPLITS
         protocol = PROTOCOLS[options.protocol]
         for learned, reference in splits(
@@ -235,8 +236,8 @@ def read_cases(
             yield Case(reference.name, calibrate(learned, n_columns), reference, mask)
         return
     answers = read_students(train)
-    reference = read_reference(reference_path, int(answers.question.max()) + 1)
-    known = np.intersect1d(reference.student, answers.student)
+    reference = read_reference(reference_path, int(answers["QuestionId"].to_numpy().max()) + 1)
+    known = np.intersect1d(reference.student, answers["UserId"].to_numpy())
     if len(known):
         raise InputError(
             f"{reference_path}: UserId {known[0]} is in the training files too ({len(known)} such "

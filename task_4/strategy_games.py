@@ -7,14 +7,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from common.adaptive.game import Reference, Rules, find_askable, require_askable
+from common.errors import InputError
+from common.source_code import load_module
+
 import numpy as np
 import strategies
 from strategies import BoolArray, FloatArray, IntArray, Posterior
 from strategy_scores import PlayedGame
-
-from common.adaptive.game import Reference, Rules, find_askable, require_askable
-from common.errors import InputError
-from common.source_code import load_module
 
 PACKAGE = Path(__file__).parent / "item_response"
 CHECKPOINTS = (0, 1, 3, 5, 10, 20)

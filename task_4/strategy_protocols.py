@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from common.adaptive.game import Reference, make_reference
-from common.answers import Answers
 from common.errors import InputError
+
+import numpy as np
+import pandas as pd
 
 MASK = "targets"
 
@@ -80,8 +80,8 @@ PROTOCOLS = {
 
 
 def splits(
-    answers: Answers, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
-) -> Iterator[tuple[Answers, Reference]]:
+    answers: pd.DataFrame, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
+) -> Iterator[tuple[pd.DataFrame, Reference]]:
     """Yield for every split what to learn from, and whom to examine.
 
     Parameters
@@ -103,7 +103,7 @@ def splits(
     InputError
         If there are fewer students than parts, or no student has enough answers.
     """
-    students, row = np.unique(answers.student, return_inverse=True)
+    students, row = np.unique(answers["UserId"], return_inverse=True)
     if len(students) < protocol.n_parts:
         raise InputError(f"{len(students)} students, expected at least {protocol.n_parts}")
     at_once = protocol.n_parts // protocol.n_test
@@ -114,10 +114,10 @@ def splits(
         part[order] = np.arange(len(students)) * protocol.n_parts // len(students)
         # The part of each answer's student, counted from the first one that is examined.
         after = (part[row] - place * protocol.n_test) % protocol.n_parts
-        learned = answers.take(after >= protocol.n_test + protocol.n_unused)
-        examined = answers.take(after < protocol.n_test)
+        learned = answers[after >= protocol.n_test + protocol.n_unused]
+        examined = answers[after < protocol.n_test]
         targets = _hide(examined, protocol.target_share, np.random.default_rng([number, 1]))
-        _, student = np.unique(examined.student, return_inverse=True)
+        _, student = np.unique(examined["UserId"], return_inverse=True)
         enough = (np.bincount(student, ~targets) >= n_questions)[student]
         if not enough.any():
             raise InputError(
@@ -125,13 +125,13 @@ def splits(
                 "choose a smaller --questions"
             )
         masks = {MASK: targets[enough]}
-        examined = examined.take(enough)
+        examined = examined[enough]
         yield learned, make_reference(f"split {number + 1}", examined, masks, n_columns)
 
 
-def _hide(answers: Answers, share: float, rng: np.random.Generator) -> np.ndarray:
+def _hide(answers: pd.DataFrame, share: float, rng: np.random.Generator) -> np.ndarray:
     """Choose the share of each student's answers, rounded up, that are to be predicted."""
-    _, student, count = np.unique(answers.student, return_inverse=True, return_counts=True)
+    _, student, count = np.unique(answers["UserId"], return_inverse=True, return_counts=True)
     order = np.lexsort((rng.random(len(answers)), student))
     place = np.empty(len(answers), np.int64)
     place[order] = np.arange(len(answers)) - np.repeat(np.cumsum(count) - count, count)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from common import charts, pages
+
 from strategies import FloatArray
 from strategy_games import OWN
 from strategy_protocols import Protocol
 from strategy_scores import Scores
-
-from common import charts, pages
 
 # Length of the challenge's tests, and of the paired comparison.
 LENGTH = 10

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common import metrics
+
 import numpy as np
 from strategies import FloatArray, IntArray
-
-from common import metrics
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from html import escape
 from math import erf, sqrt
 
-import numpy as np
-from ability import Bank, Course, FloatArray
-
 from common import charts, pages
 from common.answers import IntArray
+
+import numpy as np
+from ability import Bank, Course, FloatArray
 
 # All intervals hold the truth with this probability, if the model is right.
 _COVERAGE = 0.9

@@ -13,16 +13,16 @@ Writes:  data/test_output/student_report/student_21.html …
 import argparse
 from pathlib import Path
 
-import numpy as np
-from ability import Course, ask, load_bank
-from student_page import Report, Subject, student_page
-
 from common import cli, io, layout, metadata, origins, provenance
 from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import read_entry_file
 from common.adaptive.game import N_ROUNDS, Reference, Rules, find_askable
 from common.errors import InputError
+
+import numpy as np
+from ability import Course, ask, load_bank
+from student_page import Report, Subject, student_page
 
 # A topic of fewer questions is no topic of the bank.
 MIN_QUESTIONS = 5

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import settings
 from run_scripts import ROOT, Done, run_process, run_script
@@ -38,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def run_python(arguments: Sequence[object], **options: Any) -> Done:
     """Run a script in this process; what is no script, or starts others, in one of its own."""
     first, *rest = map(str, arguments)
-    is_module = first == "-m" and rest[0].startswith("common.")
+    is_module = first == "-m" and rest[0].startswith("tools.")
     if is_module or (first.endswith(".py") and not first.endswith("quickstart.py")):
         options.pop("timeout", None)
         return run_script(arguments, **options)
@@ -148,6 +149,16 @@ def tiny_kit(simulated_kit: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(simulated_kit, tmp_path / "kit"))
 
 
+def keep_only(kit: Path, *names: str) -> None:
+    """Remove all sample models of the four tasks but some, so that a test is quick."""
+    for path in kit.glob("task_[123]/sample_model_*.py"):
+        if path.stem.removeprefix("sample_model_") not in names:
+            path.unlink()
+    for path in kit.glob("task_4/*/train_model.py"):
+        if path.parent.name not in names:
+            shutil.rmtree(path.parent)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """Return the folder of real answers, or skip the test."""
@@ -200,3 +211,9 @@ def run_as_on(page: Path, arguments: Sequence[str], kit: Path) -> Done:
     if first != page:
         return run_python(arguments, kit=kit, cwd=kit)
     return run_process(arguments, kit=kit, cwd=kit, timeout=250)
+
+
+def answers_frame(*columns: Any) -> pd.DataFrame:
+    """Return answers as `common.answers.read_answers` does, with the first of these columns."""
+    names = ("UserId", "QuestionId", "IsCorrect", "AnswerValue", "CorrectAnswer")
+    return pd.DataFrame(dict(zip(names, columns, strict=False)))

@@ -39,11 +39,11 @@ if __name__ == "__main__":
     tests = Path(__file__).resolve().parent
     sys.path[:1] = [str(tests.parent), str(tests)]
 
-from conftest import copy_kit
-from run_scripts import Done, run_script
-
 from common import schema
 from common.schema import TEXT, Column
+
+from conftest import copy_kit
+from run_scripts import Done, run_script
 
 Place = Callable[[Path], object]
 Cases = Iterator[tuple[str, bytes]]
@@ -75,7 +75,7 @@ task_T/local_evaluation.py --submit_data test_submission_task_T.zip <
 task_T/local_evaluation.py --probabilities FILE < data/test_output/p_T.parquet
 task_T/local_evaluation.py --phase public <
     data/test_data/test_private_answers_task_T.csv: question_id user_id predicted_T
--m common.check_submission FILE < submissions/submission_task_T.csv: question_id user_id predicted_T
+-m tools.check_submission FILE < submissions/submission_task_T.csv: question_id user_id predicted_T
 task_3/sample_model_entropy.py < data/train_data/train_task_3_4.csv: learned_2 is_correct
 task_3/sample_model_entropy.py < submission_templates/submission_task_3.csv: question_id
 task_3/sample_model_confidence.py <
@@ -88,7 +88,7 @@ task_3/local_evaluation.py < submission_templates/submission_task_3.csv: questio
 task_3/local_evaluation.py < submissions/submission_task_3.csv: question_id ranking
 task_3/local_evaluation.py --submit_data submission_task_3.zip <
     submissions/submission_task_3.zip: question_id ranking
--m common.check_submission FILE < submissions/submission_task_3.csv: question_id ranking
+-m tools.check_submission FILE < submissions/submission_task_3.csv: question_id ranking
 task_4/local_data_split.py < data/train_data/train_task_3_4.csv: answer_columns
 task_4/trainer/train_model.py < data/train_data/train_task_3_4.csv: learned_1
 task_4/trainer/train_model.py < data/metadata/question_metadata_task_3_4.csv ?+: question_id
@@ -97,9 +97,9 @@ task_4/numpy/local_evaluation.py --skip_curve <
 task_4/numpy/local_evaluation.py --skip_curve <
     data/test_input/train_task_4.csv ?+: question_id user_id
 task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_students.npy ?
--m common.templates <
+-m tools.templates <
     data/test_data/test_private_answers_task_1.csv ?+: question_id user_id answer_id
--m common.scoreboard < data/test_output/results.jsonl
+-m tools.scoreboard < data/test_output/results.jsonl
 @cloze/local_data_split.py < ./train_data/KCT_train_public.txt
 @cloze/sample_model_frequent.py < ./train_data/KCT_test_public.txt
 @cloze/sample_model_frequent.py --local < ./test_input/folds.csv: id fold

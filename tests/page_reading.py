@@ -90,11 +90,11 @@ class Page(HTMLParser):
 
     def table(self, heading: str) -> Table:
         """Return the only table whose caption or heading begins so."""
-        return _only([t for t in self.tables if _begins(heading, t.caption, t.heading)], heading)
+        return _only(heading, self.tables, "caption")
 
     def chart(self, heading: str) -> Chart:
         """Return the only chart whose key or heading begins so."""
-        return _only([c for c in self.charts if _begins(heading, c.heading, c.key)], heading)
+        return _only(heading, self.charts, "key")
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         """Begin an element."""
@@ -106,9 +106,9 @@ class Page(HTMLParser):
             self.references += re.findall(r"url\(([^)]*)\)", value)
         if tag not in _EMPTY:
             self._open.append(tag)
-        if tag not in _INLINE and "svg" not in self._open:
-            self._say(" ")
         in_chart = "svg" in self._open
+        if tag not in _INLINE and not in_chart:
+            self._say(" ")
         if tag == "svg":
             self.charts.append(Chart(self.headings[-1] if self.headings else ""))
         elif in_chart and tag == "title":
@@ -125,17 +125,11 @@ class Page(HTMLParser):
         elif tag == "caption":
             self._keep(lambda text: setattr(self.tables[-1], "caption", text))
         elif tag == "figcaption":
-            self._keep(self._caption_of_chart)
+            self._keep(self._caption)
         elif tag == "tr":
             self.tables[-1].rows.append([])
         elif tag in ("td", "th"):
             self._keep(self.tables[-1].rows[-1].append)
-
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Begin and end an element."""
-        self.handle_starttag(tag, attributes)
-        if tag not in _EMPTY:
-            self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
         """End an element."""
@@ -156,7 +150,7 @@ class Page(HTMLParser):
             self._say(data)
 
     def _say(self, text: str) -> None:
-        if not {"svg"} & {*self._open}:
+        if "svg" not in self._open:
             self._parts.append(text)
             if "details" in self._open:
                 self._folded.append(text)
@@ -167,7 +161,7 @@ class Page(HTMLParser):
         """Give the text of the element that begins here to a function, once it ends."""
         self._kept.append((len(self._open), [], receive))
 
-    def _caption_of_chart(self, text: str) -> None:
+    def _caption(self, text: str) -> None:
         if self.charts:
             self.charts[-1].key = f"{self.charts[-1].key} {text}".strip()
 
@@ -186,10 +180,8 @@ def _line(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def _begins(words: str, *texts: str) -> bool:
-    return any(text.startswith(words) for text in texts)
-
-
-def _only(found: list[Any], name: str) -> Any:
-    assert len(found) == 1, f"{len(found)} of {name!r}"
-    return found[0]
+def _only(words: str, found: Collection[Any], other: str) -> Any:
+    beginnings = [(one.heading[: len(words)], getattr(one, other)[: len(words)]) for one in found]
+    fit = [one for one, begins in zip(found, beginnings, strict=True) if words in begins]
+    assert len(fit) == 1, f"{len(fit)} of {words!r}"
+    return fit[0]

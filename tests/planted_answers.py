@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import answers_frame
 from run_scripts import run_script
 
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
-KEYS = ["UserId", "QuestionId"]
+KEYS, CONTEXTS = ["UserId", "QuestionId"], ["QuizId", "GroupId"]
 UNKNOWN_QUESTION, UNKNOWN_STUDENT = 9_999_999, 2_000_000_001
 TASKS = pytest.mark.parametrize("task", [1, 2])
 
@@ -24,8 +25,7 @@ def plant_abilities(
     """Return answers of students who differ in two abilities, and the best possible accuracies.
 
     Every question asks for one of the abilities only. Students with little of it make other errors
-    than students with much of it. The accuracies are those of predicting from the true
-    probabilities. Ids have gaps and are large.
+    than students with much of it. Ids have gaps and are large.
     """
     rng = np.random.default_rng(0)
     student, question = np.nonzero(rng.random((n_students, n_questions)) < share)
@@ -37,15 +37,8 @@ def plant_abilities(
     place = (rng.random((len(p), 1)) > p.cumsum(axis=1)[:, :3]).sum(axis=1)
     # Which option is correct, and which comes next, differs from question to question.
     option = rng.permuted(np.tile(np.arange(1, 5), (n_questions, 1)), axis=1)
-    frame = pd.DataFrame(
-        {
-            "QuestionId": 70_000 * question + 3,
-            "UserId": 2_000_000_000 - 1_000 * student,
-            "IsCorrect": (place == 0).astype(int),
-            "CorrectAnswer": option[question, 0],
-            "AnswerValue": option[question, place],
-        }
-    )
+    ids, right = (2_000_000_000 - 1_000 * student, 70_000 * question + 3), (place == 0).astype(int)
+    frame = answers_frame(*ids, right, option[question, place], option[question, 0])
     best = {1: float(np.maximum(p_right, 1 - p_right).mean()), 2: float(p.max(axis=1).mean())}
     return frame.sample(frac=1, random_state=0, ignore_index=True), best
 
@@ -64,8 +57,7 @@ def plant_quizzes(
     """Answers of 300 students with an effect of (student, quiz), and a habit of position there.
 
     Quizzes are ten questions each, of which a student takes a share: of a student's own choice, or
-    else blocks that are answered whole, so that they can be told from who answered what. If so
-    told, all students of one of six classes have the same effect.
+    else blocks that are answered whole. The effect may be that of the student's class, of six.
     """
     rng = np.random.default_rng(0)
     shape = (300, n_quizzes, 10)
@@ -83,31 +75,20 @@ def plant_quizzes(
     own = favourite[student, quiz]
     other = (key[question] + rng.integers(1, 4, len(student))) % 4
     wrong = np.where((own != key[question]) & (rng.random(len(student)) < 0.7), own, other)
-    frame = pd.DataFrame(
-        {
-            "QuestionId": question,
-            "UserId": student,
-            "IsCorrect": right.astype(int),
-            "CorrectAnswer": key[question] + 1,
-            "AnswerValue": np.where(right, key[question], wrong) + 1,
-            "QuizId": quiz + 1_000,
-        }
-    )
+    option = np.where(right, key[question], wrong) + 1
+    frame = answers_frame(student, question, right.astype(int), option, key[question] + 1)
+    frame["QuizId"] = quiz + 1_000
     if by_class:
         frame["GroupId"] = student % 6 + 50
     frame = frame.sample(frac=1, random_state=0, ignore_index=True)
     return frame.assign(AnswerId=frame.index * 3 + 5)
 
 
-# ---- Running a model ----------------------------------------------------------------------------
-
-
 def command(
     script: str, folder: Path, train: pd.DataFrame = TRAIN, pairs: pd.DataFrame = TEST
 ) -> list[object]:
     """Write the files that a model reads; return the command that reads them."""
-    folder.mkdir(exist_ok=True)
-    train.to_csv(folder / "train.csv", index=False)
+    train.drop(columns=CONTEXTS, errors="ignore").to_csv(folder / "train.csv", index=False)
     pairs.filter([*KEYS, "AnswerId"]).to_csv(folder / "template.csv", index=False)
     return [
         *(script, "--input_dir", folder, "--train_data", "train.csv", "--output_dir", folder),
@@ -126,17 +107,11 @@ def read_prediction(script: str, folder: Path, pairs: pd.DataFrame = TEST) -> An
     return prediction.to_numpy()
 
 
-def predict(
-    script: str,
-    folder: Path,
-    *flags: object,
-    train: pd.DataFrame = TRAIN,
-    pairs: pd.DataFrame = TEST,
-) -> Any:
-    """Train a model and predict pairs: `predict("task_1/…", tmp_path, "--seed", 1)`."""
-    done = run_script([*command(script, folder, train, pairs), *flags])
+def predict(script: str, folder: Path, *flags: object, **files: pd.DataFrame) -> Any:
+    """Predict pairs: `predict("task_1/…", tmp_path, "--seed", 1, train=…, pairs=…)`."""
+    done = run_script([*command(script, folder, **files), *flags])
     assert (done.returncode, done.stderr) == (0, "")
-    return read_prediction(script, folder, pairs)
+    return read_prediction(script, folder, files.get("pairs", TEST))
 
 
 def accuracy(task: int, prediction: Any, truth: pd.DataFrame = TEST) -> float:

@@ -29,7 +29,7 @@ LIBRARIES = [
     if place and (not Path(place).is_relative_to(ROOT) or "site-packages" in place)
 ]
 # Packages that a script finds wherever it lies; in a copy of the kit, this kit's are taken.
-SHARED = [ROOT / "common"]
+SHARED = [ROOT / "common", ROOT / "tools"]
 
 Done = subprocess.CompletedProcess[str]
 
@@ -44,14 +44,10 @@ def run_process(
 ) -> Done:
     """Run Python with these arguments in a process of its own, from outside the kit by default."""
     first, *rest = map(str, arguments)
-    script = str(kit / first) if first.endswith(".py") else first
+    command = [sys.executable, str(kit / first) if first.endswith(".py") else first, *rest]
+    env = {**os.environ, "PYTHONPATH": str(kit), **(environment or {})}
     return subprocess.run(
-        [sys.executable, script, *rest],
-        cwd=cwd or kit.parent,
-        env={**os.environ, "PYTHONPATH": str(kit), **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
+        command, cwd=cwd or kit.parent, env=env, capture_output=True, text=True, timeout=timeout
     )
 
 
@@ -64,9 +60,9 @@ def run_script(
 ) -> Done:
     """Run a script, or with ``-m`` a module, of a kit in this process.
 
-    The script is that of the kit given, with the modules beside it; `common` is this kit's, with
-    its paths in the kit given. Of the process, what a script may change is put back: arguments,
-    folder, environment, search path, modules, signal handlers, warnings.
+    The script is that of the kit given, with the modules beside it; `common` and `tools` are this
+    kit's, with their paths in the kit given. Of the process, what a script may change is put back:
+    arguments, folder, environment, search path, modules, signal handlers, warnings.
     """
     first, *rest = words = [str(argument) for argument in arguments]
     kit = kit.resolve()
@@ -146,21 +142,22 @@ def _captured() -> Iterator[object]:
 
 @contextmanager
 def _paths_of(kit: Path) -> Iterator[None]:
-    """Let the kit's paths be those of a copy of it."""
-    _move_paths(ROOT, kit)
+    """Let all constants of `common` that are paths be those of a copy of the kit."""
+
+    def move(old: Path, new: Path) -> None:
+        for name, module in list(sys.modules.items()):
+            if not name.startswith(("common.", "tools.")):
+                continue
+            for constant, value in list(vars(module).items()):
+                if isinstance(value, Path) and value.is_relative_to(old):
+                    setattr(module, constant, new / value.relative_to(old))
+
+    move(ROOT, kit)
     try:
         yield
     finally:
         # Also those of modules that have been imported meanwhile.
-        _move_paths(kit, ROOT)
-
-
-def _move_paths(old: Path, new: Path) -> None:
-    """Replace a folder in all constants of `common` that are paths."""
-    for name, module in list(sys.modules.items()):
-        for constant, value in list(vars(module).items()) if name.startswith("common.") else ():
-            if isinstance(value, Path) and value.is_relative_to(old):
-                setattr(module, constant, new / value.relative_to(old))
+        move(kit, ROOT)
 
 
 @contextmanager
@@ -177,8 +174,6 @@ def _without_modules_of(*places: Path) -> Iterator[None]:
         return file.startswith(folders) and not file.startswith(kept)
 
     hidden = found()
-    # A kernel that ran a notebook lets scripts believe that they are one.
-    hidden |= {"ipykernel": sys.modules["ipykernel"]} if "ipykernel" in sys.modules else {}
     for name in hidden:
         del sys.modules[name]
     try:

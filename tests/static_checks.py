@@ -22,7 +22,7 @@ SCRIPT_FOLDERS = (
 def main() -> int:
     """Run every check; return the exit code."""
     codes = [run("ruff", "check", "."), run("ruff", "format", "--check", ".")]
-    codes.append(run("mypy", "common", "quickstart.py", "tests/static_checks.py"))
+    codes.append(run("mypy", "common", "tools", "quickstart.py", "tests/static_checks.py"))
     config = str(ROOT / "pyproject.toml")
     for folder in sorted(path for pattern in SCRIPT_FOLDERS for path in ROOT.glob(pattern)):
         if names := sorted(path.name for path in folder.glob("*.py")):

@@ -4,12 +4,13 @@ import sys
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-from run_scripts import ROOT
-
 from common.adaptive.game import Reference, make_reference
-from common.answers import Answers
 from common.source_code import load_module
+
+import numpy as np
+import pandas as pd
+from conftest import answers_frame
+from run_scripts import ROOT
 
 
 def load_package(name: str, *modules: str) -> list[ModuleType]:
@@ -57,31 +58,12 @@ def full_model(package: ModuleType, n_questions: int, seed: int, completion: flo
     )
 
 
-def as_answers(right: Any) -> Answers:
+def as_answers(right: Any) -> pd.DataFrame:
     """Return the answers of students (rows) who have answered all questions (columns)."""
     student, question = np.indices(right.shape, np.int32)
-    return Answers(student.ravel(), question.ravel(), np.ravel(right).astype(np.int8))
+    return answers_frame(student.ravel(), question.ravel(), np.ravel(right).astype(np.int8))
 
 
 def as_reference(right: Any, targets: Any) -> Reference:
     """Return such students with one mask, which hides some of their answers."""
     return make_reference("students.csv", as_answers(right), {"mask": np.ravel(targets)})
-
-
-def read_mask(mask: Any, model: Any) -> tuple[Any, Any, bool]:
-    """Return what an answered mask says by the rules that the packages' models document.
-
-    The weights of targets, the latent mean before any answer, whether targets may be asked.
-    """
-    arrays = {
-        name: np.asarray(getattr(model, name), float)
-        for name in ("completion", "mask_mean", "mask_weights")
-    }
-    hidden = np.where(mask, 0, mask @ arrays["completion"]).clip(max=1)
-    hidden[hidden < 0.3] = 0
-    may_be_asked = hidden.sum() < 0.05 * mask.sum()
-    hidden *= not may_be_asked
-    answered = mask | (hidden > 0.5)
-    relative = answered / np.sqrt(answered.sum(axis=1, keepdims=True)) - arrays["mask_mean"]
-    weight = np.where(hidden.any(axis=1, keepdims=True), hidden, mask)
-    return weight, relative @ arrays["mask_weights"], bool(may_be_asked)

@@ -8,7 +8,10 @@ from run_scripts import run_script
 SCREEN = (42, 100)
 # Runs in the process of an entry of task 4, not from the command line.
 NOT_FOR_USERS = {"common/adaptive/isolation.py"}
-PLACES = ("*", "common/**/*", "data/*", "hosting/*", "task_[1-4]/**/*", "related_challenges/*/*")
+PLACES = (
+    "*", "common/**/*", "tools/*", "data/*", "hosting/*", "task_[1-4]/**/*",
+    "related_challenges/*/*",
+)  # fmt: skip
 
 
 def scripts() -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.slow
 INPUTS = malformed.find_inputs()
 COMMANDS = {f"{item.script} {item.flags}": item for item in INPUTS}
-N_SAMPLED = 4
+N_SAMPLED = 3
 
 
 @pytest.fixture(scope="module")

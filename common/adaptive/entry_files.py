@@ -139,8 +139,14 @@ def _walk(package: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         for name in sorted([*links, *names]):
-            if not name.startswith("."):
-                yield Path(folder) / name
+            path = Path(folder) / name
+            if not name.startswith(".") and not _finds_the_kit(path):
+                yield path
+
+
+def _finds_the_kit(path: Path) -> bool:
+    """Return whether a file is the one by which scripts find the kit: never part of an entry."""
+    return path.name == "common.py" and "common/layout.py" in path.read_text(errors="replace")
 
 
 def _require_inside(path: Path, package: Path) -> None:
@@ -170,8 +176,9 @@ def find_imports(path: Path, package: Path) -> list[Path]:
             modules.append(node.module)
     found: list[Path] = []
     for name in sorted({module.split(".")[0] for module in modules}):
-        if (package / f"{name}.py").is_file():
-            found.append(package / f"{name}.py")
+        beside = package / f"{name}.py"
+        if beside.is_file() and not _finds_the_kit(beside):
+            found.append(beside)
         else:
             found += sorted((package / name).rglob("*.py"))
     return found

@@ -23,9 +23,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import layout, source_code, zips
 from common.adaptive import entry_files, entry_runner, isolation
 from common.adaptive.entry_files import ENTRY_FILE
@@ -33,6 +30,9 @@ from common.adaptive.game import EntryError
 from common.answers import IntArray
 from common.errors import InputError, printable
 from common.io import is_there, require_file
+
+import numpy as np
+import numpy.typing as npt
 
 # An entry that writes more than this to stdout and stderr during one mask is stopped.
 MAX_OUTPUT = 5_000_000

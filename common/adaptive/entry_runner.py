@@ -24,6 +24,8 @@ CLASS = "Submission"
 
 # The methods that an entry needs, each with its accepted names, and the names of their arguments;
 # published entries call the first method `select_feature`.
+# The kit's shared code, which is not there in the challenge.
+KIT = ("common", "tools")
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "update_model": ("update_model",),
@@ -142,7 +144,7 @@ def describe(error: BaseException, folder: Path) -> str:
                 f"was denied {path}, which is neither in the zip nor given by the challenge; "
                 f"expected only files in the working folder{place}"
             )
-    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] == "common":
+    if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] in KIT:
         return (
             f"imports {error.name}{place}, the kit's shared code, which is not there in the "
             "challenge; expected only the package's own files, numpy, pandas, scikit-learn, torch"
@@ -210,8 +212,9 @@ def main(memory: int, landlock: int) -> None:
     folder = Path.cwd()
     here = str(Path(__file__).resolve().parent)
     sys.path[:] = [str(folder), *(path for path in sys.path if path != here)]
-    if not (folder / "common").exists() and not (folder / "common.py").exists():
-        sys.modules["common"] = None  # type: ignore[assignment]
+    for package in KIT:
+        if not (folder / package).exists() and not (folder / f"{package}.py").exists():
+            sys.modules[package] = None  # type: ignore[assignment]
     ready = {"memory_limited": limit_memory(memory), "landlock": landlock, "size": 0}
     replies.write(json.dumps(ready).encode() + b"\n")
     replies.flush()

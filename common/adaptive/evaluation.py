@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from common import cli, io, layout, probabilities
 from common.adaptive import options as adaptive_options
 from common.adaptive import sequences
@@ -29,6 +27,8 @@ from common.origins import Origin, parse_origin
 from common.scores import outcomes, score_files, score_page
 from common.scores.explain import Beliefs, describe_beliefs, judge_beliefs
 from common.scores.results import TASK_TITLES, Evaluation, append_result
+
+import numpy as np
 
 OUTPUT_NAME = "entry_output_task_4.txt"
 

@@ -5,18 +5,23 @@ far. The rules are the challenge's; where its published material is ambiguous, `
 readings.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from common import io, metrics, schema
+from common.adaptive import entry_runner
+from common.answers import IntArray, as_frame, read_answer_table
+from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
 
-from common import io, metrics, schema
-from common.adaptive import entry_runner
-from common.answers import Answers, IntArray, as_answers, read_answer_table
-from common.errors import InputError
+if TYPE_CHECKING:
+    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -168,11 +173,11 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
-    return make_reference(str(path), as_answers(table), masks, n_questions)
+    return make_reference(str(path), as_frame(table), masks, n_questions)
 
 
 def make_reference(
-    name: str, answers: Answers, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
+    name: str, answers: pd.DataFrame, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
 ) -> Reference:
     """Build the students to be examined from their answers.
 
@@ -192,8 +197,8 @@ def make_reference(
     InputError
         If there are too many students and questions for whole matrices.
     """
-    student, row = np.unique(answers.student, return_inverse=True)
-    width = max(n_questions, int(answers.question.max()) + 1)
+    student, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
+    width = max(n_questions, int(answers["QuestionId"].max()) + 1)
     if len(student) * width > _MAX_CELLS:
         raise InputError(
             f"{name}: {len(student):,} students and QuestionIds up to {width - 1:,}, "
@@ -202,16 +207,18 @@ def make_reference(
 
     def matrix(values: npt.NDArray[Any], elsewhere: int) -> IntArray:
         cells = np.full((len(student), width), elsewhere, np.int8)
-        cells[row, answers.question] = values
+        cells[row, answers["QuestionId"].to_numpy()] = values
         return cells
 
-    is_correct = matrix(answers.is_correct, -1)
+    is_correct = matrix(answers["IsCorrect"].to_numpy(), -1)
     return Reference(
         name=name,
         student=student,
         is_correct=is_correct,
         option=(
-            np.full_like(is_correct, -1) if answers.option is None else matrix(answers.option, -1)
+            matrix(answers["AnswerValue"].to_numpy(), -1)
+            if "AnswerValue" in answers
+            else np.full_like(is_correct, -1)
         ),
         targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
     )

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-import numpy as np
-from tqdm import tqdm
-
 from common import cli, io, layout, provenance, schema
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
@@ -28,6 +25,9 @@ from common.adaptive.report import Curves
 from common.adaptive.training import TRAINED_STUDENTS, TrainingPaths, count_questions
 from common.answers import read_answers
 from common.errors import InputError
+
+import numpy as np
+from tqdm import tqdm
 
 # Name that the training file has in the entry's folder, as in the challenge.
 GIVEN_TRAIN = layout.TRAIN_TASK_3_4
@@ -226,15 +226,15 @@ def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits
         If the entry fails or breaks a rule.
     """
     answers = read_answers(paths.train)
-    students, n_answers = np.unique(answers.student, return_counts=True)
+    students, n_answers = np.unique(answers["UserId"], return_counts=True)
     # A fifth of the answers become targets; the others must be enough for the rounds.
     enough = students[n_answers >= 2 * N_ROUNDS]
     if not len(enough):
         raise InputError(
             f"{paths.train}: no student has {2 * N_ROUNDS} answers, expected some for the dry run"
         )
-    order = np.argsort(answers.student, kind="stable")
-    answers = answers.take(order[np.isin(answers.student[order], enough[:N_DRY_RUN_STUDENTS])])
+    answers = answers[answers["UserId"].isin(enough[:N_DRY_RUN_STUDENTS])]
+    answers = answers.sort_values("UserId", kind="stable")
     reference = make_reference(
         str(paths.train),
         answers,

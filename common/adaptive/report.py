@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-import numpy as np
-
 from common import charts, layout, metadata, metrics, pages
 from common.adaptive.game import FloatArray, Game, Reference
 from common.scores import score_files
+
+import numpy as np
 
 # Of how many students the page shows the questions chosen.
 _N_SHOWN = 3

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-import numpy.typing as npt
-
 from common.adaptive.game import Reference
 from common.answers import IntArray
+
+import numpy as np
+import numpy.typing as npt
 
 _OUTCOMES = ("wrong", "right")
 

@@ -3,6 +3,8 @@
 Nothing here knows the rules of the game: a trainer needs answers only.
 """
 
+from __future__ import annotations
+
 import argparse
 import shlex
 import shutil
@@ -10,12 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from common import cli, io, layout, origins, provenance, schema
+from common.answers import IntArray, read_students
+from common.errors import printable
 
 import numpy as np
 
-from common import cli, io, layout, origins, provenance, schema
-from common.answers import Answers, IntArray, read_students
-from common.errors import printable
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The students that a package's weights are trained on: none of them may be examined with it.
 TRAINED_STUDENTS = "model_task_4_students.npy"
@@ -99,12 +105,12 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
     return max((int(column.max()) + 1 for column in ids), default=0)
 
 
-def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
+def read_training(paths: TrainingPaths) -> tuple[pd.DataFrame, int]:
     """Read what a `train_model.py` learns from.
 
     Returns
     -------
-    answers : Answers
+    answers : DataFrame
         Right and wrong answers of the students of all training files.
     n_questions : int
         Columns of task 4's arrays, as `count_questions` counts them.
@@ -116,7 +122,7 @@ def read_training(paths: TrainingPaths) -> tuple[Answers, int]:
     """
     answers = read_students([paths.train, *paths.more_train])
     known = count_questions(None, paths.metadata_dir)
-    return answers, max(known, int(answers.question.max(initial=-1)) + 1)
+    return answers, max(known, int(answers["QuestionId"].to_numpy().max(initial=-1)) + 1)
 
 
 @contextmanager

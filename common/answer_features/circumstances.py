@@ -7,13 +7,13 @@ are ranked among all pairs, and nothing but the outcomes of `Known` is looked at
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common.answer_features.known import N_OPTIONS, Known, shrunk_mean
 from common.answer_features.pairs import Pairs
 from common.answer_features.rates import Columns, look_up, rates_of
 from common.answers import IntArray
+
+import numpy as np
+import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.floating[Any]]
 

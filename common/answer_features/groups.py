@@ -7,9 +7,6 @@ returns columns by name, float32, one value for each row asked for, NaN where th
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import item_response
 from common.answer_features import circumstances
 from common.answer_features.known import N_OPTIONS, Known, shrunk_mean
@@ -18,6 +15,9 @@ from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
 from common.answer_features.rates import Columns, rates_of
 from common.answers import IntArray
 from common.errors import InputError
+
+import numpy as np
+import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Group = Callable[[Pairs, Known, IntArray], Columns]

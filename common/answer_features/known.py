@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import schema
 from common.answer_features.pairs import Pairs
-from common.answers import Answers, IntArray
+from common.answers import IntArray
 from common.item_response import order_options
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -67,7 +68,7 @@ class Known:
     outcome_of_option: IntArray | None
 
 
-def know(pairs: Pairs, answers: Answers, held_out: BoolArray | None = None) -> Known:
+def know(pairs: Pairs, answers: pd.DataFrame, held_out: BoolArray | None = None) -> Known:
     """Say which outcomes are known.
 
     Parameters
@@ -80,31 +81,33 @@ def know(pairs: Pairs, answers: Answers, held_out: BoolArray | None = None) -> K
         Those whose outcomes are not known, shape (answers,); None: all are known.
     """
     rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
-    own = answers if held_out is None else answers.take(rows)
+    own = answers if held_out is None else answers.iloc[rows]
     student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
-    right = own.is_correct.astype(np.float32)
+    is_correct = own["IsCorrect"].to_numpy()
+    right = is_correct.astype(np.float32)
     question_rate = shrunk_mean(question, right, pairs.n_questions, right.mean())[0]
     above = right - question_rate[question]
     student_rate = shrunk_mean(student, above, pairs.n_students)[0]
     expected = question_rate[question] + student_rate[student]
     residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-    share = outcome = None
-    if own.option is not None and own.correct_option is not None:
-        cells = question * np.int32(N_OPTIONS) + (own.option - 1)
+    option = correct_option = share = outcome = None
+    if "AnswerValue" in own:
+        option, correct_option = own["AnswerValue"].to_numpy(), own["CorrectAnswer"].to_numpy()
+        cells = question * np.int32(N_OPTIONS) + (option - 1)
         count = np.bincount(cells, minlength=pairs.n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
         total = count.sum(axis=1, keepdims=True)
         overall = count.sum(axis=0) / len(rows)
         share = ((count + SMOOTHING * overall) / (total + SMOOTHING)).astype(np.float32)
-        outcome = order_options(question, own.option, own.correct_option, pairs.n_questions)
+        outcome = order_options(question, option, correct_option, pairs.n_questions)
         # Nobody knows which option is right: the one that most often is chosen comes first.
         outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
     return Known(
         rows,
         student,
         question,
-        own.is_correct,
-        own.option,
-        own.correct_option,
+        is_correct,
+        option,
+        correct_option,
         question_rate,
         student_rate,
         residual,

@@ -6,11 +6,11 @@ where no file names the quiz. That a pair was asked is known of the pairs to be 
 
 from collections.abc import Iterator
 
+from common.answers import IntArray
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-
-from common.answers import IntArray
 
 FloatArray = npt.NDArray[np.float32]
 

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import layout, metadata
 from common.answer_context import contexts_of_pairs
 from common.answer_features.nearest import similar_questions
-from common.answers import Answers, IntArray, number_ids
+from common.answers import IntArray, number_ids
 from common.metadata import Circumstances, QuestionSubjects, StudentMetadata, SubjectTree
-from common.submission import Template
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -82,7 +82,7 @@ class Pairs:
         return self._together[names]
 
 
-def read_pairs(answers: Answers, template: Template, folder: Path | None) -> Pairs:
+def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | None) -> Pairs:
     """Join the training answers and the template to the metadata of tasks 1 and 2.
 
     Parameters
@@ -99,8 +99,10 @@ def read_pairs(answers: Answers, template: Template, folder: Path | None) -> Pai
     InputError
         If a file of metadata is not as expected, or belongs to other data.
     """
-    student_ids, student = number_ids(np.concatenate([answers.student, template.student]))
-    question_ids, question = number_ids(np.concatenate([answers.question, template.question]))
+    student_ids, student = number_ids(np.concatenate([answers["UserId"], template["UserId"]]))
+    question_ids, question = number_ids(
+        np.concatenate([answers["QuestionId"], template["QuestionId"]])
+    )
     numbers: dict[str, IntArray] = {"student": student, "question": question}
     path = metadata.find(folder, layout.QUESTION_METADATA_TASK_1_2)
     if path is not None:
@@ -116,8 +118,8 @@ def read_pairs(answers: Answers, template: Template, folder: Path | None) -> Pai
         students = StudentMetadata(**{k: column[student] for k, column in vars(students).items()})
     path = metadata.find(folder, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None
-    if path is not None and answers.answer_id is not None and template.answer_id is not None:
-        ids = np.concatenate([answers.answer_id, template.answer_id])
+    if path is not None and "AnswerId" in answers and "AnswerId" in template:
+        ids = np.concatenate([answers["AnswerId"], template["AnswerId"]])
         circumstances = metadata.read_circumstances(path, ids)
         numbers |= {
             "group": circumstances.group,

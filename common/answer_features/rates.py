@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common.answer_features.known import Known, shrunk_mean
 from common.answer_features.pairs import Pairs
 from common.answers import IntArray
+
+import numpy as np
+import numpy.typing as npt
 
 Columns = dict[str, npt.NDArray[np.floating[Any]]]
 

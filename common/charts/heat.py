@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from common.charts.columns import thin
 from common.charts.style import (
     ACCENT,
@@ -20,6 +17,9 @@ from common.charts.style import (
     text_width,
     wrap,
 )
+
+import numpy as np
+import numpy.typing as npt
 
 # Opacity of the lowest value, so that it differs from a place without one.
 _FAINTEST = 0.1

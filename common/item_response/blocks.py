@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
-
 from common.item_response import context, model
 from common.item_response.model import Effects, FloatArray, Gaussians, IntArray, State
 from common.item_response.observations import Observations
+
+import numpy as np
 
 Result = TypeVar("Result")
 

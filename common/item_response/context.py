@@ -26,8 +26,6 @@ what these leaves leave to their parents, with the students' own effects integra
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from common.answers import find_ids
 from common.item_response.model import (
     Effects,
@@ -40,6 +38,8 @@ from common.item_response.model import (
     pack,
 )
 from common.item_response.tree import Level, find_nodes
+
+import numpy as np
 
 # The variance of the effects of each level that a fit begins with. It is also the prior guess about
 # it, with the weight of so many contexts.

@@ -8,9 +8,6 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from tqdm import tqdm
-
 from common.answers import find_ids, number_ids
 from common.errors import InputError
 from common.item_response import context as contexts
@@ -28,6 +25,9 @@ from common.item_response.observations import sort_by_student
 from common.item_response.prediction import ItemResponseModel, break_stick, predict_places
 from common.item_response.start import find_start
 from common.run_log import LogEvent, ignore_event
+
+import numpy as np
+from tqdm import tqdm
 
 DEFAULT_DIMENSIONS = 8
 # Early stopping: this share of the answers is held out, but never more than so many; fewer than so

@@ -16,15 +16,15 @@ the curvature, so that the steps converge.
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from common.answers import find_ids, number_ids
 from common.item_response.blocks import in_threads
 from common.item_response.context import accelerate
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.observations import sort_by_student
 from common.item_response.tree import Level, find_nodes
+
+import numpy as np
+import numpy.typing as npt
 
 _N_STEPS = 12
 _START_VARIANCE, _MAX_ACCELERATION = 0.05, 10.0

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.item_response.model import BoolArray, FloatArray, IntArray
+from common.item_response.tree import Level
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-
-from common.item_response.model import BoolArray, FloatArray, IntArray
-from common.item_response.tree import Level
 
 # Answers in a chunk, at most and at least, and how many chunks there are in between.
 _MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8

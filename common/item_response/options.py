@@ -8,8 +8,6 @@ easy"). Only the first stage can be guessed: choosing a distractor means not kno
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from common import schema
 from common.answers import find_ids, number_ids
 from common.item_response.fitting import DEFAULT_DIMENSIONS, fit_stages, require_answers
@@ -17,6 +15,8 @@ from common.item_response.habits import Habits, fit_habits, with_habits
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.prediction import ItemResponseModel, break_stick, predict_stages
 from common.run_log import LogEvent, ignore_event
+
+import numpy as np
 
 N_OPTIONS = len(schema.OPTIONS)
 

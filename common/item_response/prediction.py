@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from common.answers import find_ids
 from common.errors import InputError
 from common.item_response import context as contexts
 from common.item_response.blocks import in_threads, logit_moments
 from common.item_response.context import ContextEffects
 from common.item_response.model import FloatArray, Gaussians, IntArray, expected_probability
+
+import numpy as np
 
 # Pairs that a thread predicts at once.
 _PAIRS_AT_ONCE = 1 << 20

@@ -9,11 +9,11 @@ how; and that is known for the answers to be predicted as well.
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-
 from common.answers import number_ids
 from common.item_response.model import FloatArray, IntArray
+
+import numpy as np
+import scipy.sparse
 
 # How many answers a student gives in a context on average: there is a level for each, with the
 # clusters as they are when they come next to it.

@@ -5,12 +5,12 @@ most. All this with the first students only; it begins without guessing, or the 
 other dimensions away before they have turned.
 """
 
-import numpy as np
-
 from common.item_response import model
 from common.item_response.blocks import in_threads, logit_moments, run_step
 from common.item_response.model import FloatArray, Gaussians, IntArray, State
 from common.item_response.observations import Observations
+
+import numpy as np
 
 # The first students, so many that they have about this number of answers.
 _MAX_ANSWERS = 4_000_000

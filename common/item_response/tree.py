@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-import scipy.sparse
-
 from common.answers import find_ids
 from common.item_response.model import FloatArray, IntArray
+
+import numpy as np
+import scipy.sparse
 
 
 @dataclass(frozen=True)

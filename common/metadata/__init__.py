@@ -1,9 +1,9 @@
 """What is known about answers, students and questions besides the answers themselves.
 
-    circumstances = read_circumstances(path, answers.answer_id)     date, confidence, class, quiz
-    students = read_student_metadata(path, answers.student)         gender, date of birth, need
-    tree = read_subject_tree(path)                                  the tree of subjects
-    subjects = read_question_subjects(path, questions, tree)        the subjects of questions
+    circumstances = read_circumstances(path, answer_ids)       date, confidence, class, quiz
+    students = read_student_metadata(path, students)           gender, date of birth, need
+    tree = read_subject_tree(path)                             the tree of subjects
+    subjects = read_question_subjects(path, questions, tree)   the subjects of questions
 
 Each reader takes ids and returns one row for each of them, in their order, with a stated value
 where nothing is known: -1 for a whole number, NaN for a number, NaT for a date. `find` says whether

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from common import io, schema
 from common.answers import IntArray
 from common.metadata.reading import find_described, read_whole, take
 from common.schema import Column
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 COLUMNS = (
     schema.DATE_ANSWERED,
@@ -67,8 +67,8 @@ def read_circumstances(
     path
         An `answer_metadata_task_….csv`.
     answer_id
-        AnswerIds, shape (n,), -1 where unknown: `common.answers.Answers.answer_id` of answers read
-        with ``ids=True``, or `common.submission.Template.answer_id`.
+        AnswerIds, shape (n,), -1 where unknown: the column AnswerId of answers read with
+        ``ids=True``, or of a template.
     columns
         The columns to read beside AnswerId, some of `COLUMNS`; they must be there. None: those that
         are there. What is not read is missing for every answer.

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from common import io
 from common.answers import IntArray, find_repeats, find_rows
 from common.errors import InputError
 from common.schema import Column
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 
 def find(folder: Path | None, name: str) -> Path | None:

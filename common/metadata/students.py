@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import schema
 from common.answers import IntArray
 from common.metadata.reading import find_described, read_whole, take
 from common.schema import Column
+
+import numpy as np
+import numpy.typing as npt
 
 # The challenge's answers were given at school from September 2018 to May 2020. Who was younger than
 # four or older than twenty at the end of 2018 has given a wrong date of birth, as teachers do who

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from common import io, schema
 from common.answers import IntArray, find_rows
 from common.errors import InputError, quote
 from common.metadata.reading import find_described, read_whole, require_distinct
+
+import numpy as np
+import numpy.typing as npt
 
 # At most nine digits: a number that fits into 32 bits.
 _LIST = re.compile(r"\[\d{1,9}(, *\d{1,9})*\]", re.ASCII)

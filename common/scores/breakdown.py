@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from common.answers import IntArray
+
 import numpy as np
 import numpy.typing as npt
-
-from common.answers import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import metrics, origins, provenance
 from common.answers import IntArray
 from common.metrics import ProbabilityScores
 from common.scores import pair_groups, score_files, score_page
 from common.scores.breakdown import Scored, group_answers
 from common.scores.pair_facts import PairFacts
+
+import numpy as np
+import numpy.typing as npt
 
 # Keys of what the simulation's record says the best possible accuracies are.
 _LIMITS = {1: "right_or_wrong", 2: "option"}

@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import io
 from common.answers import number_ids, pair_keys
 from common.errors import InputError
+
+import numpy as np
+import numpy.typing as npt
 
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]

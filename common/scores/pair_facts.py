@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from common import cli, io, layout, metadata, provenance, schema
 from common.answers import IntArray, find_rows, number_ids, pair_keys
 from common.errors import InputError
 from common.submission import Pairs
+
+import numpy as np
+import numpy.typing as npt
 
 QUIZ_GROUPS = (
     "other answers in the quiz known",

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from common import schema
 from common.answers import IntArray
 from common.scores.breakdown import (
@@ -19,6 +16,9 @@ from common.scores.breakdown import (
     most_lost,
 )
 from common.scores.pair_facts import QUIZ_GROUPS, PairFacts, Subjects
+
+import numpy as np
+import numpy.typing as npt
 
 # Of each level of the tree, the page names so many subjects.
 _N_SUBJECTS = 12

@@ -1,6 +1,6 @@
 """The record of all scores: every evaluation appends one line of JSON to results.jsonl.
 
-`python -m common.scoreboard` makes a table and a page of it. A submission carries its origin
+`python -m tools.scoreboard` makes a table and a page of it. A submission carries its origin
 (`common.origins`), so that the record knows the model, its seed and its time, whatever the files
 are named.
 """

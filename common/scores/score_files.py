@@ -5,10 +5,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from common import cli, io, metrics, pages
 from common.scores.results import LOCAL, Evaluation
+
+import numpy.typing as npt
 
 
 def score_name(task: int, phase: str) -> str:

@@ -38,7 +38,7 @@ def comparison(score: Group, majority: float | None, best: float | None) -> str:
     key = (
         "The line is the 95 % interval of the score: other students might give any value in it. "
         "Two entries predict the same answers, so that far smaller differences between them count: "
-        "python -m common.compare measures those."
+        "python -m tools.compare measures those."
     )
     if majority is not None:
         key += (

@@ -9,10 +9,10 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from common.metadata import QuestionSubjects, StudentMetadata, SubjectTree
 from common.scores.pair_facts import LeftOut, PairFacts, Subjects, Training
+
+import numpy as np
 
 _PARTS = {
     "training": Training,

@@ -6,8 +6,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import played
-
 from common import layout
 from common.adaptive.entry_process import Limits, read_entry_file
 from common.adaptive.evaluation import list_facts
@@ -17,6 +15,8 @@ from common.adaptive.training import TRAINING
 from common.errors import InputError
 from common.io import is_there
 from common.origins import parse_origin
+
+import played
 
 # The platform would run these as the submission's own program.
 _PROGRAM_NAMES = ("metadata.yaml", "metadata")

@@ -13,14 +13,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from common import io
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import N_ROUNDS, Game, Reference, Rules
 from common.adaptive.playing import Setting
 from common.adaptive.report import Curves
 from common.errors import InputError
+
+import numpy as np
 
 NAME, SIGNATURE_NAME, KEY_NAME = "played_task_4.npz", "played_task_4.signature", "key.txt"
 # The default queue of the platform ends a run after ten minutes: ten masks and the curve.

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-import facts_file
-import played
-
 from common import io, layout, metrics, pages, pair_evaluation, ranking_evaluation, schema
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
@@ -20,6 +17,9 @@ from common.answers import number_ids
 from common.errors import InputError
 from common.scores import score_files, score_page
 from common.scores.results import TASK_TITLES, Evaluation
+
+import facts_file
+import played
 
 SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"

@@ -14,9 +14,12 @@ from typing import Any
 
 def install() -> None:
     """Put the stand-ins in place of the packages; to be called before the kit is imported."""
+    # pandas looks for pyarrow as it is imported, and must find none, as on the platform.
+    sys.modules["pyarrow"] = None  # type: ignore[assignment]
     import arrow
     import arrow_compute
     import arrow_csv
+    import pandas  # noqa: F401
 
     parquet, progress = ModuleType("pyarrow.parquet"), ModuleType("tqdm")
     progress.tqdm = Silent  # type: ignore[attr-defined]

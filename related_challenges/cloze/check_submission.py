@@ -1,18 +1,18 @@
 """Cloze: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/cloze/check_submission.py FILE
-         python -m common.check_submission related_challenges/cloze/data/test_output/submission.csv
+         python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
 Reads:   the submission, data/train_data/KCT_test_public.txt and KCT_train_public.txt
 
 FILE must hold every query of the test file, or every one of the training file where it holds those
 instead, as a submission made with --local does. No answers are read.
 """
 
-import numpy as np
-import queries
-
 from common import challenge, cli, folds, io
 from common.errors import Report
+
+import numpy as np
+import queries
 
 
 def main() -> None:

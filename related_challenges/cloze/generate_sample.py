@@ -13,10 +13,10 @@ say where the university lies.
 import json
 from pathlib import Path
 
+from common import challenge, cli, io
+
 import numpy as np
 import queries
-
-from common import challenge, cli, io
 
 N_TRAIN, N_TEST = 600, 200
 PROFESSIONS = ("chemist", "physicist", "composer", "writer", "engineer", "judge")

@@ -5,10 +5,10 @@ Reads:   data/train_data/KCT_train_public.txt
 Writes:  data/test_input/folds.csv, with the columns id and fold
 """
 
+from common import challenge, cli, folds, layout
+
 import numpy as np
 import queries
-
-from common import challenge, cli, folds, layout
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ With --candidates N only the first N guesses at each query count.
 
 from collections.abc import Sequence
 
-import numpy as np
-import queries
-
 from common import challenge, cli, pages
 from common.scores import results, score_files
 from common.scores.results import Evaluation
+
+import numpy as np
+import queries
 
 HEADER = ("", "queries", "token F1", "in full")
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import challenge, cli, folds, io, layout
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.schema import TEXT, Column
+
+import numpy as np
+import numpy.typing as npt
 
 MASK = "[MASK]"
 N_GUESSES = 5

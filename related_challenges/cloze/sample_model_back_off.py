@@ -15,9 +15,9 @@ more (interpolated back-off, after Jelinek and Mercer 1980).
 import re
 from collections import Counter
 
-import queries
-
 from common import cli
+
+import queries
 
 # Words left of the gap to look at; each further word multiplies a context's weight by GROWTH.
 MAX_WORDS = 5

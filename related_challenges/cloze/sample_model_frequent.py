@@ -10,9 +10,9 @@ Scores:  0.211 on the rebuilt training queries, 5 folds
 
 from collections import Counter
 
-import queries
-
 from common import cli
+
+import queries
 
 
 def main() -> None:

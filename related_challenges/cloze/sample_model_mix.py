@@ -10,11 +10,11 @@ Scores:  0.368 on the rebuilt training queries, 5 folds
 The weights of sample_model_back_off.py and of sample_model_nearest_queries.py, added up.
 """
 
+from common import cli
+
 import queries
 from sample_model_back_off import weigh_by_context
 from sample_model_nearest_queries import weigh_by_similarity
-
-from common import cli
 
 
 def main() -> None:

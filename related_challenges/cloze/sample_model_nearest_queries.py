@@ -11,11 +11,11 @@ The similarity of two queries is the cosine of their TF-IDF vectors of words and
 thirty most similar queries vote with its cube.
 """
 
+from common import cli
+
 import numpy as np
 import queries
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-from common import cli
 
 N_NEAREST = 30
 POWER = 3

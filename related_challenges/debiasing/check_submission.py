@@ -1,16 +1,16 @@
 """Debiasing: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/debiasing/check_submission.py FILE
-         python -m common.check_submission FILE --challenge debiasing
+         python -m tools.check_submission FILE --challenge debiasing
 Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the users of all phases
          that are there; no answers
 """
 
-import clicks
-import numpy as np
-
 from common import challenge, cli
 from common.errors import Report
+
+import clicks
+import numpy as np
 
 
 def main() -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import challenge, io
 from common.answers import find_repeats
 from common.errors import InputError, Report, stop
 from common.schema import Column
+
+import numpy as np
+import numpy.typing as npt
 
 N_RECOMMENDED = 50
 PHASES = range(10)

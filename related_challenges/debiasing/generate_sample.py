@@ -12,10 +12,10 @@ rows are not in order of time.
 
 from pathlib import Path
 
+from common import challenge, cli
+
 import clicks
 import numpy as np
-
-from common import challenge, cli
 
 N_USERS, N_ITEMS, N_THEMES = 900, 500, 20
 # Each phase covers a window of this length in time and begins STEP after the previous one.

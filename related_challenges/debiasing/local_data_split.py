@@ -10,11 +10,11 @@ The degree of an item is how often it was clicked in the files of all phases up 
 answer; the masked clicks do not count.
 """
 
-import clicks
-import numpy as np
-
 from common import challenge, cli
 from common.errors import InputError
+
+import clicks
+import numpy as np
 
 
 def main() -> None:

@@ -12,13 +12,13 @@ organisers did at the end of the challenge.
 
 from pathlib import Path
 
-import clicks
-import numpy as np
-
 from common import challenge, cli, io, layout, origins, pages
 from common.errors import InputError
 from common.scores import results, score_files
 from common.scores.results import Evaluation
+
+import clicks
+import numpy as np
 
 FINAL_PHASES = (7, 8, 9)
 METRICS = ("ndcg_full", "ndcg_half", "hit_rate_full", "hit_rate_half")

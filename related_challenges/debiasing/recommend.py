@@ -4,12 +4,12 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import challenge, cli, layout
+from common.errors import InputError
+
 import clicks
 import numpy as np
 from scipy.sparse import csr_array
-
-from common import challenge, cli, layout
-from common.errors import InputError
 
 # Users whose scores for all items are dense at the same time; with 41,000 items they take 21 MB.
 BLOCK = 64

@@ -15,6 +15,9 @@ users of phase 1, whose latest clicks were masked for it.
 
 from typing import Any
 
+from common import cli
+from common.errors import InputError
+
 import candidates
 import clicks
 import numpy as np
@@ -24,9 +27,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 from tqdm import tqdm
-
-from common import cli
-from common.errors import InputError
 
 # The training users are masked in this many parts, so that most clicks are there each time.
 N_PARTS = 2

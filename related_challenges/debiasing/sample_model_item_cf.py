@@ -12,13 +12,13 @@ is divided by the root of the product of both items' numbers of clicks (Breese, 
 clicked.
 """
 
+from common import cli
+
 import clicks
 import numpy as np
 import recommend
 from scipy.sparse import diags_array
 from tqdm import tqdm
-
-from common import cli
 
 
 def main() -> None:

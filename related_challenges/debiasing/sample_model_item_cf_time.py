@@ -12,13 +12,13 @@ popular items, so that rare ones get a chance. The settings were chosen on
 phase 1 alone.
 """
 
+from common import cli
+
 import clicks
 import numpy as np
 import recommend
 from scipy.sparse import csr_array
 from tqdm import tqdm
-
-from common import cli
 
 # A pair of clicks with d - 1 others of the same user between them, a time t apart (as a share of
 # the phase), counts d ** -DISTANCE_POWER * exp(-TIME_DECAY * t).

@@ -9,13 +9,13 @@ Scores:  mean NDCG@50 full 0.0056, half 0.0000 on the real phases 1 to 3, latest
 Clicks before the phase count too, as `recommend.read_phase` reads them.
 """
 
+from common import cli
+
 import clicks
 import numpy as np
 import recommend
 from scipy.sparse import csr_array
 from tqdm import tqdm
-
-from common import cli
 
 
 def main() -> None:

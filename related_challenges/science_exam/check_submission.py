@@ -1,16 +1,16 @@
 """Science exam: check a submission as the challenge would, and report everything that is wrong.
 
 Run:     python related_challenges/science_exam/check_submission.py FILE
-         python -m common.check_submission FILE --challenge science_exam
+         python -m tools.check_submission FILE --challenge science_exam
 Reads:   the submission and data/train_data/test.csv; no answers
 """
 
 from collections import Counter
 
-import exam
-
 from common import challenge, cli
 from common.errors import Report
+
+import exam
 
 
 def main() -> None:

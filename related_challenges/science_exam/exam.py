@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from common import challenge, folds, io
 from common.errors import InputError, Report, quote, stop
 from common.schema import TEXT, Column
+
+import numpy as np
+import numpy.typing as npt
 
 LABELS = ("A", "B", "C", "D", "E")
 N_GUESSES = 3

@@ -10,10 +10,10 @@ care: it is longer on average than the wrong ones, which repeat more of the ques
 
 from pathlib import Path
 
+from common import challenge, cli, io
+
 import exam
 import numpy as np
-
-from common import challenge, cli, io
 
 N_QUESTIONS = 200
 N_TOPICS = 20

@@ -9,12 +9,12 @@ The submission has the columns id and prediction, up to three labels separated b
 
 import sys
 
-import exam
-import numpy as np
-
 from common import challenge, cli
 from common.scores import results, score_files
 from common.scores.results import Evaluation
+
+import exam
+import numpy as np
 
 
 def main() -> None:

@@ -6,10 +6,10 @@ Writes:  data/test_output/submission.csv
 Scores:  0.378 on the 200 public questions; only how often each label is right there matters
 """
 
+from common import challenge, cli
+
 import exam
 import numpy as np
-
-from common import challenge, cli
 
 
 def main() -> None:

@@ -13,14 +13,14 @@ question is predicted by a model that has seen its answer: each fold is predicte
 on the others, questions that are not among the training ones by a model trained on all.
 """
 
+from common import challenge, cli, folds
+
 import exam
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegressionCV
 from tqdm import tqdm
-
-from common import challenge, cli, folds
 
 N_FOLDS, N_INNER_FOLDS = 10, 5
 # Of the ranker; the larger, the less it is held back.

@@ -7,10 +7,10 @@ Scores:  0.58 on the 200 public questions: authors of exams word the right optio
          more care, and so it gets longer. A model that claims to know science should beat this one.
 """
 
+from common import challenge, cli
+
 import exam
 import numpy as np
-
-from common import challenge, cli
 
 
 def main() -> None:

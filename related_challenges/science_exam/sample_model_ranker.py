@@ -12,14 +12,14 @@ are divided into folds by their prompt, each predicted by a model trained on the
 questions by a model trained on all.
 """
 
+from common import challenge, cli
+
 import exam
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-
-from common import challenge, cli
 
 N_FOLDS = 10
 

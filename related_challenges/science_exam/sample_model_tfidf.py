@@ -3,14 +3,14 @@
 Run:     python related_challenges/science_exam/sample_model_tfidf.py
          python related_challenges/science_exam/local_evaluation.py
 Writes:  data/test_output/submission.csv
-Scores:  0.30 on the 200 public questions, worse than chance (0.3667); the README says why
+Scores:  0.30 on the 200 public questions, worse than chance (0.3667); tests/benchmarks says why
 """
+
+from common import challenge, cli
 
 import exam
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-from common import challenge, cli
 
 
 def main() -> None:

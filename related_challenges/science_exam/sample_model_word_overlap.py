@@ -6,10 +6,10 @@ Writes:  data/test_output/submission.csv
 Scores:  0.38 on the 200 public questions, hardly more than chance (0.3667)
 """
 
+from common import challenge, cli
+
 import exam
 import numpy as np
-
-from common import challenge, cli
 
 
 def main() -> None:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from common.folds import BoolArray
+
 import numpy as np
 import similarity
 from responses import FloatArray, IntArray, Responses
 from scipy.sparse import csr_array
-
-from common.folds import BoolArray
 
 ENDINGS = ("ations", "ation", "ings", "ing", "ed", "es", "s", "ly")
 FUNCTION_WEIGHT = 0.3  # Of a function word, as a share of its rarity.

@@ -1,17 +1,17 @@
 """Student responses: check a submission, and report everything that is wrong.
 
 Run:     python related_challenges/student_response/check_submission.py FILE
-         python -m common.check_submission FILE --challenge student_response
+         python -m tools.check_submission FILE --challenge student_response
 Reads:   the submission and data/train_data/*.xml: the answers' ids and the set of labels;
          --input_dir names another folder, such as data/test_data, labelled or not
 """
 
 from collections import Counter
 
-import responses
-
 from common import challenge, cli
 from common.errors import Report
+
+import responses
 
 
 def main() -> None:

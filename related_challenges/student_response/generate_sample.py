@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from common import challenge, cli, io, layout, simulated_tree
+
 import numpy as np
 import responses
-
-from common import challenge, cli, io, layout, simulated_tree
 
 TRAIN_DOMAINS, NEW_DOMAINS = ("D0", "D1", "D2", "D3", "D4"), ("D5", "D6")
 # Questions in a domain; in a training domain, the last one is the unseen one.

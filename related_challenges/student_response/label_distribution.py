@@ -10,11 +10,11 @@ questions and modules there are. The labels are those of the folder's files.
 
 from pathlib import Path
 
-import numpy as np
-import responses
-
 from common import challenge, cli, layout
 from common.errors import printable
+
+import numpy as np
+import responses
 
 
 def main() -> None:

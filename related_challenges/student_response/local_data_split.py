@@ -11,11 +11,11 @@ questions that it has not been trained on, as with a new exercise. With --by_dom
 a module are (SciEntsBank has 12), so that it is scored only on topics that are new to it.
 """
 
-import numpy as np
-import responses
-
 from common import challenge, cli, folds, layout
 from common.errors import InputError
+
+import numpy as np
+import responses
 
 
 def main() -> None:

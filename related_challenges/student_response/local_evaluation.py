@@ -11,14 +11,14 @@ holds test sets (test-unseen-answers, -questions, -domains), they are scored one
 SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their macro F1.
 """
 
-import grading_measures
-import responses
-import semeval_2013
-
 from common import challenge, cli, pages
 from common.errors import InputError
 from common.scores import results, score_files
 from common.scores.results import Evaluation
+
+import grading_measures
+import responses
+import semeval_2013
 
 
 def main() -> None:

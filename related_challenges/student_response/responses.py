@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-import numpy as np
-import numpy.typing as npt
-
 from common import challenge, io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.folds import match_ids
 from common.schema import TEXT, Column
+
+import numpy as np
+import numpy.typing as npt
 
 # The label sets of the corpora, the finest first; the first label is the most frequent one.
 LABEL_SETS = {

@@ -12,13 +12,13 @@ question and with the best reference answer. How far to prune is chosen in each 
 cross-validation within its training answers alone.
 """
 
+from common import challenge, cli
+
 import numpy as np
 import similarity
 import train_and_test
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
-
-from common import challenge, cli
 
 # Cost of a leaf to choose from, as a share of all training answers' Gini impurity.
 PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)

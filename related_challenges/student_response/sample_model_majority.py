@@ -8,10 +8,10 @@ Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5-way, 10 folds
 """
 
+from common import challenge, cli
+
 import numpy as np
 import train_and_test
-
-from common import challenge, cli
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ knows the words of each question.
 
 from typing import Any
 
+from common import challenge, cli, folds
+
 import alignment
 import numpy as np
 import similarity
@@ -25,8 +27,6 @@ from scipy.sparse import csr_array, hstack
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.svm import LinearSVC
 from tqdm import tqdm
-
-from common import challenge, cli, folds
 
 # Chosen on folds of seed 1; the scores are of seed 0.
 N_INNER_FOLDS = 4

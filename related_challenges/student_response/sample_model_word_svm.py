@@ -13,6 +13,8 @@ word says about an answer depends on the question: with unseen questions (`--by_
 0.626 and 0.546, and the tree 0.528 and 0.435.
 """
 
+from common import challenge, cli
+
 import numpy as np
 import similarity
 import train_and_test
@@ -20,8 +22,6 @@ from scipy.sparse import csr_array, hstack
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from tqdm import tqdm
-
-from common import challenge, cli
 
 
 def main() -> None:

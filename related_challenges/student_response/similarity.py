@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from common import folds
+
 import numpy as np
 import responses
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-from common import folds
 
 MEASURES = ("overlap", "f1", "lesk", "cosine")
 

@@ -4,12 +4,12 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from common import challenge, cli, folds, layout
+from common.errors import InputError, quote
+
 import numpy as np
 import responses
 from responses import UNKNOWN, IntArray, Responses
-
-from common import challenge, cli, folds, layout
-from common.errors import InputError, quote
 
 Splits = list[tuple[folds.BoolArray, folds.BoolArray, IntArray]]
 ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS

@@ -195,7 +195,9 @@ class StudentPosterior:
         self.mean = self._means(population, self._expected)
         slopes = self._slopes(population)
         self.covariance = slopes @ slopes.T + self.model.quiz_covariance
-        self.variance = np.tile(np.diagonal(self.covariance), (len(self.mean), 1))
+        # A question that the model lacks has no variance; its answer tells nothing.
+        variance = np.maximum(np.diagonal(self.covariance), 1e-5)
+        self.variance = np.tile(variance, (len(self.mean), 1))
         self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
 
     def _means(self, population: Population, expected: FloatArray) -> FloatArray:

@@ -11,11 +11,12 @@ Scores:  0.7024 (0.7315 where targets may be asked) with the right and wrong ans
 
 from pathlib import Path
 
-import numpy as np
-
 from common import cli, item_response
 from common.adaptive import answered_mask, training
-from common.answers import Answers, find_ids
+from common.answers import find_ids
+
+import numpy as np
+import pandas as pd
 
 from model import Model
 
@@ -37,7 +38,7 @@ def main() -> None:
     answers, n_questions = training.read_training(training.training_paths(options))
 
     model = fit(answers, n_questions)
-    with training.replace_weights(PACKAGE, answers.student) as folder:
+    with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
@@ -45,7 +46,7 @@ def main() -> None:
 # ---- The model: replace this block by your own. ------------------------------------------------
 
 
-def fit(answers: Answers, n_questions: int) -> Model:
+def fit(answers: pd.DataFrame, n_questions: int) -> Model:
     """Learn from right and wrong answers.
 
     Parameters
@@ -56,9 +57,9 @@ def fit(answers: Answers, n_questions: int) -> Model:
         Number of columns: the largest QuestionId plus one.
     """
     fitted = item_response.fit(
-        answers.student,
-        answers.question,
-        answers.is_correct,
+        answers["UserId"].to_numpy(),
+        answers["QuestionId"].to_numpy(),
+        answers["IsCorrect"].to_numpy(),
         n_dimensions=N_DIMENSIONS,
         guessing=GUESSING,
         n_steps=N_STEPS,
@@ -69,7 +70,7 @@ def fit(answers: Answers, n_questions: int) -> Model:
     slopes, intercept = questions[:, :-1], questions[:, -1]
 
     answered = np.zeros((len(ability), n_questions), np.float32)
-    answered[find_ids(fitted.student_ids, answers.student), answers.question] = 1
+    answered[find_ids(fitted.student_ids, answers["UserId"]), answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
     mask_mean, mask_weights = answered_mask.regress(answered, ability)
     return Model(

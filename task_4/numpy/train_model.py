@@ -27,10 +27,10 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     model = Model()
-    model.fit(answers.question, answers.is_correct, n_questions)
+    model.fit(answers["QuestionId"].to_numpy(), answers["IsCorrect"].to_numpy(), n_questions)
     # ---- End of the model. --------------------------------------------------------------------
 
-    with training.replace_weights(PACKAGE, answers.student) as folder:
+    with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 

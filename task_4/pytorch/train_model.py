@@ -18,16 +18,16 @@ the others, z integrated out, is maximised.
 from pathlib import Path
 from typing import Any
 
+from common import cli
+from common.adaptive import answered_mask, training
+
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 from tqdm import trange
-
-from common import cli
-from common.adaptive import answered_mask, training
-from common.answers import Answers
 
 from model import Model, decode
 
@@ -57,7 +57,7 @@ def main() -> None:
     answers, n_questions = training.read_training(training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)
-    with training.replace_weights(PACKAGE, answers.student) as folder:
+    with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:
         model.save(folder)
     print(f"trained on {len(answers):,} answers, {n_questions:,} questions")
 
@@ -65,14 +65,14 @@ def main() -> None:
 # ---- The model: replace this block by your own. ------------------------------------------------
 
 
-def fit(answers: Answers, n_questions: int, seed: int = 0) -> Model:
+def fit(answers: pd.DataFrame, n_questions: int, seed: int = 0) -> Model:
     """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
     torch.set_num_threads(1)  # The steps are so short that several would wait for each other.
     torch.manual_seed(seed)
-    student_ids, student = np.unique(answers.student, return_inverse=True)
+    student_ids, student = np.unique(answers["UserId"], return_inverse=True)
     right, answered = np.zeros((2, len(student_ids), n_questions), np.float32)
-    right[student, answers.question] = answers.is_correct
-    answered[student, answers.question] = 1
+    right[student, answers["QuestionId"]] = answers["IsCorrect"]
+    answered[student, answers["QuestionId"]] = 1
     together, similarity = answered_mask.count_together(answered)
     quizzes = factorise(QUIZ_VARIANCE * similarity**QUIZ_POWER, N_QUIZZES)
 

@@ -11,11 +11,11 @@ run is a process of its own; medians are printed. Linux and macOS only.
 
 from pathlib import Path
 
-import numpy as np
-from running import run_script
-
 from common import cli, layout, metadata
 from common.answers import read_answers
+
+import numpy as np
+from running import run_script
 
 STEPS = ("training answers", "and answer metadata", "and metadata of students and questions")
 
@@ -48,15 +48,15 @@ def read(data_dir: Path, n_steps: int) -> None:
         data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2, options=True, ids=True
     )
     known: list[object] = [answers]
-    if n_steps > 1 and answers.answer_id is not None:
+    if n_steps > 1 and "AnswerId" in answers:
         path = folder / layout.ANSWER_METADATA_TASK_1_2
-        known.append(metadata.read_circumstances(path, answers.answer_id))
+        known.append(metadata.read_circumstances(path, answers["AnswerId"].to_numpy()))
     if n_steps > 2:
         path = folder / layout.STUDENT_METADATA_TASK_1_2
-        known.append(metadata.read_student_metadata(path, answers.student))
+        known.append(metadata.read_student_metadata(path, answers["UserId"].to_numpy()))
         tree = metadata.read_subject_tree(folder / layout.SUBJECT_METADATA)
         path = folder / layout.QUESTION_METADATA_TASK_1_2
-        known.append(metadata.read_question_subjects(path, np.unique(answers.question), tree))
+        known.append(metadata.read_question_subjects(path, np.unique(answers["QuestionId"]), tree))
 
 
 if __name__ == "__main__":

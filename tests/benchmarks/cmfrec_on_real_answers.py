@@ -12,25 +12,28 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from common import cli
+
 import numpy as np
+import pandas as pd
 from real_answers import pool_splits, read_pool
 from tqdm import tqdm
-
-from common import cli
-from common.answers import Answers
 
 N_FACTORS = (1, 3, 8)
 PENALTIES = (3, 10, 30, 100)
 
 
-def score(peer_python: str, train: Answers, test: Answers, settings: dict[str, int]) -> float:
+def score(
+    peer_python: str, train: pd.DataFrame, test: pd.DataFrame, settings: dict[str, int]
+) -> float:
     """Fit and score cmfrec in its own environment."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arrays.npz"
         arrays = {}
         for prefix, answers in (("", train), ("test_", test)):
-            for name in ("student", "question", "is_correct"):
-                arrays[prefix + name] = getattr(answers, name)
+            arrays[f"{prefix}student"] = answers["UserId"].to_numpy()
+            arrays[f"{prefix}question"] = answers["QuestionId"].to_numpy()
+            arrays[f"{prefix}is_correct"] = answers["IsCorrect"].to_numpy()
         np.savez(path, allow_pickle=False, **arrays)
         peer = Path(__file__).with_name("peer_cmfrec.py")
         done = subprocess.run(
@@ -52,7 +55,7 @@ def main() -> None:
     inner = np.random.default_rng(0).random(len(first)) < 0.2
     grid = [{"k": k, "lambda_": penalty} for k, penalty in itertools.product(N_FACTORS, PENALTIES)]
     found = [
-        score(peer_python, first.take(~inner), first.take(inner), settings)
+        score(peer_python, first[~inner], first[inner], settings)
         for settings in tqdm(grid, "settings", disable=None)
     ]
     best = grid[int(np.argmax(found))]

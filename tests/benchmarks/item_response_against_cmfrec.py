@@ -18,15 +18,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from common import cli, io, item_response, layout, schema
 from common.answers import read_answers
+
+import numpy as np
 
 # The best of cmfrec for this simulation: k and lambda_ were searched on the scored answers, which
 # favours it.
 PEER_SETTINGS = {"k": 5, "lambda_": 10}
-COLUMNS = ("student", "question", "is_correct", "option", "correct_option")
+COLUMNS = {
+    "student": "UserId",
+    "question": "QuestionId",
+    "is_correct": "IsCorrect",
+    "option": "AnswerValue",
+    "correct_option": "CorrectAnswer",
+}
 # As the sample model of task 1 has it.
 GUESSING = 0.2
 
@@ -34,7 +40,7 @@ GUESSING = 0.2
 def save_arrays(data_dir: Path, path: Path) -> None:
     """Put training answers and public test answers of tasks 1 and 2 into one file of arrays."""
     train = read_answers(data_dir / "train_data" / layout.TRAIN_TASK_1_2, options=True)
-    arrays = {name: getattr(train, name) for name in COLUMNS}
+    arrays = {name: train[column].to_numpy() for name, column in COLUMNS.items()}
     for task, column in schema.PREDICTED_COLUMN.items():
         file = data_dir / "test_data" / layout.test_answers_name(task, "public")
         test = io.read_columns(file, [schema.USER_ID, schema.QUESTION_ID, column])

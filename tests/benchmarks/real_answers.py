@@ -9,13 +9,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pyarrow.csv as pa_csv
-
 from common import layout
-from common.answers import Answers, read_answers
+from common.answers import read_answers
 from common.errors import InputError
 from common.splits import hold_out_answers
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv as pa_csv
 
 SEEDS = range(10)
 HELD_OUT_SHARE = 0.2
@@ -34,12 +35,12 @@ def real_data_dir() -> Path:
     return Path(os.environ["KIT_REAL_DATA"])
 
 
-def read_pool() -> Answers:
+def read_pool() -> pd.DataFrame:
     """Read the training answers of tasks 3 and 4 together with the public test students' of task 4.
 
     Returns
     -------
-    Answers
+    DataFrame
         150,271 answers of 861 students to 942 questions, with the options.
     """
     folder = real_data_dir() / "eedi_tasks_3_4"
@@ -47,11 +48,10 @@ def read_pool() -> Answers:
         read_answers(folder / "train_data" / "train_task_3_4.csv", options=True),
         read_answers(folder / "test_data" / "test_public_task_4_more_splits.csv", options=True),
     ]
-    columns = ("student", "question", "is_correct", "option", "correct_option")
-    return Answers(**{c: np.concatenate([getattr(part, c) for part in parts]) for c in columns})
+    return pd.concat(parts, ignore_index=True)
 
 
-def split_pool(pool: Answers, seed: int) -> tuple[Answers, Answers]:
+def split_pool(pool: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Split the pool's answers at random into 80 % for training and 20 % for scoring.
 
     Parameters
@@ -63,20 +63,20 @@ def split_pool(pool: Answers, seed: int) -> tuple[Answers, Answers]:
 
     Returns
     -------
-    train, test : Answers
+    train, test : DataFrame
         120,217 and 30,054 answers.
     """
     held_out = hold_out_answers(len(pool), HELD_OUT_SHARE, seed)
-    return pool.take(~held_out), pool.take(held_out)
+    return pool[~held_out], pool[held_out]
 
 
-def pool_splits(pool: Answers) -> Iterator[tuple[int, Answers, Answers]]:
+def pool_splits(pool: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, pd.DataFrame]]:
     """Yield the ten fixed splits of the pool, each with its seed: `split_pool` for all `SEEDS`."""
     for seed in SEEDS:
         yield seed, *split_pool(pool, seed)
 
 
-def read_course_subset(part: str) -> Answers:
+def read_course_subset(part: str) -> pd.DataFrame:
     """Read one part of a course's subset of the data of tasks 1 and 2 (right and wrong only).
 
     Parameters
@@ -85,10 +85,12 @@ def read_course_subset(part: str) -> Answers:
         "train" (56,688 answers) or "valid" (7,086 answers).
     """
     table = pa_csv.read_csv(real_data_dir() / "csc311_subset" / f"{part}_data.csv")
-    return Answers(
-        student=table["user_id"].to_numpy().astype(np.int32),
-        question=table["question_id"].to_numpy().astype(np.int32),
-        is_correct=table["is_correct"].to_numpy().astype(np.int8),
+    return pd.DataFrame(
+        {
+            "UserId": table["user_id"].to_numpy().astype(np.int32),
+            "QuestionId": table["question_id"].to_numpy().astype(np.int32),
+            "IsCorrect": table["is_correct"].to_numpy().astype(np.int8),
+        }
     )
 
 

@@ -15,12 +15,12 @@ import os
 import tempfile
 from pathlib import Path
 
-import numpy as np
-from running import Cost, metadata_flags, run_script
-
 from common import cli, io, layout, schema
 from common.answers import read_answer_table
 from common.submission import find_pairs, read_pair_values
+
+import numpy as np
+from running import Cost, metadata_flags, run_script
 
 PHASE = "public"
 

@@ -1,4 +1,4 @@
-"""The sample models of tasks 1 and 2 on real answers, as their READMEs report them.
+"""The sample models of tasks 1 and 2 on real answers, as the pages here report them.
 
 Run:     KIT_REAL_DATA=… python tests/benchmarks/sample_models_on_real_answers.py
          … --scripts task_1/sample_model_partial_vae.py --splits 3
@@ -20,7 +20,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from common import cli, io, layout, metrics, schema, submission
+from common.probabilities import read_probabilities
+
 import numpy as np
+import pandas as pd
 from real_answers import (
     SEEDS,
     pool_splits,
@@ -31,10 +35,6 @@ from real_answers import (
 )
 from running import metadata_flags, run_script
 from tqdm import tqdm
-
-from common import cli, io, layout, metrics, schema, submission
-from common.answers import Answers
-from common.probabilities import read_probabilities
 
 COURSE_SEEDS = range(5)
 COLUMNS = ("accuracy", "log loss", "AUC", "calibration error")
@@ -90,7 +90,12 @@ def main() -> None:
 
 
 def print_pool(
-    name: str, task: int, pool: Answers, n_splits: int, scripts: Sequence[Path], flags: list[str]
+    name: str,
+    task: int,
+    pool: pd.DataFrame,
+    n_splits: int,
+    scripts: Sequence[Path],
+    flags: list[str],
 ) -> None:
     """Print the row of a model, or of a blend of several, on the pool's splits."""
     figures = [
@@ -104,7 +109,7 @@ def print_pool(
 def score(
     scripts: Sequence[Path],
     task: int,
-    parts: tuple[Answers, Answers],
+    parts: tuple[pd.DataFrame, pd.DataFrame],
     write_metadata: Callable[[Path], None],
     flags: list[str],
 ) -> Figures:
@@ -114,14 +119,17 @@ def score(
         folder = Path(folder_name)
         write_metadata(folder)
         columns = {
-            "QuestionId": train.question,
-            "UserId": train.student,
-            "IsCorrect": train.is_correct,
+            "QuestionId": train["QuestionId"].to_numpy(),
+            "UserId": train["UserId"].to_numpy(),
+            "IsCorrect": train["IsCorrect"].to_numpy(),
         }
-        if train.option is not None:
-            columns |= {"CorrectAnswer": train.correct_option, "AnswerValue": train.option}
+        if "AnswerValue" in train:
+            columns |= {
+                "CorrectAnswer": train["CorrectAnswer"].to_numpy(),
+                "AnswerValue": train["AnswerValue"].to_numpy(),
+            }
         io.write_csv(folder / TRAIN, columns)
-        pairs = {"QuestionId": test.question, "UserId": test.student}
+        pairs = {"QuestionId": test["QuestionId"].to_numpy(), "UserId": test["UserId"].to_numpy()}
         io.write_csv(folder / TEMPLATE, pairs)
         here = ["--input_dir", folder, "--train_data", TRAIN]
         here += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
@@ -139,15 +147,15 @@ def score(
             shutil.copy(folder / scripts[0].stem / layout.submission_name(task), folder)
             shutil.copy(files[0], folder)
         else:
-            run_script([layout.ROOT / "common/blend.py", *files, *here, "--output_dir", folder])
+            run_script([layout.ROOT / "tools/blend.py", *files, *here, "--output_dir", folder])
             written = (folder / layout.submission_name(task)).with_suffix(".parquet")
             written.rename(folder / PROBABILITIES)
         return read_figures(folder, task, test)
 
 
-def read_figures(folder: Path, task: int, test: Answers) -> Figures:
+def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     """Score the submission and the probabilities in a folder."""
-    truth = test.is_correct if task == 1 else test.option
+    truth = test["IsCorrect"].to_numpy() if task == 1 else test["AnswerValue"].to_numpy()
     assert truth is not None
     source = io.file_source(folder / layout.submission_name(task))
     column = schema.PREDICTED_COLUMN[task]

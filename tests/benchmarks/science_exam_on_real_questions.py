@@ -10,12 +10,12 @@ questions: of the score, and of its difference from the longest option on the sa
 import tempfile
 from pathlib import Path
 
+from common import cli, layout, source_code
+
 import numpy as np
 from real_answers import real_data_dir
 from running import run_script
 from tqdm import tqdm
-
-from common import cli, layout, source_code
 
 FOLDER = layout.RELATED_DIR / "science_exam"
 SEEDS = range(5)

@@ -10,9 +10,9 @@ of the rank average over all features. Linux and macOS only.
 import tempfile
 from pathlib import Path
 
-from running import load_module, run_script
-
 from common import cli, layout
+
+from running import load_module, run_script
 
 
 def main() -> None:

@@ -21,17 +21,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from common import cli, item_response
+from common.adaptive.game import Reference, Rules, read_reference
+from common.answers import find_ids, read_students
+from common.errors import InputError
+from common.layout import ROOT
+
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from real_answers import real_data_dir
 from running import load_module
 from tqdm import tqdm
-
-from common import cli, item_response
-from common.adaptive.game import Reference, Rules, read_reference
-from common.answers import Answers, find_ids, read_students
-from common.errors import InputError
-from common.layout import ROOT
 
 N_QUESTIONS = 948
 CHECKPOINTS = (1, 3, 5, 10)
@@ -65,7 +66,7 @@ def main() -> None:
     masks = list(reference.targets)[: options.masks]
 
     package, train_model = games.load_package()
-    popularity = np.bincount(answers.question, minlength=N_QUESTIONS)
+    popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=N_QUESTIONS)
     full = games.Calibrated(package, train_model.fit(answers, N_QUESTIONS), popularity)
     flat = games.Calibrated(package, fit_one_dimension(package, full.model, answers), popularity)
     strategies = games.find_strategies()
@@ -97,12 +98,12 @@ def main() -> None:
         print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
 
 
-def fit_one_dimension(package: ModuleType, full: Any, answers: Answers) -> Any:
+def fit_one_dimension(package: ModuleType, full: Any, answers: pd.DataFrame) -> Any:
     """Fit the model of `item_response/` with one ability, without quizzes and answered masks."""
     fitted = item_response.fit(
-        answers.student,
-        answers.question,
-        answers.is_correct,
+        answers["UserId"].to_numpy(),
+        answers["QuestionId"].to_numpy(),
+        answers["IsCorrect"].to_numpy(),
         n_dimensions=1,
         guessing=float(full.guessing),
     )

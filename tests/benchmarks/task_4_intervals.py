@@ -12,13 +12,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from common import cli, layout
+from common.answers import read_students
+
 import numpy as np
 from real_answers import real_data_dir
 from running import load_module
 from task_4_real import folds
-
-from common import cli, layout
-from common.answers import read_students
 
 N_ASKED = 10
 COVERAGES = (0.5, 0.8, 0.9)

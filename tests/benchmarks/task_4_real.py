@@ -17,11 +17,6 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from real_answers import real_data_dir
-from running import load_module
-
 from common import cli, layout
 from common.adaptive import answered_mask
 from common.adaptive.game import (
@@ -34,7 +29,13 @@ from common.adaptive.game import (
     read_reference,
     replay,
 )
-from common.answers import Answers, read_students
+from common.answers import read_students
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from real_answers import real_data_dir
+from running import load_module
 
 N_QUESTIONS = 948
 N_FOLDS = 5
@@ -93,14 +94,14 @@ def forget_answered_mask(model: Any) -> Any:
     return replace(model, mask_weights=0 * model.mask_weights, completion=0 * model.completion)
 
 
-def folds(answers: Answers, few_answers: bool) -> list[tuple[Answers, Reference]]:
+def folds(answers: pd.DataFrame, few_answers: bool) -> list[tuple[pd.DataFrame, Reference]]:
     """Hold out a fifth of the students at a time, with about as many answers as in the test set."""
     rng = np.random.default_rng(7)
-    students, row = np.unique(answers.student, return_inverse=True)
+    students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     fold = rng.integers(N_FOLDS, size=len(students))[row]
     result = []
     for k in range(N_FOLDS):
-        learned, held_out = answers.take(fold != k), answers.take(fold == k)
+        learned, held_out = answers[fold != k], answers[fold == k]
         held_out = only_few(held_out) if few_answers else thin_out(held_out, rng)
         masks = {f"mask {m}": rng.random(len(held_out)) < 0.2 for m in range(N_MASKS)}
         reference = make_reference(f"fold {k}", held_out, masks, N_QUESTIONS)
@@ -108,35 +109,36 @@ def folds(answers: Answers, few_answers: bool) -> list[tuple[Answers, Reference]
     return result
 
 
-def only_few(answers: Answers) -> Answers:
+def only_few(answers: pd.DataFrame) -> pd.DataFrame:
     """Keep only students who have few answers."""
-    _, row, count = np.unique(answers.student, return_inverse=True, return_counts=True)
-    return answers.take(count[row] <= FEW_ANSWERS)
+    _, row, count = np.unique(answers["UserId"].to_numpy(), return_inverse=True, return_counts=True)
+    return answers[count[row] <= FEW_ANSWERS]
 
 
-def thin_out(answers: Answers, rng: np.random.Generator) -> Answers:
+def thin_out(answers: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Keep whole quizzes of each student, about as many answers as test students have.
 
     Questions belong to one quiz, roughly, if they are usually answered together: each student keeps
     the questions that are most often answered by those who answered one of the student's own,
     chosen at random.
     """
-    students, row = np.unique(answers.student, return_inverse=True)
+    students, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     answered = np.zeros((len(students), N_QUESTIONS), np.float32)
-    answered[row, answers.question] = 1
+    question = answers["QuestionId"].to_numpy()
+    answered[row, question] = 1
     _, similarity = answered_mask.count_together(answered)
     n_kept = MIN_ANSWERS + rng.exponential(MEAN_ANSWERS - MIN_ANSWERS, len(students))
     keep = np.zeros(len(answers), bool)
     for student in range(len(students)):
         own = np.flatnonzero(row == student)
-        nearness = similarity[answers.question[rng.choice(own)], answers.question[own]]
+        nearness = similarity[question[rng.choice(own)], question[own]]
         keep[own[np.argsort(-nearness, kind="stable")[: int(n_kept[student])]]] = True
-    return answers.take(keep)
+    return answers[keep]
 
 
 def score(
     models: list[Any],
-    games: list[tuple[Answers, Reference]],
+    games: list[tuple[pd.DataFrame, Reference]],
     rules: Rules,
     choice: str,
     submission: ModuleType,

@@ -1,18 +1,17 @@
 """The contexts of answers: quizzes of classes where known, clusters of questions elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from common import layout
+from common.answer_context import find_contexts
+from common.submission import read_template
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import answers_frame
 from numpy.testing import assert_array_equal
-
-from common import layout
-from common.answer_context import find_contexts
-from common.answers import Answers
-from common.submission import read_template
 
 N_TRAIN, N_ASKED = 1_520, 400
 N = N_TRAIN + N_ASKED
@@ -41,7 +40,7 @@ class Planted:
         table[N_TRAIN:].to_csv(folder / "template.csv", index=False)
         self.template = read_template(folder / "template.csv")
         learned = student[:N_TRAIN], question[:N_TRAIN], np.ones(N_TRAIN, np.int8)
-        self.answers = Answers(*learned, answer_id=self.answer_id[:N_TRAIN])
+        self.answers = answers_frame(*learned).assign(AnswerId=self.answer_id[:N_TRAIN])
         self.folder = folder / "metadata"
         self.folder.mkdir()
 
@@ -131,27 +130,30 @@ def test_clusters_are_used_where_no_quiz_is_known(planted: Planted, what: str) -
         knows = np.full(N, what != "all empty")
         planted.write(knows, columns=["GroupId"] if what == "no QuizId" else ["GroupId", "QuizId"])
     if what == "answers without ids":
-        planted.answers = replace(planted.answers, answer_id=None)
+        planted.answers = planted.answers.drop(columns="AnswerId")
     elif what == "template without ids":
-        planted.template = replace(planted.template, answer_id=None)
+        planted.template = planted.template.drop(columns="AnswerId")
     assert planted.is_clustered(planted.find())
 
 
 def test_clusters_know_the_pairs_to_be_predicted(planted: Planted) -> None:
     """Questions that have no answers yet are clustered by who is to answer them."""
-    parts = [(part.student, part.question) for part in (planted.answers, planted.template)]
+    parts = [
+        (part["UserId"].to_numpy(), part["QuestionId"].to_numpy())
+        for part in (planted.answers, planted.template)
+    ]
     student, question = np.concatenate(parts, axis=1)
     learned = question // 3 % 5 > 1
-    answers = Answers(student[learned], question[learned], np.ones(learned.sum(), np.int8))
-    template = replace(planted.template, student=student[~learned], question=question[~learned])
+    answers = answers_frame(student[learned], question[learned], np.ones(learned.sum(), np.int8))
+    template = pd.DataFrame({"UserId": student[~learned], "QuestionId": question[~learned]})
     asked = find_contexts(answers, template, None)[1]
-    blocks = share(template.question // 15)
+    blocks = share(template["QuestionId"].to_numpy() // 15)
     assert any(np.array_equal(share(level), blocks) for level in asked.T)
 
 
 def test_a_test_that_all_answer_has_no_contexts(planted: Planted) -> None:
     student, question = np.indices((50, 8)).reshape(2, -1)
-    answers = Answers(student[:300], question[:300], np.ones(300, np.int8))
-    template = replace(planted.template, student=student[300:], question=question[300:])
+    answers = answers_frame(student[:300], question[:300], np.ones(300, np.int8))
+    template = pd.DataFrame({"UserId": student[300:], "QuestionId": question[300:]})
     found = find_contexts(answers, template, None)
     assert [part.shape for part in found] == [(300, 0), (100, 0)]

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from common import layout
+
 import pytest
 from conftest import Run
-
-from common import layout
 
 Show = Callable[..., str]
 MODEL = """

@@ -1,9 +1,9 @@
 """Texts of unknown origin in messages: on one line, printable, cut."""
 
+from common.errors import MAX_SHOWN, one_line, printable, quote
+
 from hypothesis import given
 from hypothesis import strategies as st
-
-from common.errors import MAX_SHOWN, one_line, printable, quote
 
 
 @given(st.text(st.characters(codec=None)))

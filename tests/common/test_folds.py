@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from common import folds
+from common.errors import InputError
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from common import folds
-from common.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]
 

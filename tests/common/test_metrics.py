@@ -2,12 +2,6 @@
 
 import warnings
 
-import numpy as np
-import pytest
-from scipy.stats import binomtest
-from sklearn.metrics import accuracy_score
-from sklearn.metrics import confusion_matrix as sklearn_confusion_matrix
-
 from common.metrics import (
     accuracy,
     binomial_interval,
@@ -20,6 +14,12 @@ from common.metrics import (
     pair_agreement,
     random_best_agreement,
 )
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import accuracy_score
+from sklearn.metrics import confusion_matrix as sklearn_confusion_matrix
 
 
 def test_accuracy_and_confusion_matrix_as_scikit_learn() -> None:

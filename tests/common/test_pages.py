@@ -2,10 +2,10 @@
 
 import re
 
+from common import pages
+
 import pytest
 from page_reading import read_page
-
-from common import pages
 
 HEADER = ["name", "score & more", "seeds"]
 ROWS = [["<a>", "0.5", "3"], ["b", "0.25", ""]]

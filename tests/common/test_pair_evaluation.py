@@ -6,13 +6,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from common.scores.results import read_results
+
 import numpy as np
 import pandas as pd
 import pytest
 from page_reading import Page, read_page
 from sklearn.metrics import log_loss, roc_auc_score
-
-from common.scores.results import read_results
 
 KEYS = ["UserId", "QuestionId"]
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}

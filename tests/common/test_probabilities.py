@@ -3,6 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from common import io
+from common.errors import InputError
+from common.probabilities import read_probabilities, write_mask_probabilities, write_probabilities
+from common.submission import Pairs
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -10,11 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as np_st
-
-from common import io
-from common.errors import InputError
-from common.probabilities import read_probabilities, write_mask_probabilities, write_probabilities
-from common.submission import Pairs
 
 STUDENT = np.array([7, 7, 2, 5], np.int32)
 QUESTION = np.array([1, 0, 3, 1], np.int32)
@@ -40,8 +40,8 @@ def options_frame(p: Any = P_OPTION) -> pd.DataFrame:
 @pytest.mark.parametrize(("task", "p"), [(1, P_RIGHT), (2, P_OPTION)])
 def test_what_is_written_comes_back(tmp_path: Path, task: int, p: np.ndarray) -> None:
     path = tmp_path / "new" / "p.parquet"
-    write_probabilities(pairs(), task, p, None)
-    write_probabilities(pairs(), task, p, path)
+    write_probabilities(frame(), task, p, None)
+    write_probabilities(frame(), task, p, path)
     found = read_probabilities(path, task)
     expected = np.column_stack([1 - p, p]) if task == 1 else p
     assert np.allclose(found.value, expected, atol=1e-7)
@@ -58,7 +58,7 @@ def test_what_is_written_comes_back(tmp_path: Path, task: int, p: np.ndarray) ->
 
 def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
-    write_probabilities(pairs(), 1, P_RIGHT, path)
+    write_probabilities(frame(), 1, P_RIGHT, path)
     assert pd.read_parquet(path).ProbabilityCorrect.tolist() == P_RIGHT.tolist()
     frame().astype({"UserId": "int64"}).to_parquet(path)
     assert read_probabilities(path, 1).value[:, 1].tolist() == P_RIGHT.tolist()
@@ -77,7 +77,7 @@ def test_rounding_is_no_fault(tmp_path_factory: pytest.TempPathFactory, p: np.nd
     path = tmp_path_factory.getbasetemp() / "rounded.parquet"
     p = p / p.sum(axis=1, keepdims=True)
     ids = np.arange(5, dtype=np.int32)
-    write_probabilities(pairs(ids, ids), 2, p, path)
+    write_probabilities(pd.DataFrame({"UserId": ids, "QuestionId": ids}), 2, p, path)
     assert np.abs(read_probabilities(path, 2).value - p).max() < 1e-6
 
 
@@ -129,5 +129,5 @@ def test_a_model_cannot_write_anything_else(tmp_path: Path) -> None:
     ]
     for task, p, expected in wrong:
         with pytest.raises(InputError, match=expected):
-            write_probabilities(pairs(), task, np.asarray(p), tmp_path / "p.parquet")
+            write_probabilities(frame(), task, np.asarray(p), tmp_path / "p.parquet")
     assert not list(tmp_path.iterdir())

@@ -7,12 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+from common import progress, run_log
+
 import numpy as np
 import pytest
 from run_scripts import ROOT
 from terminal import COLUMNS, run_on_terminal
-
-from common import progress, run_log
 
 
 def read(path: Path) -> list[dict[str, object]]:

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common import io, layout, provenance, simulated_tree
+from common.errors import InputError
+
 import pytest
 from conftest import Run
 from page_reading import read_page
 from run_scripts import ROOT
-
-from common import io, layout, provenance, simulated_tree
-from common.errors import InputError
 
 Check = Callable[..., str]
 GENERATOR = "related_challenges/cloze/generate_sample.py"
@@ -65,13 +65,13 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
     succeeds(model, kit=tiny_kit)
     answers = tiny_kit / "data/test_data/test_public_answers_task_1.csv"
     answers.write_text(answers.read_text().rpartition("\n")[0].rpartition("\n")[0] + "\n")
-    for command in (model, ["-m", "common.check_submission", submission]):
+    for command in (model, ["-m", "tools.check_submission", submission]):
         line = fails(command, kit=tiny_kit, cwd=tiny_kit)
         assert "submission_task_1_2.csv: was made from other data than now lie in" in line
-        assert "`python -m common.templates` makes it again" in line
+        assert "`python -m tools.templates` makes it again" in line
     # The ranking's template is made from other files and stays current.
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
-    succeeds(["-m", "common.templates"], kit=tiny_kit, cwd=tiny_kit)
+    succeeds(["-m", "tools.templates"], kit=tiny_kit, cwd=tiny_kit)
     succeeds(model, kit=tiny_kit)
     # One of the user's own needs no stamp.
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from common.answers import read_answers
 from common.errors import InputError
 from common.io import read_columns
 from common.schema import USER_ID, is_target
 from common.splits import split_answers_file, split_students_file
+
+import numpy as np
+import pytest
 
 Write = Callable[[str, str], Path]
 
@@ -49,9 +49,9 @@ def test_students_file(train: Path, tmp_path: Path) -> None:
     train_path, valid_path = split_students_file(train, tmp_path / "out", seed=0)
     learned, examined = read_answers(train_path), read_answers(valid_path)
     other = read_answers(split_students_file(train, tmp_path / "other", seed=1)[1])
-    assert set(other.student) != set(examined.student)
-    assert not np.intersect1d(learned.student, examined.student).size
-    assert len(np.unique(examined.student)) == 10
+    assert set(other["UserId"]) != set(examined["UserId"])
+    assert not np.intersect1d(learned["UserId"], examined["UserId"]).size
+    assert len(np.unique(examined["UserId"])) == 10
     targets = read_columns(valid_path, [is_target()])["IsTarget"]
     assert targets.sum() == round(0.2 * len(examined))
     # Both parts keep the order of the file, and no row is lost.

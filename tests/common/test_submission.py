@@ -4,6 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common import challenge, origins
+from common.errors import InputError
+from common.io import Source
+from common.submission import Pairs, find_pairs, rank_by_quality, read_template, write_predictions
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,11 +16,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-
-from common import challenge, origins
-from common.errors import InputError
-from common.io import Source
-from common.submission import Pairs, find_pairs, rank_by_quality, read_template, write_predictions
 
 Write = Callable[[str, str | bytes], Path]
 PAIR_SETS = st.lists(
@@ -28,12 +28,12 @@ def test_answer_ids(write: Write, tmp_path: Path) -> None:
     for cells in (["12", "0", "2147483647"], ["12.0", "", "7"], ["", "", ""]):
         rows = "".join(f"{n},5,{n + 100},{cell}\n" for n, cell in enumerate(cells))
         template = read_template(write("t.csv", ",QuestionId,UserId,AnswerId\n" + rows))
-        assert template.answer_id is not None
-        assert template.answer_id.tolist() == [int(float(cell)) if cell else -1 for cell in cells]
+        numbers = [int(float(cell)) if cell else -1 for cell in cells]
+        assert template["AnswerId"].tolist() == numbers
         write_predictions(template, 1, np.ones(3, np.int8), path)
         written = pd.read_csv(path, dtype=str, keep_default_na=False)
-        assert written.AnswerId.tolist() == cells
-    assert read_template(write("t.csv", "QuestionId,UserId\n5,6\n")).answer_id is None
+        assert written.AnswerId.tolist() == ["" if n < 0 else str(n) for n in numbers]
+    assert read_template(write("t.csv", "QuestionId,UserId\n5,6\n")).shape == (1, 2)
     path = write("t.csv", "QuestionId,UserId,AnswerId\n5,6,1\n5,7,one\n")
     with pytest.raises(InputError, match="column 'AnswerId': row 3 is 'one', expected a whole"):
         read_template(path)

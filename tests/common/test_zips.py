@@ -8,12 +8,12 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from common.errors import InputError
 from common.io import read_table
 from common.schema import QUESTION_ID
 from common.zips import zip_source
+
+import pytest
 
 NAME = "submission_task_1.csv"
 LIMIT = 10_000

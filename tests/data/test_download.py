@@ -23,12 +23,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from common import layout
+from common.errors import InputError
+
 import download
 import pytest
 from run_scripts import ROOT
-
-from common import layout
-from common.errors import InputError
 
 SCRIPT = ROOT / "data/download.py"
 ANSWERS = "train_data/train_task_1_2.csv"

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
+from common.charts import compact
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +17,6 @@ from exploration import count_histogram
 from exploration_circumstances import count_by_month, count_times
 from page_reading import Page, read_page
 from run_scripts import ROOT
-
-from common.charts import compact
 
 SCRIPT = "data/explore.py"
 GROUPS, TRAIN = ("1_2", "3_4"), "train_data/train_task_{}.csv"

@@ -8,6 +8,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from common import layout, provenance
+from common.schema import EXPERT_NAMES
+
 import generate_sample
 import numpy as np
 import pandas as pd
@@ -15,9 +18,6 @@ import pytest
 from conftest import Run
 from PIL import Image
 from subject_tree import make_subjects
-
-from common import layout, provenance
-from common.schema import EXPERT_NAMES
 
 Says = Callable[..., str]
 GROUPS = ("1_2", "3_4")
@@ -236,7 +236,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
 ) -> None:
     made = tmp_path / "templates"
     (data / "test_data/test_private_answers_task_1.csv").unlink()
-    said = succeeds(["-m", "common.templates", "--input_dir", data, "--output_dir", made])
+    said = succeeds(["-m", "tools.templates", "--input_dir", data, "--output_dir", made])
     assert "left out: submission_task_1_2.csv, because there is no" in said
     assert "test_private_answers_task_1.csv" in said
     assert {path.name for path in made.iterdir()} == {
@@ -244,7 +244,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
         "template_task_3.json",
     }
     (data / "metadata/question_metadata_task_3_4.csv").unlink()
-    said = fails(["-m", "common.templates", "--input_dir", data, "--output_dir", made / "none"])
+    said = fails(["-m", "tools.templates", "--input_dir", data, "--output_dir", made / "none"])
     assert said.startswith("no template can be built: submission_task_1_2")
     assert not (made / "none").exists()
 

@@ -14,6 +14,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from common import layout, schema
+from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
+
 import competition
 import numpy as np
 import participants
@@ -27,9 +30,6 @@ from reference_data import answers_name
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
 from toy_bundle import write_zip
-
-from common import layout, schema
-from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
 
 Says = Callable[..., str]
 Make = Callable[..., Path]
@@ -366,7 +366,7 @@ def test_programs_import_only_what_the_image_has(secret: Path) -> None:
                      if isinstance(node, ast.ImportFrom) and not node.level}  # fmt: skip
         beside = {path.stem for path in program.glob("*.py")} | {"common"}
         others = {name.split(".")[0] for name in imported} - sys.stdlib_module_names - beside
-        assert others <= {"numpy", "matplotlib", "pyarrow", "tqdm", "scipy", "sklearn"}
+        assert others <= {"numpy", "matplotlib", "pandas", "pyarrow", "tqdm", "scipy", "sklearn"}
 
 
 def test_the_same_secret_makes_the_same_competition(secret: Path, make: Make) -> None:

@@ -5,16 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import own_answers
-import pytest
-from sklearn.metrics import roc_auc_score
-
 from common import layout
 from common.adaptive.game import GameState, Rules, read_reference
 from common.answers import read_answers
 from common.errors import InputError
-from common.templates import build_templates
+from tools.templates import build_templates
+
+import numpy as np
+import own_answers
+import pytest
+from sklearn.metrics import roc_auc_score
 
 # QuestionId, UserId, AnswerValue, CorrectAnswer.
 Row = tuple[str, str, int, int]
@@ -119,7 +119,7 @@ def require_playable(folder: Path, tasks: Sequence[int]) -> None:
         assert len(train) == (len(train) + sum(n_hidden)) * 4 // 5
         assert 0 <= n_hidden[1] - n_hidden[0] <= 1
         return
-    known = set(train.student.tolist())
+    known = set(train["UserId"])
     n_students = len(read_own_ids(folder, "students.csv"))
     for phase in layout.PHASES:
         reference = read_reference(folder / "test_data" / layout.test_masks_name(phase))

@@ -5,12 +5,12 @@ import zipfile
 from datetime import date, datetime
 from pathlib import Path
 
+from common.errors import InputError
+
 import pytest
 import unpacking
 from platform_rules import program_command, read_bundle
 from toy_bundle import GONE, change, content, write_folder, write_zip, zip_folder
-
-from common.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from common import schema
+
+import numpy as np
 
 # What is read of each kind of file.
 COLUMNS = {

@@ -22,7 +22,7 @@ def challenge_kit(
     """
     kit = tmp_path_factory.mktemp("related") / "kit"
     ignored = shutil.ignore_patterns("data", "__pycache__")
-    for folder in ("common", "related_challenges"):
+    for folder in ("common", "tools", "related_challenges"):
         shutil.copytree(ROOT / folder, kit / folder, ignore=ignored)
 
     def prepare(name: str) -> Path:

@@ -8,10 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from common.errors import InputError
+
 import pytest
 from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
-
-from common.errors import InputError
 
 queries = import_module("queries")
 

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
+from common import provenance
+
 import pytest
 from question_files import GOOD, Check, Kits, Run, Write, last_record, one_answer, page_in
-
-from common import provenance
 
 # The quickest model of each, the metric in the record, what the evaluation says of the number of
 # cases, the page's row with it, and what the check says of the model's submission.
@@ -249,7 +249,7 @@ def test_the_common_check_finds_the_challenge(challenge_kit: Kits, run: Run, wri
         ([path, *challenge, "--unobserved", "0"], of_tasks),
         ([path, *test_data], "unrecognized arguments: --test_data"),
     ):
-        done = run(["-m", "common.check_submission", *flags], kit=kit)
+        done = run(["-m", "tools.check_submission", *flags], kit=kit)
         assert done.returncode == (0 if flags == [inside] else 2)
         assert told in done.stdout + done.stderr
 

@@ -8,14 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from common.errors import InputError
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from question_files import Check, Kits, Write, evaluation, last_record, page_in, scores_in
 from scipy.sparse import csr_array
-
-from common.errors import InputError
 
 boosting = import_module("sample_model_gradient_boosting")
 candidates = import_module("candidates")

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from common.errors import InputError
+
 import numpy as np
 import pytest
 from question_files import Check, Kits, Run, Write, evaluation, last_record, page_in, scores_in
-
-from common.errors import InputError
 
 exam = import_module("exam")
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from common import item_response, layout
+
 import numpy as np
 import pandas as pd
 import planted_answers as planted
-from planted_answers import COLUMN, KEYS, TASKS, accuracy, predict, split
-
-from common import item_response, layout
+from planted_answers import KEYS, TASKS, accuracy, predict, split
 
 SCRIPT = "task_{}/sample_model_item_response.py"
 GUESSING = ["--guessing", 0.1]
@@ -19,10 +19,6 @@ def write_metadata(folder: Path, answers: pd.DataFrame) -> list[object]:
     circumstances = answers.filter(["AnswerId", "QuizId", "GroupId"])
     circumstances.to_csv(folder / layout.ANSWER_METADATA_TASK_1_2, index=False)
     return ["--metadata_dir", folder]
-
-
-def without_ids(answers: pd.DataFrame) -> pd.DataFrame:
-    return answers.drop(columns=["QuizId", "GroupId"], errors="ignore")
 
 
 def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
@@ -40,31 +36,29 @@ def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame)
 def test_who_can_guess_is_right_without_knowing(tmp_path: Path, task: int) -> None:
     """With guessing at 0.9, no answer has a lower probability of being right."""
     # All answer all: there are no contexts, the habits in which would learn otherwise.
-    answers, _ = planted.plant_abilities(n_questions=30, share=1)
-    train, test = split(answers, 7_000)
-    script = SCRIPT.format(task)
-    prediction = predict(script, tmp_path, "--guessing", 0.9, train=train, pairs=test)
+    train, test = split(planted.plant_abilities(n_questions=30, share=1)[0], 7_000)
+    files = {"train": train, "pairs": test}
+    prediction = predict(SCRIPT.format(task), tmp_path, "--guessing", 0.9, **files)
     assert (prediction == (1 if task == 1 else test.CorrectAnswer)).all()
 
 
 @TASKS
 def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
     answers = planted.plant_quizzes(8, blocks=False)
-    files = dict(zip(("train", "pairs"), split(without_ids(answers), 20_000), strict=True))
-    without = predict(SCRIPT.format(task), tmp_path, *GUESSING, **files)
+    train, test = split(answers, 20_000)
+    flags = [*GUESSING, *write_metadata(tmp_path / "metadata", answers)]
+    known = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
+    without = predict(SCRIPT.format(task), tmp_path, *GUESSING, train=train, pairs=test)
     # All students answer all questions, so nothing else tells the quizzes.
-    assert (without == predict_without_context(task, *files.values())).all()
-    place = write_metadata(tmp_path / "metadata", answers)
-    known = predict(SCRIPT.format(task), tmp_path, *GUESSING, *place, **files)
-    truth = files["pairs"]
-    assert accuracy(task, known, truth) > accuracy(task, without, truth) + 0.05
+    assert (without == predict_without_context(task, train, test)).all()
+    assert accuracy(task, known, test) > accuracy(task, without, test) + 0.05
 
 
 @TASKS
 def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
     """Students have too few answers in a quiz to tell much alone."""
     answers = planted.plant_quizzes(8, blocks=False, by_class=True)
-    train, test = split(without_ids(answers), 6_000)
+    train, test = split(answers, 6_000)
     scores = []
     for name, table in (("quizzes", answers.drop(columns="GroupId")), ("classes", answers)):
         flags = [*GUESSING, *write_metadata(tmp_path / name, table)]
@@ -75,7 +69,7 @@ def test_classes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -
 
 @TASKS
 def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path, task: int) -> None:
-    train, test = split(without_ids(planted.plant_quizzes(20, 0.4, blocks=True)), 20_000)
+    train, test = split(planted.plant_quizzes(20, 0.4, blocks=True), 20_000)
     found = predict(SCRIPT.format(task), tmp_path, *GUESSING, train=train, pairs=test)
     same = predict_without_context(task, train, test)
     assert accuracy(task, found, test) > accuracy(task, same, test) + 0.02
@@ -83,14 +77,3 @@ def test_blocks_of_questions_raise_the_accuracy_without_metadata(tmp_path: Path,
     flags = [*GUESSING, "--metadata_dir", tmp_path]
     again = predict(SCRIPT.format(task), tmp_path, *flags, train=train, pairs=test)
     assert np.array_equal(again, found)
-
-
-def test_nothing_is_lost_on_a_test_that_all_answer(tmp_path: Path, real_data: Path) -> None:
-    """SAT12, 600 students × 32 questions."""
-    table = pd.read_csv(real_data / "sat12/sat12_600x32.csv").astype(int)
-    # Five options; only right or wrong matters here.
-    table = table[[*KEYS, COLUMN[1]]].sample(frac=1, random_state=0, ignore_index=True)
-    train, test = split(table, 15_000)
-    found = predict(SCRIPT.format(1), tmp_path, *GUESSING, train=train, pairs=test)
-    assert (found == predict_without_context(1, train, test)).all()
-    assert accuracy(1, found, test) > planted.majority_accuracy(1, train, test) + 0.02

@@ -1,8 +1,10 @@
 """The partial VAE of tasks 1 and 2 in several processes, and on a graphics card."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import planted_answers as planted
 import pytest
 import torch
@@ -12,29 +14,26 @@ from run_scripts import ROOT, run_process
 SCRIPT = "task_{}/sample_model_partial_vae.py"
 
 
-def run_processes(
-    n: int, task: int, folder: Path, *flags: object, n_train: int = len(TRAIN)
-) -> np.ndarray:
+def run_processes(n: int, task: int, folder: Path, steps: int, train: pd.DataFrame) -> Any:
     """Train as torchrun does; only one of the processes may predict."""
-    script, *rest = command(SCRIPT.format(task), folder, TRAIN[:n_train])
+    script, *rest = command(SCRIPT.format(task), folder, train)
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", n, "--"]
-    done = run_process([*launcher, ROOT / str(script), *rest, *flags])
+    done = run_process([*launcher, ROOT / str(script), *rest, "--steps", steps])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("written: ") == 1
-    predicted: np.ndarray = planted.read_prediction(SCRIPT.format(task), folder)
-    return predicted
+    return planted.read_prediction(SCRIPT.format(task), folder)
 
 
 def test_two_processes_predict_what_one_predicts(tmp_path: Path) -> None:
     alone = predict(SCRIPT.format(1), tmp_path, "--steps", 60)
     (tmp_path / "submission_task_1.csv").unlink()
-    together = run_processes(2, 1, tmp_path, "--steps", 60)
+    together = run_processes(2, 1, tmp_path, 60, TRAIN)
     assert accuracy(1, together) == pytest.approx(accuracy(1, alone), abs=0.02)
     assert np.mean(together == alone) > 0.9
 
 
 def test_a_process_without_students_does_not_wait(tmp_path: Path) -> None:
-    run_processes(3, 2, tmp_path, "--steps", 3, n_train=1)
+    run_processes(3, 2, tmp_path, 3, TRAIN[:1])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

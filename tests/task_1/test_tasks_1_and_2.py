@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import copy_kit
+from conftest import answers_frame, copy_kit
 from page_reading import read_page
 from planted_answers import COLUMN, KEYS, TASKS
 
@@ -27,10 +27,8 @@ def test_local_split_model_evaluation(
     succeeds([f"task_{task}/sample_model_majority.py", "--local", *out], kit=split_kit)
     evaluation = [f"task_{task}/local_evaluation.py", "--submission_dir", tmp_path, *out]
     printed = succeeds(evaluation, kit=split_kit)
-    test_input = split_kit / "data/test_input"
-    train = pd.read_csv(test_input / "train_task_1_2.csv")
-    valid = pd.read_csv(test_input / "valid_task_1_2.csv")
-    template = pd.read_csv(test_input / "test_submission_task_1_2.csv")
+    names, place = ("train", "valid", "test_submission"), split_kit / "data/test_input"
+    train, valid, template = (pd.read_csv(place / f"{name}_task_1_2.csv") for name in names)
     submission = pd.read_csv(tmp_path / f"test_submission_task_{task}.csv")
     official = pd.read_csv(split_kit / "data/train_data/train_task_1_2.csv")
     assert len(train) + len(valid) == len(official)
@@ -64,10 +62,8 @@ def test_official_template_and_phases(
     succeeds([script, *out], kit=simulated_kit)
     succeeds([script, *out, "--output_file", "my_idea.csv"], kit=simulated_kit)
     path, column = tmp_path / f"submission_task_{task}.csv", COLUMN[task]
-    template = pd.read_csv(
-        simulated_kit / "submission_templates/submission_task_1_2.csv", dtype=str
-    )
-    whole = pd.read_csv(path, dtype=str)
+    official = simulated_kit / "submission_templates/submission_task_1_2.csv"
+    template, whole = (pd.read_csv(file, dtype=str) for file in (official, path))
     untouched = [name for name in template.columns if name != column]
     pd.testing.assert_frame_equal(whole[untouched], template[untouched])
     # The zip holds the official name, whatever the file is called.
@@ -91,20 +87,16 @@ def test_official_template_and_phases(
 
     # A pair of the phase must not be missing; of the other phase, all may, but not in an upload.
     is_private = whole.merge(truth[KEYS], on=KEYS, how="left", indicator=True)._merge == "both"
-    n = int((~is_private).sum())
-    missing = "pairs are missing, expected in an upload"
-    for rows, expected in (
-        (whole[is_private], f"0 rows of the other phase ignored; {n:,} of its {n:,} {missing}"),
-        (whole.drop(index=(~is_private).idxmax()), f"; 1 of its {n:,} pairs are missing"),
+    n, missing = int((~is_private).sum()), "pairs are missing, expected in an upload"
+    unknown = pd.concat([whole, whole[:1].assign(UserId="999999")])
+    for check, rows, said in (
+        (succeeds, whole[is_private], f"0 rows of the other phase ignored; {n:,} of its {n:,} "),
+        (succeeds, whole.drop(index=(~is_private).idxmax()), f"; 1 of its {n:,} {missing}"),
+        (fails, whole.drop(index=is_private.idxmax()), "1 of"),
+        (fails, unknown, f"first row {len(whole) + 2} with UserId 999999"),
     ):
         rows.to_csv(path, index=False)
-        assert expected in succeeds(evaluation("private", path.name), kit=simulated_kit)
-    whole.drop(index=is_private.idxmax()).to_csv(path, index=False)
-    assert "1 of" in fails(evaluation("private", path.name), kit=simulated_kit)
-    # A pair of neither phase is not allowed.
-    pd.concat([whole, whole[:1].assign(UserId="999999")]).to_csv(path, index=False)
-    line = fails(evaluation("private", path.name), kit=simulated_kit)
-    assert f"first row {len(whole) + 2} with UserId 999999" in line
+        assert said in check(evaluation("private", path.name), kit=simulated_kit)
 
 
 def test_the_seed_decides_the_split_of_both_tasks(
@@ -112,43 +104,32 @@ def test_the_seed_decides_the_split_of_both_tasks(
 ) -> None:
     first = (split_kit / "data/test_input/valid_task_1_2.csv").read_bytes()
     for seed in (0, 1):
-        flags = ["--output_dir", tmp_path, "--seed", seed]
-        succeeds(["task_2/local_data_split.py", *flags], kit=split_kit)
+        split = ["task_2/local_data_split.py", "--output_dir", tmp_path, "--seed", seed]
+        succeeds(split, kit=split_kit)
         assert ((tmp_path / "valid_task_1_2.csv").read_bytes() == first) == (seed == 0)
 
 
-ANSWERS = """QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue
-7,1,1,3,3
-7,2,1,3,3
-8,1,0,3,2
-8,2,0,3,2
-"""
-# A flag's value here, and what is read or written without it.
+# Flags, each with a value, and what is read or written without it.
+READ = [
+    ("--input_dir", "mine", "data/train_data/answers.csv"),
+    ("--train_data", "answers.csv", "mine/train_task_1_2.csv"),
+]
 SCRIPT_FLAGS = {
-    "local_data_split.py": {
-        "--input_dir": ("mine", "data/train_data/answers.csv"),
-        "--train_data": ("answers.csv", "mine/train_task_1_2.csv"),
-        "--output_dir": ("out", "data/test_input/valid_task_1_2.csv"),
-    },
-    "sample_model_majority.py": {
-        "--input_dir": ("mine", "data/train_data/answers.csv"),
-        "--train_data": ("answers.csv", "mine/train_task_1_2.csv"),
-        "--submission_template_dir": ("mine", "submission_templates/pairs.csv"),
-        "--submission_template_file": ("pairs.csv", "mine/submission_task_1_2.csv"),
-        "--output_dir": ("out", "submissions/predicted.csv"),
-        "--output_file": ("predicted.csv", "out/submission_task_{task}.csv"),
-    },
-    "local_evaluation.py": {
-        "--input_dir": ("mine", "data/test_input/answers.csv"),
-        "--ref_data": ("answers.csv", "mine/valid_task_1_2.csv"),
-        "--submission_dir": ("mine", "data/test_output/guesses.csv"),
-        "--submit_data": ("guesses.csv", "mine/test_submission_task_{task}.csv"),
-        "--output_dir": ("out", "data/test_output/scores_task_{task}.txt"),
-    },
-}
-GUESSES = {
-    1: "QuestionId,UserId,IsCorrect\n8,2,0\n8,1,0\n7,1,1\n7,2,0\n",
-    2: "QuestionId,UserId,AnswerValue\n8,2,2\n8,1,2\n7,1,3\n7,2,1\n",
+    "local_data_split.py": [*READ, ("--output_dir", "out", "data/test_input/valid_task_1_2.csv")],
+    "sample_model_majority.py": [
+        *READ,
+        ("--submission_template_dir", "mine", "submission_templates/pairs.csv"),
+        ("--submission_template_file", "pairs.csv", "mine/submission_task_1_2.csv"),
+        ("--output_dir", "out", "submissions/predicted.csv"),
+        ("--output_file", "predicted.csv", "out/submission_task_{task}.csv"),
+    ],
+    "local_evaluation.py": [
+        ("--input_dir", "mine", "data/test_input/answers.csv"),
+        ("--ref_data", "answers.csv", "mine/valid_task_1_2.csv"),
+        ("--submission_dir", "mine", "data/test_output/guesses.csv"),
+        ("--submit_data", "guesses.csv", "mine/test_submission_task_{task}.csv"),
+        ("--output_dir", "out", "data/test_output/scores_task_{task}.txt"),
+    ],
 }
 
 
@@ -159,36 +140,37 @@ def test_every_shared_flag_has_its_effect(
 ) -> None:
     """Everything lies elsewhere under other names; without a flag, its default is used instead."""
     kit = copy_kit(tmp_path / "kit")
-    mine, out = kit / "mine", kit / "out"
+    mine, out, column = kit / "mine", kit / "out", COLUMN[task]
     mine.mkdir()
-    (mine / "answers.csv").write_text(ANSWERS)
+    answers = answers_frame([1, 2, 1, 2], [7, 7, 8, 8], [1, 1, 0, 0], [3, 3, 2, 2], 3)
+    answers.to_csv(mine / "answers.csv", index=False)
     (mine / "pairs.csv").write_text("UserId,QuestionId\n91,8\n92,7\n91,7\n")
-    (mine / "guesses.csv").write_text(GUESSES[task])
+    # In another order, the first of them wrong.
+    answers[column] = answers[column].where(answers.index > 0, {1: 0, 2: 1}[task])
+    answers[::-1][[*KEYS, column]].to_csv(mine / "guesses.csv", index=False)
 
     def command(*without: str) -> list[object]:
-        flags = [(flag, value) for flag, (value, _) in SCRIPT_FLAGS[script].items()]
-        words = [word for flag in flags if flag[0] not in without for word in flag]
-        return [f"task_{task}/{script}", *words]
+        flags = [flag[:2] for flag in SCRIPT_FLAGS[script] if flag[0] not in without]
+        return [f"task_{task}/{script}", *(word for flag in flags for word in flag)]
 
     def written(*without: str) -> set[str]:
-        before = set(kit.rglob("*"))
+        before = {*kit.rglob("*")}
         succeeds(command(*without), kit=kit, cwd=kit)
-        return {path.relative_to(kit).as_posix() for path in set(kit.rglob("*")) - before}
+        return {path.relative_to(kit).as_posix() for path in {*kit.rglob("*")} - before}
 
-    files = written()
-    assert all(name == "out" or name.startswith("out/") for name in files)
+    assert all(f"{name}/".startswith("out/") for name in written())
     if script == "local_data_split.py":
         n_rows = {path.name: len(path.read_text().splitlines()) - 1 for path in out.glob("*.csv")}
         template = "test_submission_task_1_2.csv"
         assert n_rows == {"train_task_1_2.csv": 3, "valid_task_1_2.csv": 1, template: 1}
     elif script == "sample_model_majority.py":
         right, wrong = {1: (1, 0), 2: (3, 2)}[task]
-        expected = f"UserId,QuestionId,{COLUMN[task]}\n91,8,{wrong}\n92,7,{right}\n91,7,{right}\n"
+        expected = f"UserId,QuestionId,{column}\n91,8,{wrong}\n92,7,{right}\n91,7,{right}\n"
         assert (out / "predicted.csv").read_text() == expected
     else:
         assert read_score(out, task) == 0.75
-    for flag, (_, default) in SCRIPT_FLAGS[script].items():
-        default = default.format(task=task)
+    for flag, _, place in SCRIPT_FLAGS[script]:
+        default = place.format(task=task)
         if flag.startswith("--output"):
             assert default in written(flag)
         else:
@@ -197,13 +179,12 @@ def test_every_shared_flag_has_its_effect(
 
 def test_right_wrong_only_answers_are_enough_for_task_1(succeeds: Succeeds, tmp_path: Path) -> None:
     """The answers are coin flips: a model that does better than chance has seen them."""
-    rng = np.random.default_rng(0)
-    rows = [(q, s, rng.integers(2)) for s in range(30) for q in range(20)]
-    frame = pd.DataFrame(rows, columns=["QuestionId", "UserId", "IsCorrect"])
-    frame.to_csv(tmp_path / "answers.csv", index=False)
+    student, question = np.divmod(np.arange(600), 20)
+    answers = answers_frame(student, question, np.random.default_rng(0).integers(2, size=600))
+    answers.to_csv(tmp_path / "answers.csv", index=False)
     run_all_on(tmp_path, tmp_path / "answers.csv", 1, succeeds)
-    n_scored = 0.2 * len(frame)
-    assert abs(read_score(tmp_path, 1) - 0.5) < 4 * 0.5 / n_scored**0.5
+    # Four standard errors of 120 answers.
+    assert abs(read_score(tmp_path, 1) - 0.5) < 4 * 0.5 / 120**0.5
 
 
 @TASKS
@@ -211,7 +192,6 @@ def test_right_wrong_only_answers_are_enough_for_task_1(succeeds: Succeeds, tmp_
 def test_real_answers(
     real_data: Path, succeeds: Succeeds, tmp_path: Path, task: int, folder: str
 ) -> None:
-    """The scripts run on real answers, in the official columns."""
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
     run_all_on(tmp_path, train, task, succeeds)
     # Above chance even with two answers per question, and no better than the best models can be.

@@ -1,13 +1,15 @@
 """The pages about questions and about the ends of a ranking, as a user reads them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import question_features as qf
+from conftest import answers_frame
 from page_reading import Page, read_page
 
 Fails = Callable[..., str]
@@ -18,18 +20,15 @@ FEWER_IS_BETTER = {"worst_distractor", "confidence_missing", "number_of_subjects
 
 
 @pytest.fixture(scope="module")
-def ranked(
-    simulated_kit: Path, succeeds: Succeeds, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def ranked(simulated_kit: Path, succeeds: Succeeds, tmp_path_factory: Any) -> Path:
     """Return a folder with a ranking of the simulated questions by entropy, and its pages."""
-    folder = tmp_path_factory.mktemp("ranked")
-    flags = ["--output_dir", folder]
-    succeeds(["task_3/sample_model_entropy.py", *flags], kit=simulated_kit)
+    folder: Path = tmp_path_factory.mktemp("ranked")
+    succeeds(["task_3/sample_model_entropy.py", "--output_dir", folder], kit=simulated_kit)
     best = read_ranking(folder).index[0]
     (folder / "images").mkdir()
     (folder / f"images/{best}.jpg").write_bytes(b"picture")
-    flags = ["--submission_dir", folder, "--images_dir", folder / "images"]
-    report = [REPORT, *flags, "--output_dir", folder / "pages"]
+    report = [REPORT, "--submission_dir", folder, "--images_dir", folder / "images"]
+    report += ["--output_dir", folder / "pages"]
     assert "ranking.html and 20 more pages" in succeeds(report, kit=simulated_kit)
     before = (folder / f"pages/question_{best}.html").read_bytes()
     succeeds([*report, "--question", best], kit=simulated_kit)
@@ -43,10 +42,12 @@ def read_ranking(folder: Path) -> pd.Series:
     return table.ranking.sort_values()
 
 
-def read_pages(folder: Path, links: Sequence[str] = ()) -> dict[str, Page]:
-    links = [*links, *(path.name for path in folder.iterdir())]
-    paths = sorted(folder.iterdir())
-    return {path.stem: read_page(path.read_text(encoding="utf-8"), links) for path in paths}
+def read_pages(folder: Path) -> dict[str, Page]:
+    """Read pages, which may link to each other and to the images beside their folder."""
+    links = [path.name for path in folder.iterdir()]
+    links += [path.as_uri() for path in folder.parent.glob("images/*")]
+    return {path.stem: read_page(path.read_text(encoding="utf-8"), links)
+            for path in sorted(folder.iterdir())}  # fmt: skip
 
 
 def as_text(value: float, sign: str = "") -> str:
@@ -57,24 +58,21 @@ def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path
     ranking = read_ranking(ranked)
     question = int(ranking.index[0])
     # A link to the user's own image, never the image itself; no other page has one.
-    image = (ranked / f"images/{question}.jpg").as_uri()
-    pages = read_pages(ranked / "pages", [image])
-    assert [name for name, page in pages.items() if image in page.references] == [
-        f"question_{question}"
-    ]
+    image, shown_on = (ranked / f"images/{question}.jpg").as_uri(), f"question_{question}"
+    pages = read_pages(ranked / "pages")
+    assert [name for name in pages if image in pages[name].references] == [shown_on]
     answers = pd.read_csv(simulated_kit / "data/train_data/train_task_3_4.csv")
     by_question = answers.groupby("QuestionId")
-    answered = ranking.index[ranking.index.isin(answers.QuestionId)]
+    answered = [number for number in ranking.index if number in by_question.groups]
     ends = {"The 10 best": answered[:10], "The 10 worst": answered[-10:]}
     assert set(pages) == {"ranking", *(f"question_{q}" for end in ends.values() for q in end)}
     for heading, end in ends.items():
-        shown = pages["ranking"].table(heading)
-        for number, row in zip(end, shown.rows, strict=True):
+        for number, row in zip(end, pages["ranking"].table(heading).rows, strict=True):
             rows = by_question.get_group(number)
-            expected = [f"question {number}", f"{ranking[number]}", f"{len(rows):,}"]
-            assert row[:4] == [*expected, f"{rows.IsCorrect.mean():.0%}"]
+            expected = [f"{ranking[number]}", f"{len(rows):,}", f"{rows.IsCorrect.mean():.0%}"]
+            assert row[:4] == [f"question {number}", *expected]
 
-    page = pages[f"question_{question}"]
+    page = pages[shown_on]
     assert f"Rank 1 of {len(ranking)}" in page.text
     rows = by_question.get_group(question)
     counts, key = rows.AnswerValue.value_counts(), rows.CorrectAnswer.mode()[0]
@@ -90,9 +88,8 @@ def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path
     parts = [bar[-1].split(": ") for bar in bars]
     assert [", ".join(bar[:-1]) for bar in bars] == [name for name in names for _ in range(4)]
     assert [quarter for quarter, _ in parts] == list("1234") * 4
-    for quarter in range(4):
-        total = sum(int(share.rstrip("%")) for _, share in parts[quarter::4])
-        assert total == pytest.approx(100, abs=2)
+    totals = np.array([int(share.rstrip("%")) for _, share in parts]).reshape(-1, 4).sum(axis=0)
+    assert totals == pytest.approx([100] * 4, abs=2)
     # The subjects that no other of its subjects is below.
     metadata = simulated_kit / "data/metadata"
     tree = pd.read_csv(metadata / "subject_metadata.csv").set_index("SubjectId")
@@ -101,18 +98,12 @@ def test_pages_of_questions_and_of_the_ranking(simulated_kit: Path, ranked: Path
     assert f"Subjects {', '.join(own.Name[own.Level == own.Level.max()])} Rank" in page.text
 
 
-def test_features_of_a_question_are_compared_with_all_others(
-    simulated_kit: Path, ranked: Path
-) -> None:
+def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: Path) -> None:
     """Better than: of the other questions, those with less, or with more where less is better."""
     ranking = read_ranking(ranked)
-    data = qf.read_for_features(
-        list(qf.FEATURES),
-        [simulated_kit / "data/train_data/train_task_3_4.csv"],
-        ranking.index.to_numpy(),
-        simulated_kit / "data/metadata",
-    )
-    pages = read_pages(ranked / "pages", [(ranked / f"images/{ranking.index[0]}.jpg").as_uri()])
+    files = [simulated_kit / "data/train_data/train_task_3_4.csv"], ranking.index.to_numpy()
+    data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
+    pages = read_pages(ranked / "pages")
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
     places = np.searchsorted(data.question_id, asked)
     of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)[0]
@@ -124,20 +115,16 @@ def test_features_of_a_question_are_compared_with_all_others(
         assert ends[f"question {question}"][4] == as_text(of_right[row], "+")
     for name, feature in qf.FEATURES.items():
         (raw, _), (value, _) = feature.values(data), qf.shrink(feature, data)
-        known = value[~np.isnan(value)]
+        known, less = value[~np.isnan(value)], name in FEWER_IS_BETTER
         for question, row in zip(asked, places, strict=True):
             below, above = (known < value[row]).sum(), (known > value[row]).sum()
             ties = len(known) - below - above - 1
-            less = name in FEWER_IS_BETTER
             share = ((above if less else below) + ties / 2) / (len(known) - 1)
-            shown = pages[f"question_{question}"].table("Features")
-            _, of_answers, shrunk, better_than, why = shown.row(name.replace("_", " "))
-            numbers = [as_text(raw[row]), as_text(value[row])]
-            if np.isnan(value[row]):
-                assert [of_answers, shrunk, better_than] == ["unknown", "", ""]
-                continue
-            assert [of_answers, shrunk, better_than] == [*numbers, f"{share:.0%}"], name
-            assert why.startswith("less: " if less else "more: ")
+            table = pages[f"question_{question}"].table("Features")
+            _, *cells, why = table.row(name.replace("_", " "))
+            numbers = [as_text(raw[row]), as_text(value[row]), f"{share:.0%}"]
+            assert cells == (["unknown", "", ""] if np.isnan(value[row]) else numbers), name
+            assert np.isnan(value[row]) or why.startswith("less: " if less else "more: ")
 
 
 @pytest.mark.parametrize(("n_answers", "n_grey"), [(79, 1), (80, 0), (12, 4)])
@@ -145,13 +132,9 @@ def test_bars_of_few_answers_are_grey(
     n_answers: int, n_grey: int, succeeds: Succeeds, tmp_path: Path
 ) -> None:
     """A quarter of the students that has fewer than 20; questions 8 and 9 have 99 answers."""
-    lines = [
-        f"{question},{student},{student % 2},1,{2 - student % 2}"
-        for question, n in ((7, n_answers), (8, 99), (9, 99))
-        for student in range(n)
-    ]
-    header = "QuestionId,UserId,IsCorrect,CorrectAnswer,AnswerValue"
-    (tmp_path / "train.csv").write_text("\n".join([header, *lines]))
+    student = np.r_[:n_answers, :99, :99]
+    question, right = np.repeat([7, 8, 9], [n_answers, 99, 99]), student % 2
+    answers_frame(student, question, right, 2 - right, 1).to_csv(tmp_path / "train.csv")
     (tmp_path / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n")
     flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--submission_dir", tmp_path]
     flags += ["--submission_template_dir", tmp_path, "--metadata_dir", tmp_path]
@@ -164,9 +147,8 @@ def test_bars_of_few_answers_are_grey(
     assert "Subjects unknown: no metadata of it" in pages["question_7"].text
     for number, n_expected in ((7, n_grey), (8, 0)):
         page = pages[f"question_{number}"]
-        (chart,) = page.charts
         # Two options, of which one is right, are chosen in each of four quarters.
-        styles = [mark.style for mark in chart.marks]
+        styles = [mark.style for chart in page.charts for mark in chart.marks]
         assert len(styles) == 2 * 4
         assert sum("var(--line)" in style for style in styles) == 2 * n_expected
         assert sum("var(--accent)" in style for style in styles) == 4 - n_expected
@@ -179,7 +161,6 @@ def test_pages_need_a_known_question_and_a_ranking(
     report = [REPORT, "--output_dir", tmp_path / "pages"]
     line = fails([*report, "--submission_dir", tmp_path], kit=simulated_kit)
     assert "`python task_3/sample_model_entropy.py` makes one" in line
-    flags = ["--submission_dir", ranked, "--question", 99999]
-    line = fails([*report, *flags], kit=simulated_kit)
+    line = fails([*report, "--submission_dir", ranked, "--question", 99999], kit=simulated_kit)
     assert "--question 99999: is not one of the questions" in line
     assert not (tmp_path / "pages").exists()

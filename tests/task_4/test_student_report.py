@@ -7,6 +7,8 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
+from common.adaptive.game import read_reference
+
 import ability
 import numpy as np
 import pandas as pd
@@ -17,8 +19,6 @@ from run_scripts import ROOT
 from student_page import Report, Subject, interval, student_page
 from task_4_models import as_reference, load_package, plain_model
 
-from common.adaptive.game import read_reference
-
 Succeeds = Callable[..., str]
 Fails = Callable[..., str]
 PACKAGE = "task_4/item_response"
@@ -26,29 +26,22 @@ REPORT = "task_4/student_report.py"
 (MODEL,) = load_package("item_response")
 
 
-@pytest.fixture
-def bank_of(tmp_path: Path) -> Callable[..., Bank]:
+def bank_of(folder: Path, slopes: Any, **changes: Any) -> Bank:
     """Make a package of a plain model, of which these are the slopes, and load it."""
+    plain_model(MODEL, slopes, **changes).save(folder)
+    shutil.copy(ROOT / PACKAGE / "model.py", folder)
+    return ability.load_bank(folder)
 
-    def make(slopes: Any, **changes: Any) -> Bank:
-        plain_model(MODEL, slopes, **changes).save(tmp_path)
-        shutil.copy(ROOT / PACKAGE / "model.py", tmp_path)
-        return ability.load_bank(tmp_path)
-
-    return make
-
-
-MakeBank = Callable[..., Bank]
 
 # ---- Known answers -----------------------------------------------------------------------------
 
 
-def test_scale_of_the_training_students(bank_of: MakeBank) -> None:
+def test_scale_of_the_training_students(tmp_path: Path) -> None:
     """The mean logit has the mean of the intercepts and the variance of the mean covariance."""
     rng = np.random.default_rng(0)
     slopes, root = rng.normal(size=(30, 2)), rng.normal(size=(30, 30)) / 10
     intercept = rng.normal(size=30)
-    bank = bank_of(slopes, intercept=intercept, quiz_covariance=root @ root.T)
+    bank = bank_of(tmp_path, slopes, intercept=intercept, quiz_covariance=root @ root.T)
     drawn = rng.normal(size=(50_000, 2)) @ slopes.T + intercept
     drawn += rng.normal(size=drawn.shape) @ root.T
     mean = drawn.mean(axis=1)
@@ -57,10 +50,10 @@ def test_scale_of_the_training_students(bank_of: MakeBank) -> None:
     assert np.abs(bank.share - (1 / (1 + np.exp(-drawn))).mean(axis=0)).max() < 0.02
 
 
-def test_ability_agrees_with_numerical_integration(bank_of: MakeBank) -> None:
+def test_ability_agrees_with_numerical_integration(tmp_path: Path) -> None:
     """In one dimension, with the same slope everywhere, the mean logit is slope times ability."""
     slope = 1.5
-    bank = bank_of(np.full((40, 1), slope), guessing=0.2)
+    bank = bank_of(tmp_path, np.full((40, 1), slope), guessing=0.2)
     assert bank.deviation == pytest.approx(slope)
     right = (np.arange(40) % np.array([[2], [3], [5]]) > 0).astype(int)
     targets = np.tile(np.arange(40) >= 30, (3, 1))
@@ -94,10 +87,10 @@ def test_ability_agrees_with_numerical_integration(bank_of: MakeBank) -> None:
             assert share == pytest.approx((density * chance).sum() / density.sum(), abs=0.03)
 
 
-def test_a_test_ends_by_precision(bank_of: MakeBank) -> None:
+def test_a_test_ends_by_precision(tmp_path: Path) -> None:
     """As the first questions of the longer test; what is said afterwards knows no more."""
     rng = np.random.default_rng(2)
-    bank = bank_of(rng.exponential(1, (60, 1)))
+    bank = bank_of(tmp_path, rng.exponential(1, (60, 1)))
     right = rng.random((25, 60)) < 0.6
     reference = as_reference(right, rng.random(right.shape) < 0.2)
     whole = ability.ask(bank, reference, "mask", range(25), 12)
@@ -113,26 +106,21 @@ def test_a_test_ends_by_precision(bank_of: MakeBank) -> None:
         assert course.probability.mean() == pytest.approx(course.share[-1])
 
 
-def test_questions_that_the_bank_lacks(bank_of: MakeBank) -> None:
-    """They may be asked and hidden, but the ability is that over the bank."""
-    bank = bank_of(np.ones((20, 1)))
-    columns = np.tile(np.arange(26), (2, 1))
-    reference = as_reference(columns >= 0, (columns >= 18) & (columns < 22))
-    course = ability.ask(bank, reference, "mask", [0], 20)[0]
-    assert set(course.chosen) > {22, 23}
-    assert course.draws.shape == (ability.N_DRAWS, 20)
-    assert len(course.hidden_truth) == course.hidden_counts.max() == 4
-
-
-def test_questions_that_the_file_lacks(bank_of: MakeBank) -> None:
-    """The ability is that over the whole bank, not over the part that the students know."""
-    bank = bank_of(np.ones((20, 1)), intercept=np.repeat([2, -2], 10))
-    columns = np.tile(np.arange(10), (2, 1))
-    reference = as_reference(columns % 2, columns >= 8)
-    course = ability.ask(bank, reference, "mask", [0], 8)[0]
+@pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
+def test_questions_that_the_bank_or_the_file_lacks(
+    tmp_path: Path, n_columns: int, targets: list[int]
+) -> None:
+    """The former may be asked and hidden; the ability is that over the whole bank, nothing else."""
+    bank = bank_of(tmp_path, np.ones((20, 1)), intercept=np.repeat([2, -2], 10))
+    columns = np.tile(np.arange(n_columns), (2, 1))
+    reference = as_reference(columns >= 0, np.isin(columns, targets))
+    askable = set(range(n_columns)) - set(targets)
+    course = ability.ask(bank, reference, "mask", [0], len(askable))[0]
+    assert set(course.chosen) == askable
     first = course.ability[0], course.deviation[0], course.share[0]
     assert first == pytest.approx((0, 1, 0.5), abs=1e-3)
     assert course.probability.shape == course.draws.shape[1:] == (20,)
+    assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
 
 
 # ---- The page ----------------------------------------------------------------------------------
@@ -159,8 +147,8 @@ def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
     return read_page(student_page(report))
 
 
-def test_the_page_says_what_the_figures_say(bank_of: MakeBank) -> None:
-    bank = bank_of(np.ones((4, 1)))
+def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
+    bank = bank_of(tmp_path, np.ones((4, 1)))
     page = page_of(bank, [])
     for sentence in (
         "2 questions asked, 1 answered correctly",
@@ -193,11 +181,11 @@ def test_the_page_says_what_the_figures_say(bank_of: MakeBank) -> None:
     assert "None of this student’s answers is hidden with this mask" in page.text
 
 
-def test_subjects_by_what_is_expected_and_the_least_known_topics(bank_of: MakeBank) -> None:
+def test_subjects_by_what_is_expected_and_the_least_known_topics(tmp_path: Path) -> None:
     members = {"Beta & more": [1], "Delta": [3], "Alpha": [0], "Gamma": [2]}
     subjects = [Subject("All", True, np.arange(4)), Subject("Three", True, np.arange(1, 4))]
     subjects += [Subject(name, False, np.array(rows)) for name, rows in members.items()]
-    page = page_of(bank_of(np.ones((4, 1))), subjects[::-1])
+    page = page_of(bank_of(tmp_path, np.ones((4, 1))), subjects[::-1])
     # Least expected first, each after the diamond of a training student.
     areas = ["Three: 0.50", "Three: 0.37", "All: 0.50", "All: 0.40"]
     assert page.chart("Areas of mathematics").titles == areas
@@ -225,8 +213,8 @@ def test_asks_and_predicts_what_the_evaluation_scores(kit: Path) -> None:
     """The same questions of every student, and the same share of hidden answers right."""
     bank = ability.load_bank(kit / PACKAGE)
     reference = read_reference(kit / "data/test_input/valid_task_4.csv", bank.n_questions)
-    students = range(len(reference.student))
-    courses = ability.ask(bank, reference, "IsTarget", students, 10).values()
+    rows = range(len(reference.student))
+    courses = ability.ask(bank, reference, "IsTarget", rows, 10).values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     assert np.concatenate([c.chosen for c in courses]).tolist() == sequences.QuestionId.tolist()
     hits = np.concatenate([(c.hidden_probability > 0.5) == c.hidden_truth for c in courses])
@@ -242,8 +230,7 @@ def test_pages_of_students(kit: Path, succeeds: Succeeds, tmp_path: Path) -> Non
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
     tree = pd.read_csv(kit / "data/metadata/subject_metadata.csv").set_index("SubjectId")
     lists = pd.read_csv(kit / "data/metadata/question_metadata_task_3_4.csv").SubjectId
-    of_questions = lists.map(lambda text: [int(n) for n in re.findall(r"\d+", text)]).explode()
-    n_questions = of_questions.value_counts()
+    tree["n"] = lists.str.findall(r"\d+").explode().astype(int).value_counts()
     for student, line in zip(students, printed.splitlines(), strict=False):
         path = tmp_path / f"student_{student}.html"
         page = read_page(path.read_text())
@@ -256,9 +243,8 @@ def test_pages_of_students(kit: Path, succeeds: Succeeds, tmp_path: Path) -> Non
         questions = page.table("The questions")
         asked = sequences[sequences.UserId == student]
         assert questions.column("QuestionId") == asked.QuestionId.astype(str).tolist()
-        assert [answer == "right" for answer in questions.column("answer")] == (
-            asked.IsCorrect == 1
-        ).tolist()
+        outcomes = asked.IsCorrect.map({0: "wrong", 1: "right"}).tolist()
+        assert questions.column("answer") == outcomes
         assert "unknown" not in questions.column("subject")
         *_, last, share = questions.rows[-1]
         mean, _, _ = last.replace("−", "-").split()
@@ -272,8 +258,7 @@ def test_pages_of_students(kit: Path, succeeds: Succeeds, tmp_path: Path) -> Non
         # Areas of mathematics, and topics of at least five questions.
         for key, level, least in (("Areas", 1, 1), ("Topics", 2, 5)):
             drawn = {title.rpartition(":")[0] for title in page.chart(key).titles}
-            of_level = tree[tree.Level == level].join(n_questions)
-            assert drawn == set(of_level[of_level["count"] >= least].Name)
+            assert drawn == set(tree[(tree.Level == level) & (tree.n >= least)].Name)
     before = path.read_bytes()
     succeeds([*report, students[1]], kit=kit)
     assert path.read_bytes() == before
@@ -281,24 +266,20 @@ def test_pages_of_students(kit: Path, succeeds: Succeeds, tmp_path: Path) -> Non
 
 def test_flags_of_the_test(kit: Path, succeeds: Succeeds, tmp_path: Path) -> None:
     """A phase, a mask, another length, an end by precision, another package; no metadata."""
-    test_data = tmp_path / "data/test_data"
-    test_data.mkdir(parents=True)
     name = "test_private_task_4_more_splits.csv"
-    private = pd.read_csv(kit / f"data/test_data/{name}")
-    private.to_csv(test_data / name, index=False)
+    shutil.copy(kit / f"data/test_data/{name}", tmp_path)
+    private = pd.read_csv(tmp_path / name)
     student = private.UserId.iloc[0]
     package = Path(shutil.copytree(kit / PACKAGE, tmp_path / "package"))
-    flags = [REPORT, "--student", student, "--phase", "private", "--input_dir", test_data,
+    flags = [REPORT, "--student", student, "--phase", "private", "--input_dir", tmp_path,
              "--mask", "IsTarget_4", "--package", package, "--output_dir", tmp_path]  # fmt: skip
     succeeds([*flags, "--questions", 6], kit=kit)
     page = read_page((tmp_path / f"student_{student}.html").read_text())
     targets = private[(private.UserId == student) & (private.IsTarget_4 == 1)].QuestionId
     asked = page.table("The questions").column("QuestionId")
-    assert len(asked) == 6
     assert not set(asked) & set(targets.astype(str))
     assert f"{len(targets)} further answers" in page.text
     assert page.table("The questions").column("subject") == ["unknown"] * 6
-    assert "there are no metadata of the questions" in page.text
     assert "From simulated answers" not in page.text
     printed = succeeds([*flags, "--stop_at_error", 0.97], kit=kit)
     assert re.search(r": [1-3] questions, ", printed)
@@ -316,16 +297,13 @@ def test_faults_are_one_line(kit: Path, succeeds: Succeeds, fails: Fails, tmp_pa
         message = fails([*one, *flags], kit=kit)
         assert re.search(pattern, message), message
 
-    message = fails(report, kit=kit)
-    assert re.search(rf"--student: names nobody, expected UserIds of .*such as {first}, ", message)
-    expect(rf"--student 99999: is not there, .* such as {first}, ", "--student", first, 99999)
+    examples = rf"expected UserIds of .*valid_task_4.csv, such as {first}, "
+    assert re.search(rf"^--student: names nobody, {examples}", fails(report, kit=kit))
+    expect(rf"--student 99999: is not there, {examples}", "--student", first, 99999)
     expect("^--mask IsTarget_3: is not a mask of ", "--mask", "IsTarget_3")
-    at_least = rf"UserId {first} has \d+ answers that may be asked .* at least 500"
-    expect(at_least, "--questions", 500)
+    expect(rf"UserId {first} has \d+ answers that may be .* at least 500", "--questions", 500)
     expect("holds no weights", "--package", kit / "task_4/pytorch")
-    expect("file not found", "--package", tmp_path)
-    trained = [package / "train_model.py", "--input_dir", kit / "data/train_data"]
-    succeeds(trained, kit=kit)
+    succeeds([package / "train_model.py"], kit=kit)
     expect(r"its model is trained on UserId .*`train_model.py --local`")
     shutil.copytree(kit / PACKAGE, package, dirs_exist_ok=True)
     (package / "model_task_4_item_response.npz").write_bytes(b"damaged")

@@ -1,28 +1,79 @@
-"""Task 4, run as a user runs it: split, train, evaluate, package."""
+"""Task 4, run as a user runs it: split, train, evaluate, package; what every package promises."""
 
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from common import metadata
+from common.adaptive import isolation
+from common.adaptive.game import LocalEntry, Rules, play, read_reference
+from common.source_code import load_module
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
 from page_reading import Page, read_page
-
-from common import metadata
-from common.adaptive import isolation
+from run_scripts import ROOT
+from task_4_models import load_package
 
 Succeeds = Callable[..., str]
 Fails = Callable[..., str]
 Evaluate = Callable[..., tuple[str, float, Page]]
-PUBLISHED = Path(__file__).parent / "published_entry"
+ScoreOf = Callable[[str], float]
 EVALUATE = "task_4/numpy/local_evaluation.py"
 TRAIN = "task_4/numpy/train_model.py"
+# For each package its weights, and by how much it beats the most popular answer at least.
+PACKAGES = {
+    "numpy": ({"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"}, 0.0),
+    "item_response": ({"model_task_4_item_response.npz"}, 0.02),
+    "pytorch": ({"model_task_4_partial_vae.pt"}, 0.01),
+}
+CODE = {"model.py", "submission_model_task_4.py"}
+RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
+every_package = pytest.mark.parametrize("name", PACKAGES)
+
+# Written as the published evaluators are: both arrays 0 where nothing is known, `select_feature`,
+# targets may be asked, loops over students. It runs in the unpacked zip, without the kit.
+LOOP = """
+import sys
+import numpy as np
+import pandas as pd
+
+sys.modules['common'] = None
+sys.path.insert(0, '')
+from submission_model_task_4 import Submission
+
+answers = pd.read_csv(sys.argv[1])
+n_questions = int(sys.argv[2])
+students = sorted(answers.UserId.unique())
+data, binary_data, targets, can_query = np.zeros((4, len(students), n_questions), int)
+for answer in answers.itertuples():
+    i, j = students.index(answer.UserId), answer.QuestionId
+    data[i, j], binary_data[i, j] = answer.AnswerValue, answer.IsCorrect
+    targets[i, j], can_query[i, j] = answer.IsTarget, 1
+
+masked_data, masked_binary_data = np.zeros_like(data), np.zeros_like(data)
+submission = Submission()
+for step in range(10):
+    next_questions = submission.select_feature(masked_data, masked_binary_data, can_query)
+    for i in range(len(students)):
+        j = next_questions[i]
+        assert can_query[i, j] == 1
+        can_query[i, j] = 0
+        masked_data[i, j] = data[i, j]
+        masked_binary_data[i, j] = binary_data[i, j]
+    submission.update_model(masked_data, masked_binary_data, can_query)
+preds = submission.predict(masked_data, masked_binary_data)
+print(repr(float(np.mean(preds[targets == 1] == binary_data[targets == 1]))))
+"""
 
 
 def most_popular_score(train: pd.DataFrame, valid: pd.DataFrame, mask: str = "IsTarget") -> float:
@@ -38,12 +89,14 @@ def read_split(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return train, valid
 
 
+def read_score(folder: Path, name: str = "task_4") -> float:
+    return float((folder / f"scores_{name}.txt").read_text().removeprefix("score:"))
+
+
 @pytest.fixture(scope="module")
-def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Succeeds) -> Path:
-    """A kit with the baseline trained on its local split: tests only read from it."""
-    kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("task_4") / "kit"))
-    succeeds([TRAIN, "--local"], kit=kit)
-    return kit
+def kit(scored_kit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kit with the baseline trained on its local split; `score_of` trains more packages in it."""
+    return Path(shutil.copytree(scored_kit, tmp_path_factory.mktemp("task_4") / "kit"))
 
 
 @pytest.fixture
@@ -58,8 +111,8 @@ def evaluate(kit: Path, tmp_path: Path, succeeds: Succeeds) -> Evaluate:
 
     def run(*flags: object, script: object = EVALUATE, name: str = "task_4") -> Any:
         printed = succeeds([script, *flags, "--output_dir", tmp_path], kit=kit)
-        score = (tmp_path / f"scores_{name}.txt").read_text().removeprefix("score:")
-        return printed, float(score), read_page((tmp_path / f"scores_{name}.html").read_text())
+        page = read_page((tmp_path / f"scores_{name}.html").read_text())
+        return printed, read_score(tmp_path, name), page
 
     return run
 
@@ -105,28 +158,22 @@ def test_every_selection_is_written_and_shown(
     columns = ["Mask", "UserId", "Round", "QuestionId", "IsCorrect"]
     written = pd.read_csv(tmp_path / "sequence_task_4.csv")
     pd.testing.assert_frame_equal(written, expected[columns], check_dtype=False)
-    names = np.array(["wrong", "right"])
-    of_student: dict[Any, Any] = {
-        student: list(zip(rows.QuestionId.astype(str), names[rows.IsCorrect], strict=True))
-        for student, rows in expected.groupby("UserId")
-    }
-    assert [line for line in printed.splitlines() if line.startswith("UserId")] == [
-        f"UserId {student}, IsTarget: {', '.join(map(' '.join, of_student[student]))}"
-        for student in list(of_student)[:2]
-    ]
+    expected["outcome"] = np.array(["wrong", "right"])[expected.IsCorrect]
+    folder = kit / "data/metadata"
+    files = folder / "question_metadata_task_3_4.csv", folder / "subject_metadata.csv"
+    subjects = np.array(metadata.name_subjects(*files, np.arange(80)))
+    expected["subject"] = subjects[expected.QuestionId]
+    lines = [line for line in printed.splitlines() if line.startswith("UserId")]
     tables = [t for t in page.tables if t.caption.startswith("UserId")]
-    assert len(tables) == 3
-    subjects = metadata.name_subjects(
-        kit / "data/metadata/question_metadata_task_3_4.csv",
-        kit / "data/metadata/subject_metadata.csv",
-        np.arange(80),
-    )
+    assert (len(lines), len(tables)) == (2, 3)
+    for student, line in zip(expected.UserId.unique(), lines, strict=False):
+        rows = expected[expected.UserId == student]
+        answers = ", ".join(f"{q} {o}" for q, o in zip(rows.QuestionId, rows.outcome, strict=True))
+        assert line == f"UserId {student}, IsTarget: {answers}"
     for table in tables:
-        rows = of_student[int(table.caption.removeprefix("UserId "))]
-        assert table.rows == [
-            [f"{number}", question, subjects[int(question)], outcome]
-            for number, (question, outcome) in enumerate(rows, start=1)
-        ]
+        rows = expected[expected.UserId == int(table.caption.removeprefix("UserId "))]
+        cells = rows[["Round", "QuestionId", "subject", "outcome"]].astype(str)
+        assert table.rows == cells.to_numpy().tolist()
     # A run that fails leaves nothing of the last one behind.
     fails([script, tmp_path / "none", "--output_dir", tmp_path], kit=kit)
     assert not (tmp_path / "sequence_task_4.csv").exists()
@@ -150,23 +197,21 @@ def test_probabilities_are_written_and_scored(
     entry = package / "submission_model_task_4.py"
     entry.write_text(entry.read_text() + BELIEVES)
     printed, score, page = evaluate(*flags)
-    written = pd.read_parquet(path)
     train, valid = read_split(kit / "data/test_input")
     assert score == pytest.approx(most_popular_score(train, valid))
     targets = valid.query("IsTarget == 1")
-    joined = targets.merge(written, on=["UserId", "QuestionId"], validate="one_to_one")
-    assert len(joined) == len(targets) == len(written)
+    joined = targets.merge(pd.read_parquet(path), "outer", validate="one_to_one")
+    assert len(joined) == len(targets)
     p = joined.ProbabilityCorrect
     assert (((p > 0.5) == joined.IsCorrect).mean()) == pytest.approx(score)
-    p_of_truth = np.where(joined.IsCorrect == 1, p, 1 - p)
-    log_loss = f"{-np.log(p_of_truth).mean():.4f}"
+    log_loss = f"{-np.log(np.where(joined.IsCorrect == 1, p, 1 - p)).mean():.4f}"
     assert f"log loss {log_loss}, AUC" in printed
     assert page.headings[-1] == "Probabilities"
     assert log_loss in page.text
-    contradicted = "predictions are not the most probable value"
-    assert contradicted not in printed
+    assert "not the most probable value" not in printed
     entry.write_text(entry.read_text().replace("0.25 + 0.5 *", "0.75 - 0.5 *"))
-    assert f"{len(targets)} {contradicted}" in evaluate(*flags)[0]
+    contradicted = f"{len(targets)} predictions are not the most probable value"
+    assert contradicted in evaluate(*flags)[0]
 
 
 def test_phases_average_their_ten_masks(
@@ -218,7 +263,7 @@ def test_files_without_options(
 def test_published_entry_runs_unchanged(
     kit: Path, evaluate: Evaluate, succeeds: Succeeds, tmp_path: Path
 ) -> None:
-    entry = Path(shutil.copytree(PUBLISHED, tmp_path / "entry"))
+    entry = Path(shutil.copytree(ROOT / "tests/task_4/published_entry", tmp_path / "entry"))
     train, _ = read_split(kit / "data/test_input")
     share = train.groupby("QuestionId").IsCorrect.mean().reindex(range(80)).fillna(0.5)
     np.save(entry / "model_task_4_difficulty.npy", 1 - share.to_numpy())
@@ -268,11 +313,9 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
     evaluate = [package / "local_evaluation.py", "--output_dir", tmp_path]
     message = fails(evaluate, kit=kit)
     assert re.search(r"trained on UserId \d+ of .*valid_task_4.csv.*`train_model.py --l", message)
-    test_input = tmp_path / "test_input"
-    test_input.mkdir()
-    shutil.copy(kit / "data/test_input/valid_task_4.csv", test_input)
-    shutil.copy(kit / "data/train_data/train_task_3_4.csv", test_input / "train_task_4.csv")
-    message = fails([*evaluate, "--input_dir", test_input], kit=kit)
+    shutil.copy(kit / "data/test_input/valid_task_4.csv", tmp_path)
+    shutil.copy(kit / "data/train_data/train_task_3_4.csv", tmp_path / "train_task_4.csv")
+    message = fails([*evaluate, "--input_dir", tmp_path], kit=kit)
     assert re.search(r"train_task_4.csv: holds UserId \d+ of .*valid_task_4.csv", message)
 
 
@@ -300,19 +343,125 @@ def test_faults_are_one_line(
     message = fails([EVALUATE], kit=split_kit)
     assert f"{split_kit}/task_4/numpy: holds no weights (model_task_4…)" in message
     assert f"`python {TRAIN}` writes (with --local for the local split)" in message
-    # A folder for the probabilities is noticed before the games, which would show that there are
-    # none.
-    for flags, expected in (
-        (["--ref_data", "none.csv"], r"none.csv: file not found; the folder holds .*, valid_task_"),
+    cases: list[tuple[list[object], str]] = [
+        # Noticed before the games, which would show that there are none.
         (["--probabilities", tmp_path], "is a folder, expected the name of a file to write"),
+        (["--ref_data", "none.csv"], r"none.csv: file not found; the folder holds .*, valid_task_"),
         (["--time_limit", "0.01"], "has not finished; expected a whole game within 0.01 s"),
-        (["--memory_limit", "0.01"], "expected at most 0.01 GiB"),
-        ([], "starting Submission: raised FileNotFoundError"),
-    ):
-        if flags[:1] == ["--memory_limit"] and sys.platform != "linux":
-            continue
-        if not flags:
-            (package / "model_task_4_num_answers.npy").unlink()
-        command = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output", *flags]
-        assert re.search(expected, fails(command, kit=kit))
+    ]
+    if sys.platform == "linux":
+        cases.append((["--memory_limit", "0.01"], "expected at most 0.01 GiB"))
+    command = [EVALUATE, "--submission", package, "--output_dir", tmp_path / "output"]
+    for flags, expected in cases:
+        assert re.search(expected, fails([*command, *flags], kit=kit))
+    (package / "model_task_4_num_answers.npy").unlink()
+    assert "starting Submission: raised FileNotFoundError" in fails(command, kit=kit)
     assert not (tmp_path / "output/scores_task_4.txt").exists()
+
+
+# ---- Every package -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def score_of(kit: Path, succeeds: Succeeds) -> ScoreOf:
+    """Train a package on the local split and score it, the first time that it is asked for."""
+
+    @cache
+    def train(name: str) -> float:
+        printed = succeeds([f"task_4/{name}/train_model.py", "--local"], kit=kit)
+        assert re.fullmatch(r"trained on \d,\d{3} answers, 80 questions\n", printed)
+        evaluate = [f"task_4/{name}/local_evaluation.py", "--skip_curve"]
+        printed = succeeds([*evaluate, "--output_dir", kit / name], kit=kit)
+        score = read_score(kit / name)
+        assert f"score {score:.4f} (one mask, targets may not be asked, " in printed
+        return score
+
+    return train
+
+
+@every_package
+def test_it_beats_the_most_popular_answer_and_plays_in_the_published_loop(
+    kit: Path, score_of: ScoreOf, run: Run, succeeds: Succeeds, tmp_path: Path, name: str
+) -> None:
+    weights, lead = PACKAGES[name]
+    assert score_of(name) >= score_of("numpy") + lead
+    pack = ["task_4/package.py", kit / "task_4" / name, "--output_dir", tmp_path]
+    assert run(pack, kit=kit).returncode == 0
+    path = tmp_path / "submission_task_4.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert set(archive.namelist()) == CODE | RECORDS | weights
+        archive.extractall(tmp_path / "empty")
+    evaluate = ["task_4/local_evaluation.py", path, "--skip_curve", "--output_dir", tmp_path]
+    printed = succeeds([*evaluate, "--unobserved", "0", "--targets_queryable"], kit=kit)
+    assert "(one mask, targets may be asked, unobserved = 0)" in printed
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", LOOP, str(kit / "data/test_input/valid_task_4.csv"), "80"],
+        cwd=tmp_path / "empty", capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == read_score(tmp_path)
+
+
+def test_the_template_has_both_names() -> None:
+    entry = load_module(ROOT / "submission_templates/submission_model_task_4.py", "template")
+    assert entry.Submission.select_feature is entry.Submission.select_questions
+
+
+@every_package
+def test_training(kit: Path, succeeds: Succeeds, fails: Fails, tmp_path: Path, name: str) -> None:
+    """QuestionId, UserId, IsCorrect are enough; a second file must hold other students."""
+    columns = ["QuestionId", "UserId", "IsCorrect"]
+    answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)
+    parts = np.array_split(answers.UserId.unique()[:60], 2)
+    first, second = (answers[answers.UserId.isin(part)] for part in parts)
+    first.to_csv(tmp_path / "first.csv", index=False)
+    second.to_csv(tmp_path / "second.csv", index=False)
+    package = Path(shutil.copytree(kit / "task_4" / name, tmp_path / "package"))
+    script = [package / "train_model.py", "--input_dir", tmp_path, "--train_data", "first.csv"]
+
+    def train(*flags: object) -> tuple[str, list[bytes]]:
+        printed = succeeds([*script, *flags], kit=kit)
+        return printed, [(package / weights).read_bytes() for weights in sorted(PACKAGES[name][0])]
+
+    _, weights = train()
+    if name == "pytorch":
+        assert train("--seed", 1)[1] != weights
+    printed, of_both = train("--more_train_data", "second.csv")
+    n_questions = pd.concat([first, second]).QuestionId.max() + 1
+    assert f"trained on {len(first) + len(second):,} answers, {n_questions} questions" in printed
+    assert "replaced weights that were trained on other students (30)" in printed
+    assert set(np.load(package / "model_task_4_students.npy")) == {*parts[0], *parts[1]}
+    assert of_both != weights
+    # Bit by bit.
+    assert train()[1] == weights
+
+    pd.concat([second, first.iloc[[0]]]).to_csv(tmp_path / "second.csv", index=False)
+    message = fails([*script, "--more_train_data", "second.csv"], kit=kit)
+    known = f"UserId {first.UserId.iloc[0]} appears in another training file"
+    assert re.search(f"second.csv: .*{known}", message)
+
+
+@pytest.mark.parametrize("targets_queryable", [False, True])
+@pytest.mark.parametrize("name", ["item_response", "pytorch"])
+def test_both_readings_of_unobserved_are_learned_alike(
+    kit: Path, score_of: ScoreOf, name: str, targets_queryable: bool
+) -> None:
+    """Without options too, where 0 means a wrong answer as well as one not revealed."""
+    score_of(name)
+    model, submission = load_package(name, "submission_model_task_4")
+    weights = model.Model.load(kit / "task_4" / name)
+    reference = read_reference(kit / "data/test_input/valid_task_4.csv", 80)
+    games = []
+    for option in (reference.option, np.full_like(reference.option, -1)):
+        for unobserved in (-1, 0):
+            rules = Rules(targets_queryable=targets_queryable, unobserved=unobserved)
+            entry = LocalEntry(submission.Submission(weights))
+            games.append(play(entry, replace(reference, option=option), "IsTarget", rules))
+    for game in games[1:]:
+        assert np.array_equal(game.chosen, games[0].chosen)
+        assert np.array_equal(game.prediction, games[0].prediction)
+    # A target that was asked is predicted as it was answered.
+    row, target = np.nonzero(reference.targets["IsTarget"])
+    asked = (games[0].chosen[row] == target[:, None]).any(axis=1)
+    assert asked.any() == targets_queryable
+    assert np.array_equal(games[0].prediction[asked], games[0].truth[asked])

@@ -1,10 +1,10 @@
 """Answered masks: closed forms against the computations that they replace."""
 
+from common.adaptive import answered_mask
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-
-from common.adaptive import answered_mask
 
 
 def test_completion_against_hiding_answers() -> None:

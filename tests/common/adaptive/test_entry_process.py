@@ -9,12 +9,10 @@ import tempfile
 import textwrap
 import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-import pytest
-from run_scripts import ROOT
+from typing import Any
 
 from common.adaptive import entry_process
 from common.adaptive.entry_files import ENTRY_FILE
@@ -22,8 +20,12 @@ from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import Reference, Rules, make_reference
 from common.adaptive.playing import Setting, measure_curves, play_all
 from common.adaptive.report import Curves
-from common.answers import Answers
 from common.errors import InputError
+
+import numpy as np
+import pytest
+from conftest import answers_frame
+from run_scripts import ROOT
 
 WELL_BEHAVED = """
 import numpy as np
@@ -47,7 +49,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc and memory lim
 def students() -> Reference:
     """Four students who answered all questions; the last three questions are targets."""
     row, question = np.divmod(np.arange(N_STUDENTS * N_QUESTIONS, dtype=np.int32), N_QUESTIONS)
-    answers = Answers(row + 50, question, (question % 2).astype(np.int8))
+    answers = answers_frame(row + 50, question, (question % 2).astype(np.int8))
     return make_reference("students.csv", answers, {"IsTarget": question >= N_QUESTIONS - 3})
 
 
@@ -58,13 +60,10 @@ def two_masks(students: Reference) -> Reference:
 
 
 @pytest.fixture
-def setting(tmp_path: Path) -> Setting:
+def setting(tmp_path: Path, write: Callable[[str, str], Path]) -> Setting:
     """An entry's folder, and a file of hidden answers."""
-    package = tmp_path / "package"
-    package.mkdir()
-    reference = tmp_path / "answers" / "valid_task_4.csv"
-    reference.parent.mkdir()
-    reference.write_text("hidden")
+    reference = write("answers/valid_task_4.csv", "hidden")
+    package = write(f"package/{ENTRY_FILE}", WELL_BEHAVED).parent
     return Setting(package, reference, None, tmp_path, Rules(), Limits(60, 1 << 30))
 
 
@@ -88,7 +87,6 @@ def write_zip(path: Path, members: dict[str, str], method: int = zipfile.ZIP_STO
 
 @pytest.mark.parametrize("zipped", [False, True])
 def test_well_behaved_entry(setting: Setting, students: Reference, zipped: bool) -> None:
-    with_entry(setting)
     if zipped:
         path = write_zip(setting.reference.parent / "entry.zip", {ENTRY_FILE: WELL_BEHAVED})
         setting = replace(setting, submission=path)
@@ -99,48 +97,31 @@ def test_well_behaved_entry(setting: Setting, students: Reference, zipped: bool)
     assert not result.changed
 
 
+LOOK_AROUND = "import os\nopen(f'/proc/{os.getppid()}/environ').read()"
+GARBLE = """import os, time
+for number in range(3, 20):
+    try: os.write(number, b'garbage\\n')
+    except OSError: pass
+time.sleep(1000)"""
 CHEATS = {
-    "asks a target": (
-        "select_questions",
-        "return np.full(len(can_query), 18)",
-        "which is a target",
-    ),
+    "asks a target": ("select_questions", "return np.full(len(can_query), 18)", "is a target"),
     "opens the answers": ("__init__", "open('ANSWERS')", "denied .*valid_task_4.csv, which is n"),
-    "looks into its parent": (
-        "__init__",
-        "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
-        "starting Submission: was denied /proc/.*/environ, which is neither in the zip nor given",
-    ),
+    "looks into its parent": ("__init__", LOOK_AROUND, "starting Submission: was denied "
+                              "/proc/.*/environ, which is neither in the zip nor given"),
     "returns objects": ("predict", "return np.ones(masked_data.shape, object)", "object values"),
-    "raises": (
-        "update_model",
-        "raise KeyError('nothing here')",
-        r"round 1, update_model: raised KeyError: 'nothing here' \(submission_model_task_4.py, "
-        r"line 16\)",
-    ),
-    "counts what it does not see": (
-        "update_model",
-        "np.bincount(masked_data.ravel())",
-        "; an entry written for 0 as unobserved needs --unobserved 0$",
-    ),
+    "raises": ("update_model", "raise KeyError('nothing here')", "round 1, update_model: raised "
+               r"KeyError: 'nothing here' \(submission_model_task_4.py, line 16\)"),
+    "counts what it does not see": ("update_model", "np.bincount(masked_data.ravel())",
+                                    "; an entry written for 0 as unobserved needs --unobserved 0$"),
     "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
     "exits at once": ("predict", "import os; os._exit(3)", "its process ended with exit code 3"),
     "crashes": ("predict", "import ctypes; ctypes.string_at(0)", "process was ended by SIGSEGV"),
-    "garbles the channel": (
-        "update_model",
-        "import os\nfor number in range(3, 20):\n    try: os.write(number, b'garbage\\n')\n"
-        "    except OSError: pass\nimport time; time.sleep(1000)",
-        "update_model: closed or garbled the channel to the evaluator",
-    ),
-    "allocates much": (
-        "predict",
-        "np.ones(1 << 30)",
-        "ran out of memory.*, expected at most 1 GiB",
-    ),
+    "garbles the channel": ("update_model", GARBLE, "update_model: closed or garbled the channel"),
+    "allocates much": ("predict", "np.ones(1 << 30)", "ran out of memory.*, expected at most 1 G"),
     "reads from the keyboard": ("update_model", "input()", "raised EOFError"),
     "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
     "imports the kit": ("__init__", "import common.io", "imports common.*, the kit's shared code"),
-}
+}  # fmt: skip
 OF_LINUX = {"looks into its parent", "crashes", "garbles the channel", "allocates much"}
 
 
@@ -165,7 +146,7 @@ def test_no_path_tells_where_the_answers_are(
     monkeypatch.chdir(setting.reference.parent)
     print_all = "import os, sys\nprint([sys.argv, sys.path, dict(os.environ), os.getcwd()])"
     result = play_all(with_entry(setting, __init__=print_all), students)
-    assert "'PATH'" in result.output or "'Path'" in result.output
+    assert "'path'" in result.output.lower()
     assert setting.reference.name not in result.output
     assert str(setting.reference.parent) not in result.output
 
@@ -209,8 +190,7 @@ def test_what_an_entry_changes_and_prints_is_noted(setting: Setting, students: R
     result = play_all(with_entry(setting, update_model=update), students)
     assert result.changed == {"update_model": {"can_query", "masked_data"}}
     assert result.accuracies.tolist() == [2 / 3]
-    assert result.output.splitlines().count("to stdout") == 10
-    assert result.output.splitlines().count("past Python") == 10
+    assert sorted(result.output.split("\n")) == ["", *["past Python"] * 10, *["to stdout"] * 10]
 
 
 def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Reference) -> None:
@@ -224,18 +204,21 @@ def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Refe
     assert text.endswith("ZeroDivisionError: division by zero\n")
 
 
-def ends(pid: int, seconds: float = 20) -> bool:
-    """Wait until a process has ended."""
+def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
+    """Look until something is found, or the time is over."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.05)
-    return False
+    while not (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
+def ends(pid: int, seconds: float) -> bool:
+    def has_ended() -> bool:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return True
+
+    return bool(wait_for(has_ended, seconds))
 
 
 # In seconds: whoever waited for one of these would take longer, and a busy machine does not.
@@ -275,29 +258,19 @@ def test_what_an_entry_started_ends_with_it(
             play_all(replace(entry, limits=Limits(seconds)), students, output)
         printed = output.read_text()
     assert time.monotonic() - started < SOONER
-    pid = int(printed.split()[-1])
-    assert pid > 1
-    assert ends(pid, 0.1)
+    assert ends(int(printed.split()[-1]), 0.1)
 
 
 @linux
 def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
-    """Closing returns even if others, here this process, hold the other ends of the pipes."""
+    """Closing returns even if others, here this process, hold the other end of a pipe."""
     entry = with_entry(setting, __init__="import os\nprint(os.getpid())")
     with EntryProcess(entry.submission, {}, Limits(60), setting.reference) as process:
-        deadline = time.monotonic() + 10
-        while not process.output and time.monotonic() < deadline:
-            time.sleep(0.01)
-        folder = Path(f"/proc/{int(process.output)}/fd")
-        pipes = [file for file in folder.iterdir() if str(file.readlink()).startswith("pipe:")]
-        with contextlib.ExitStack() as held:
-            for file in pipes:
-                with contextlib.suppress(OSError):
-                    descriptor = os.open(file, os.O_WRONLY | os.O_NONBLOCK)
-                    held.callback(os.close, descriptor)
-            started = time.monotonic()
+        entry_id = int(wait_for(lambda: process.output))
+        started = time.monotonic()
+        with Path(f"/proc/{entry_id}/fd/2").open("wb"):
             process.close()
-            assert time.monotonic() - started < SOONER
+        assert time.monotonic() - started < SOONER
 
 
 def test_the_curve_replays_the_choices_without_select_questions(
@@ -313,8 +286,7 @@ def test_the_curve_replays_the_choices_without_select_questions(
     curves = measure_curves(entry, two_masks, result)
     assert isinstance(curves, Curves)
     assert curves.entry.tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
-    assert curves.random.shape == (2, 11)
-    assert np.all(curves.random[:, 0] == 1 / 3)
+    assert curves.random[:, 0].tolist() == [1 / 3] * 2
     assert np.all(np.diff(curves.random) >= 0)
     # Each mask has a random choice of its own.
     assert curves.random[0].tolist() != curves.random[1].tolist()
@@ -328,8 +300,7 @@ def test_an_entry_that_needs_its_selections_has_no_curve(
     result = play_all(entry, students)
     assert result.accuracies.tolist() == [2 / 3]
     why = measure_curves(entry, students, result)
-    assert isinstance(why, str)
-    assert "after round 0, predict: raised AttributeError" in why
+    assert "after round 0, predict: raised AttributeError" in str(why)
 
 
 @pytest.mark.parametrize(
@@ -341,26 +312,18 @@ def test_an_entry_that_needs_its_selections_has_no_curve(
         ({ENTRY_FILE: "class Submission:\n  pass"}, "has no method select_questions"),
         ({ENTRY_FILE: "def"}, "raised SyntaxError"),
         ({ENTRY_FILE: "import model"}, "raised ModuleNotFoundError: .*'model'"),
+        ({ENTRY_FILE: WELL_BEHAVED}, f"{ENTRY_FILE} is packed by another method than deflate"),
+        (None, r"entry.zip: file not found"),
     ],
 )
 def test_faulty_zips(
-    setting: Setting, students: Reference, members: dict[str, str], fault: str
+    setting: Setting, students: Reference, members: dict[str, str] | None, fault: str
 ) -> None:
-    path = write_zip(setting.reference.parent / "entry.zip", members)
+    path = setting.reference.parent / "entry.zip"
+    if members:
+        write_zip(path, members, zipfile.ZIP_LZMA if "method than" in fault else zipfile.ZIP_STORED)
     with pytest.raises(InputError, match=fault):
         play_all(replace(setting, submission=path), students)
-
-
-def test_zips_that_cannot_be_unpacked(setting: Setting, students: Reference) -> None:
-    setting = replace(setting, submission=setting.reference.parent / "entry.zip")
-    with pytest.raises(InputError, match=r"entry.zip: file not found"):
-        play_all(setting, students)
-    setting.submission.write_text("text")
-    with pytest.raises(InputError, match="is not a zip file, or is cut off"):
-        play_all(setting, students)
-    write_zip(setting.submission, {ENTRY_FILE: WELL_BEHAVED}, zipfile.ZIP_LZMA)
-    with pytest.raises(InputError, match=f"{ENTRY_FILE} is packed by another method than deflate"):
-        play_all(setting, students)
 
 
 EVALUATOR = """import pathlib, sys
@@ -369,32 +332,21 @@ EntryProcess(pathlib.Path(sys.argv[1]), {}, Limits(), pathlib.Path("none")).__en
 """
 
 
-def child_of(parent: int, seconds: float = 20) -> int:
-    """Wait until a process has a child, and return it."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                if int(path.read_text().rpartition(")")[2].split()[1]) == parent:
-                    return int(path.parent.name)
-        time.sleep(0.01)
-    raise TimeoutError
-
-
 @linux
 def test_an_entry_ends_when_the_evaluator_is_killed(
     setting: Setting, students: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its folder is left behind, and removed when the next entry starts."""
-    entry = with_entry(setting, __init__="import time\ntime.sleep(1000)")
+    tell = "import os, time\nopen('pids', 'w').write(f'{os.getppid()} {os.getpid()}')\n"
+    entry = with_entry(setting, __init__=f"{tell}time.sleep(1000)")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     evaluator = subprocess.Popen(
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
     )
-    supervisor = child_of(evaluator.pid)
-    child = child_of(supervisor)
+    told = wait_for(lambda: "".join(file.read_text() for file in temporary.glob("*/entry/pids")))
+    supervisor, child = map(int, told.split())
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     (folder,) = temporary.iterdir()
     entry_process.sweep_folders()
@@ -410,33 +362,21 @@ def test_an_entry_ends_when_the_evaluator_is_killed(
 
 def test_only_own_folders_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    elsewhere = tmp_path / "elsewhere"
-    for name in ("task_4_entry_left", "task_4_entry_of_something_else", "another", "elsewhere"):
+    stay = {"task_4_entry_of_something_else", "another", "elsewhere"}
+    for name in ("task_4_entry_left", *stay):
         (tmp_path / name / "entry").mkdir(parents=True)
         if "of_something" not in name:
             (tmp_path / name / "evaluation.lock").touch()
-    (tmp_path / "task_4_entry_link").symlink_to(elsewhere)
+    (tmp_path / "task_4_entry_link").symlink_to(tmp_path / "elsewhere")
     entry_process.sweep_folders()
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "task_4_entry_of_something_else", "task_4_entry_link", "another", "elsewhere",
-    }  # fmt: skip
-    assert (elsewhere / "entry").is_dir()
+    assert {path.name for path in tmp_path.iterdir()} == stay | {"task_4_entry_link"}
+    assert (tmp_path / "elsewhere/entry").is_dir()
 
 
-@pytest.mark.parametrize(
-    ("link", "read", "fault"),
-    [
-        ("weights/model_task_4.csv", "", "model_task_4.csv: is a link that leads out of the entry"),
-        ("answers", "answers", r"FileNotFoundError.*; answers is left out of the zip"),
-        ("answers", "answers/valid_task_4.csv", r"FileNotFoundError.*; answers/? is left out of"),
-    ],
-)
-def test_a_link_carries_nothing_in(
-    setting: Setting, students: Reference, link: str, read: str, fault: str
-) -> None:
-    """Neither as weights, nor by another name, which is not followed whatever it leads to."""
-    path = setting.submission / link
-    path.parent.mkdir(exist_ok=True)
-    path.symlink_to(setting.reference.parent if "/" in read else setting.reference)
-    with pytest.raises(InputError, match=fault):
+@pytest.mark.parametrize("read", ["answers", "answers/valid_task_4.csv"])
+def test_a_link_carries_nothing_in(setting: Setting, students: Reference, read: str) -> None:
+    """It is not followed, whatever it leads to."""
+    target = setting.reference.parent if "/" in read else setting.reference
+    (setting.submission / "answers").symlink_to(target)
+    with pytest.raises(InputError, match=r"FileNotFoundError.*; answers/? is left out of the zip"):
         play_all(with_entry(setting, __init__=f"open({read!r})"), students)

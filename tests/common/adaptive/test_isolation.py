@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from common.adaptive import isolation
 from common.adaptive.entry_process import EntryProcess, Limits
+
+import pytest
+from run_scripts import run_process
 
 WAYS_FILE = Path(__file__).with_name("ways_out.py")
 WAYS = SimpleNamespace(**runpy.run_path(str(WAYS_FILE)))
@@ -98,10 +99,7 @@ def read_outcome(output: str) -> Outcome:
 def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Make the answers in all formats, and try every way without isolation."""
     arguments = json.dumps(outside.arguments("unisolated", *CONTENTS, "HARM"))
-    done = subprocess.run(
-        [sys.executable, str(WAYS_FILE), arguments],
-        cwd=tmp_path_factory.mktemp("unisolated"), capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    done = run_process([WAYS_FILE, arguments], cwd=tmp_path_factory.mktemp("own"), timeout=300)
     assert done.returncode == 0, done.stderr
     return read_outcome(done.stdout)
 
@@ -117,13 +115,10 @@ def test_the_ways_lead_somewhere(unisolated: Outcome) -> None:
 
 
 @linux
+@pytest.mark.usefixtures("unisolated")
 @pytest.mark.parametrize("version", range(7))
 def test_no_way_leads_to_the_contents_or_does_harm(
-    outside: Outside,
-    unisolated: Outcome,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    version: int,
+    outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     """With each version of Landlock that the kernel offers, and without any.
 

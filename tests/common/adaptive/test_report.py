@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-from page_reading import Page, read_page
-
 from common import pages
 from common.adaptive.game import Game, Reference, make_reference
 from common.adaptive.report import Curves, describe_games
-from common.answers import Answers
+
+import numpy as np
+import pytest
+from conftest import answers_frame
+from page_reading import Page, read_page
 
 # Questions chosen, truth, prediction: three of four and one of two targets are predicted right.
 GAMES = {
@@ -28,7 +28,7 @@ def students() -> Reference:
     row, question = np.divmod(np.arange(8, dtype=np.int32), 4)
     right = np.array([0, 1, 0, 1, 0, 0, 1, 1])
     masks = {name: np.zeros(8, bool) for name in GAMES}
-    return make_reference("students.csv", Answers(7 + 2 * row, question, right), masks)
+    return make_reference("students.csv", answers_frame(7 + 2 * row, question, right), masks)
 
 
 def read_report(students: Reference, curves: Curves | str, folder: Path, answers: bool) -> Page:

@@ -203,20 +203,18 @@ PRIVILEGED = {
 }  # fmt: skip
 
 
-def ways_of_libraries():
-    """Libraries that open files themselves."""
-    import pyarrow
-    import torch
+def tensor(path, **options):
+    torch = __import__("torch")
+    return bytes(torch.from_file(path, size=len(TABLE), dtype=torch.uint8, **options).tolist())
 
-    options = {"size": len(TABLE), "dtype": torch.uint8}
-    return {
-        "pa.OSFile": lambda at: pyarrow.OSFile(f"{at}.csv").read(),
-        "pa.memory_map": lambda at: pyarrow.memory_map(f"{at}.csv").read(),
-        "torch.from_file": lambda at: bytes(torch.from_file(f"{at}.csv", **options).tolist()),
-        "torch.from_file shared": lambda at: bytes(
-            torch.from_file(f"{at}.csv", shared=True, **options).tolist()
-        ),
-    }
+
+# Libraries that open files themselves.
+LIBRARIES = {
+    "pa.OSFile": lambda at: __import__("pyarrow").OSFile(f"{at}.csv").read(),
+    "pa.memory_map": lambda at: __import__("pyarrow").memory_map(f"{at}.csv").read(),
+    "torch.from_file": lambda at: tensor(f"{at}.csv"),
+    "torch.from_file shared": lambda at: tensor(f"{at}.csv", shared=True),
+}
 
 
 # --- To harm elsewhere; each gets a victim: a folder with a file and a folder, and a process ---
@@ -284,7 +282,7 @@ def attempt(way, target):
     # A way that hangs must not stop the others.
     thread = threading.Thread(target=run_it, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(30)
     return result[0] if result else TimeoutError("hangs")
 
 
@@ -299,7 +297,7 @@ def try_all(tables, folder, victims, outside):
     OUTSIDE.update(outside)
     outcome = {}
     for table in tables:
-        ways = ways_of_libraries() if table == "LIBRARIES" else globals()[table]
+        ways = globals()[table]
         to_contents = ways.keys().isdisjoint({**HARM, **ALLOWED})
         for name, way in ways.items():
             result = attempt(way, f"{folder}/answers" if to_contents else f"{victims}/{name}")

@@ -4,21 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common import layout
+from common.answer_features import Pairs, read_pairs
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from common import io, layout
-from common.answer_features import Pairs, read_pairs
-from common.answers import Answers
-from common.submission import Template
-
-Read = Callable[..., tuple[Pairs, Answers]]
+Read = Callable[..., tuple[Pairs, pd.DataFrame]]
 World = dict[str, pd.DataFrame]
-COLUMNS: dict[str, tuple[str, Any]] = {
-    "UserId": ("student", "i4"), "QuestionId": ("question", "i4"),
-    "IsCorrect": ("is_correct", "i1"), "AnswerValue": ("option", "i1"),
-    "CorrectAnswer": ("correct_option", "i1"), "AnswerId": ("answer_id", "i4"),
+COLUMNS = {
+    "UserId": "i4", "QuestionId": "i4", "AnswerId": "i4", "IsCorrect": "i1",
+    "CorrectAnswer": "i1", "AnswerValue": "i1",
 }  # fmt: skip
 
 
@@ -26,20 +23,13 @@ COLUMNS: dict[str, tuple[str, Any]] = {
 def read(tmp_path: Path) -> Read:
     """Read answers, of which the last ones are the template, with metadata given as frames."""
 
-    def columns(rows: pd.DataFrame) -> dict[str, Any]:
-        present = (name for name in COLUMNS if name in rows)
-        return {COLUMNS[name][0]: rows[name].to_numpy(COLUMNS[name][1]) for name in present}
-
     def read_world(frame: pd.DataFrame, n_template: int, **files: pd.DataFrame) -> Any:
         for name, content in files.items():
             content.to_csv(tmp_path / getattr(layout, name), index=False)
-        known, asked = columns(frame[:-n_template]), columns(frame[-n_template:])
-        template = tmp_path / "template.csv"
-        template.write_text("")
-        place = io.file_source(template), asked["student"], asked["question"]
-        answers = Answers(**known)
-        table = Template(*place, None, asked.get("answer_id"))
-        return read_pairs(answers, table, tmp_path), answers
+        present = {name: dtype for name, dtype in COLUMNS.items() if name in frame}
+        rows = frame[[*present]].astype(present).reset_index(drop=True)
+        answers, template = rows[:-n_template], rows[-n_template:]
+        return read_pairs(answers, template, tmp_path), answers
 
     return read_world
 

@@ -4,12 +4,6 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from common.adaptive.answered_mask import count_together
 from common.answer_features import (
     Columns,
@@ -21,16 +15,21 @@ from common.answer_features import (
     similar_questions,
     table,
 )
-from common.answers import Answers
 from common.errors import InputError
 
-Read = Callable[..., tuple[Pairs, Answers]]
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+Read = Callable[..., tuple[Pairs, pd.DataFrame]]
 World = dict[str, pd.DataFrame]
 OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
 N_TEMPLATE = 40
 
 
-def features(pairs: Pairs, answers: Answers, *groups: str) -> Columns:
+def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> Columns:
     """Return the features of the template."""
     rows = np.arange(len(answers), len(pairs))
     return table(pairs, know(pairs, answers), rows, groups)

@@ -1,37 +1,34 @@
 """Nothing of a training answer's own outcome may be in its features."""
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from common.answer_features import GROUPS, Columns, Known, Pairs, hold_out, know, table
+from common.answer_features.rates import rates_of
+from common.answers import IntArray
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from common.answer_features import GROUPS, Columns, Known, Pairs, hold_out, know, table
-from common.answer_features.rates import rates_of
-from common.answers import Answers, IntArray
-
-Read = Callable[..., tuple[Pairs, Answers]]
+Read = Callable[..., tuple[Pairs, pd.DataFrame]]
 World = dict[str, pd.DataFrame]
 N_TEMPLATE = 100
 
 
 @pytest.fixture
-def data(read: Read, world: World) -> tuple[Pairs, Answers]:
+def data(read: Read, world: World) -> tuple[Pairs, pd.DataFrame]:
     return read(world.pop("answers"), N_TEMPLATE, **world)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_other_outcomes_same_features(data: tuple[Pairs, Answers], group: str) -> None:
+def test_other_outcomes_same_features(data: tuple[Pairs, pd.DataFrame], group: str) -> None:
     """Whatever the outcomes that are held out, no feature of theirs changes."""
     pairs, answers = data
     held_out = np.random.default_rng(1).random(len(answers)) < 0.2
-    assert answers.option is not None and answers.correct_option is not None
-    option = np.where(held_out, answers.option % 4 + 1, answers.option)
-    other = replace(
-        answers, option=option, is_correct=(option == answers.correct_option).astype(np.int8)
-    )
+    option = np.where(held_out, answers["AnswerValue"] % 4 + 1, answers["AnswerValue"])
+    is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
+    other = answers.assign(AnswerValue=option, IsCorrect=is_correct)
     rows = np.flatnonzero(held_out)
     first, second = (
         table(pairs, know(pairs, outcomes, held_out), rows, [group])
@@ -43,23 +40,27 @@ def test_other_outcomes_same_features(data: tuple[Pairs, Answers], group: str) -
         np.testing.assert_array_equal(column, second[name], err_msg=name)
 
 
-def score(pairs: Pairs, answers: Answers, features: Callable[[Known, IntArray], Columns]) -> float:
+def score(
+    pairs: Pairs, answers: pd.DataFrame, features: Callable[[Known, IntArray], Columns]
+) -> float:
     """Return the accuracy of trees on training rows that they have not learned from."""
     tables, rows = [], []
     for held_out in hold_out(len(answers), 0):
         rows.append(np.flatnonzero(held_out))
         columns = features(know(pairs, answers, held_out), rows[-1])
         tables.append(np.column_stack(list(columns.values())))
-    x, y = np.concatenate(tables), answers.is_correct[np.concatenate(rows)]
+    x, y = np.concatenate(tables), answers["IsCorrect"].to_numpy()[np.concatenate(rows)]
     half = len(y) // 2
     trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
     return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
 
 
-def test_random_labels_score_at_chance_and_a_leak_is_caught(data: tuple[Pairs, Answers]) -> None:
+def test_random_labels_score_at_chance_and_a_leak_is_caught(
+    data: tuple[Pairs, pd.DataFrame],
+) -> None:
     pairs, answers = data
     right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
-    answers = Answers(answers.student, answers.question, right)
+    answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
     groups = ["model", "rates", "context", "quiz", "order"]
     honest = score(pairs, answers, lambda known, rows: table(pairs, known, rows, groups))
     assert honest == pytest.approx(0.5, abs=0.06)

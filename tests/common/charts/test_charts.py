@@ -4,14 +4,14 @@ import re
 from itertools import groupby, pairwise, takewhile
 from xml.etree import ElementTree
 
+from common import charts
+from common.charts import Curve, Dot, Mark, Panel, ShareRow, Step
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 from drawn import draw, on_scale
 from run_scripts import run_process
-
-from common import charts
-from common.charts import Curve, Dot, Mark, Panel, ShareRow, Step
 
 LONG_NAME = "my_model_with_a_very_long_name_indeed --n_dimensions 16 --learning_rate 0.003"
 WIDE_NAME = "W" * 60
@@ -366,7 +366,7 @@ def test_names_in_any_script_are_drawn_without_a_warning() -> None:
 
 def test_only_drawing_imports_matplotlib() -> None:
     code = """import sys
-import common.pair_evaluation, common.adaptive.evaluation, common.scores.scoreboard_page
+import common.pair_evaluation, common.adaptive.evaluation, tools.scoreboard_page
 assert 'matplotlib' not in sys.modules
 import common.charts as charts
 charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')

@@ -3,16 +3,16 @@
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-import pytest
-from calibration import bin_means, loss, over_gaussian
-from numpy.testing import assert_allclose, assert_array_equal
-
 from common import item_response
 from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
 from common.item_response.model import Gaussians
+
+import numpy as np
+import pytest
+from calibration import bin_means, loss, over_gaussian
+from numpy.testing import assert_allclose, assert_array_equal
 
 RNG = np.random.default_rng
 KINDS = pytest.mark.parametrize("predicts", ["is_correct", "option"])

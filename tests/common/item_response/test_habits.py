@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
+from common.item_response import habits
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-
-from common.item_response import habits
 
 RNG = np.random.default_rng
 N_STUDENTS, N_CONTEXTS, N_OPTIONS = 400, 8, 4

@@ -6,16 +6,16 @@ import os
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from common import item_response
+from common.item_response import blocks, context, model
+from common.item_response.model import Effects, Gaussians, SharedEffects, State
+from common.item_response.observations import Observations, sort_by_student
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-
-from common import item_response
-from common.item_response import blocks, context, model
-from common.item_response.model import Effects, Gaussians, SharedEffects, State
-from common.item_response.observations import Observations, sort_by_student
 
 RNG = np.random.default_rng
 

@@ -1,12 +1,12 @@
 """Clusters of questions: planted blocks, average linkage, data without any."""
 
+from common.item_response import cluster_questions
+
 import numpy as np
 import pytest
 import scipy.cluster.hierarchy
 import scipy.spatial.distance
 from numpy.testing import assert_array_equal
-
-from common.item_response import cluster_questions
 
 RNG = np.random.default_rng
 BLOCK_SIZE = 5

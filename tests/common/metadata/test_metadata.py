@@ -3,13 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from common import layout, schema
 from common.answers import read_answers
 from common.errors import InputError
@@ -21,6 +14,13 @@ from common.metadata import (
     read_student_metadata,
     read_subject_tree,
 )
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 Write = Callable[[str, str | bytes], Path]
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
@@ -251,10 +251,10 @@ def test_real_answer_metadata(real_data: Path) -> None:
     """A part of the official file, beside pandas; it lacks DateAnswered and SchemeOfWorkId."""
     folder = real_data / "eedi_tasks_1_2_sample"
     answers = read_answers(folder / "train_data/train_task_1_2.csv", ids=True)
-    assert answers.answer_id is not None
+    answer_id = answers["AnswerId"].to_numpy()
     path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
-    found = read_circumstances(path, answers.answer_id)
-    frame = pd.read_csv(path).set_index("AnswerId").loc[answers.answer_id]
+    found = read_circumstances(path, answer_id)
+    frame = pd.read_csv(path).set_index("AnswerId").loc[answer_id]
     assert np.array_equal(found.confidence, frame.Confidence, equal_nan=True)
     assert np.array_equal(found.quiz, frame.QuizId)
     assert np.array_equal(found.group, frame.GroupId)

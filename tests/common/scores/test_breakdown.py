@@ -2,9 +2,6 @@
 
 from dataclasses import astuple
 
-import numpy as np
-import pytest
-
 from common import metrics
 from common.scores import breakdown, score_page
 from common.scores.breakdown import (
@@ -16,6 +13,9 @@ from common.scores.breakdown import (
     group_answers,
 )
 from common.scores.pair_groups import Breakdown, NamedLoss
+
+import numpy as np
+import pytest
 
 
 def scored(student: list[int], right: list[int], majority: list[int] | None = None) -> Scored:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from common.errors import InputError
 from common.scores import outcomes
 from common.scores.outcomes import Outcomes
+
+import numpy as np
+import pytest
 
 
 def example(seed: int, n: int = 200) -> list[np.ndarray]:

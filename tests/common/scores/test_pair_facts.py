@@ -4,15 +4,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from common import schema
 from common.io import file_source
 from common.scores import pair_groups
 from common.scores.breakdown import Scored
 from common.scores.pair_facts import QUIZ_GROUPS, PairFacts, Place, read_facts
 from common.submission import read_pair_values
+
+import numpy as np
+import pytest
 
 QUIZZES = "metadata/answer_metadata_task_1_2.csv"
 FILES = {

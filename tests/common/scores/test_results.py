@@ -10,14 +10,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from common import layout, origins
+from common.scores import results
+from common.scores.results import Evaluation, Result
+
 import malformed
 import pytest
 from conftest import Run
 from recorded import RESULT
-
-from common import layout, origins
-from common.scores import results
-from common.scores.results import Evaluation, Result
 
 Succeeds = Callable[..., str]
 NAME = "results.jsonl"

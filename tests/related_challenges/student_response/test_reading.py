@@ -5,10 +5,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from common.errors import InputError
+
 import pytest
 from question_files import Write, one_answer
-
-from common.errors import InputError
 
 responses = import_module("responses")
 train_and_test = import_module("train_and_test")

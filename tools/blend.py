@@ -2,8 +2,8 @@
 
     python task_1/sample_model_item_response.py --local --probabilities irt.parquet
     python task_1/sample_model_partial_vae.py --local --probabilities vae.parquet
-    python -m common.blend irt.parquet vae.parquet --local
-    python -m common.blend irt.parquet vae.parquet --local --weights 0.7 0.3
+    python -m tools.blend irt.parquet vae.parquet --local
+    python -m tools.blend irt.parquet vae.parquet --local --weights 0.7 0.3
 
 Each FILE holds what a script wrote with --probabilities for one and the same template. The weights
 are never chosen on the answers that are predicted: each script, whose command its file names, runs
@@ -19,19 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import cli, io, layout, probabilities, schema, source_code, submission
+from common.answers import read_answer_table
+from common.errors import InputError
+from common.probabilities import Probabilities, read_probabilities, write_probabilities
+from common.splits import hold_out_answers
+from common.submission import Pairs, read_pairs, read_template
+from tools import script_runs
+from tools.opinion_pool import blend, learn_weights, logarithms
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
-
-from common import cli, io, layout, probabilities, schema, script_runs, source_code, submission
-from common.answers import read_answer_table
-from common.errors import InputError
-from common.opinion_pool import blend, learn_weights, logarithms
-from common.probabilities import Probabilities, read_probabilities, write_probabilities
-from common.splits import hold_out_answers
-from common.submission import Template, read_template
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -70,7 +71,8 @@ def main() -> None:
     beside = place_beside(paths.output, options.files)
     template = read_template(paths.template)
     files = [read_probabilities(path, task) for path in options.files]
-    logs = np.stack([logarithms(at_template(file, template)) for file in files])
+    pairs = read_pairs(paths.template)
+    logs = np.stack([logarithms(at_template(file, pairs)) for file in files])
     if options.weights is None:
         commands = [take_apart(file, paths.train) for file in files]
         truth, held = run_again(commands, paths.train, task)
@@ -90,7 +92,7 @@ def main() -> None:
 
 def _parse() -> argparse.Namespace:
     p = cli.parser(__doc__)
-    p.prog = "python -m common.blend"
+    p.prog = "python -m tools.blend"
     p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
     p.add_argument(
         "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
@@ -166,7 +168,7 @@ def place_beside(output: Path, files: Sequence[Path]) -> Path:
     return beside
 
 
-def at_template(file: Probabilities, template: Template) -> npt.NDArray[np.float32]:
+def at_template(file: Probabilities, template: Pairs) -> npt.NDArray[np.float32]:
     """Return the probabilities of a file in the order of a template.
 
     Raises
@@ -203,7 +205,7 @@ def take_apart(file: Probabilities, train: Path) -> Command:
         raise InputError(f"{file.path}: does not say which command made it, {expected}")
     first, *words = file.origin.command
     script = (layout.ROOT / first).resolve()
-    if not script.is_file() or script.parent == layout.ROOT / "common":
+    if not script.is_file() or script.parent == layout.ROOT / "tools":
         raise InputError(f"{file.path}: was made by {first}, which cannot be repeated, {expected}")
     flags, places, local = [], {}, False
     while words:
@@ -282,7 +284,7 @@ def run_again(
                 metadata=script_runs.metadata_of(train),
                 what="80 % of the training answers",
             )
-            predicted = read_probabilities(path, task).at(read_template(template))
+            predicted = read_probabilities(path, task).at(read_pairs(template))
             logs.append(logarithms(predicted))
     return truth - (task == 2), np.stack(logs)
 

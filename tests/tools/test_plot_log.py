@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from common.errors import InputError
+from tools import plot_log
+
 import pytest
 from page_reading import read_page
 
-from common import plot_log
-from common.errors import InputError
-
-PLOT = ["-m", "common.plot_log"]
+PLOT = ["-m", "tools.plot_log"]
 START = {"event": "start", "command": ["task_1/sample_model_partial_vae.py", "--log", "x.jsonl"]}
 
 

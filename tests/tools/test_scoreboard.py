@@ -6,19 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.scores.results import Result
+from tools import scoreboard_page
+from tools import scoreboard_tables as scoreboard
+from tools.scoreboard_tables import Row, Table
+
 import pytest
 from conftest import Run
 from drawn import draw
 from page_reading import Page, read_page
 from recorded import LENIENT, RANDOM, RESULT, STRICT, seeded, write_record
 
-from common.scores import scoreboard, scoreboard_page
-from common.scores.results import Result
-from common.scores.scoreboard import Row, Table
-
 DAYS = [f"2026-01-0{day}T10:00:00+00:00" for day in range(1, 5)]
 FOLDS: dict[str, Any] = {"phase": "cross-validation", "rules": "3 folds, seed 0"}
-SCOREBOARD = ["-m", "common.scoreboard", "--results"]
+SCOREBOARD = ["-m", "tools.scoreboard", "--results"]
 IDEA = "idea --n_dimensions 8"
 
 
@@ -49,7 +50,7 @@ def test_models_are_ranked_by_their_mean_over_seeds() -> None:
 
 
 EARLY, LATE = seeded("idea", 0, 0.9, DAYS[0]), seeded("idea", 0, 0.7, DAYS[1])
-BLEND = "python -m common.blend data/test_output/one.parquet two.parquet --local"
+BLEND = "python -m tools.blend data/test_output/one.parquet two.parquet --local"
 PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
 CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 

@@ -12,15 +12,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from common.scores import outcomes
+from common.scores.results import read_results
+from tools import cross_validate
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from common import cross_validate
-from common.scores import outcomes
-from common.scores.results import read_results
-
-VALIDATE = ["-m", "common.cross_validate"]
+VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
 RECORD = "data/test_output/results.jsonl"
 # An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
@@ -113,7 +113,7 @@ def test_scripts_and_packages_on_every_fold(
         kept = outcomes.read(tiny_kit / f"data/test_output/outcomes/{line.outcomes}.npz")
         assert (kept.distinct, kept.right.sum(), len(kept.right)) == (True, n, len(rows))
     # Of the same folds: two entries can be compared.
-    compared = succeeds(["-m", "common.compare", "2", "1"], kit=tiny_kit)
+    compared = succeeds(["-m", "tools.compare", "2", "1"], kit=tiny_kit)
     assert "task 1, cross-validation, 5 folds, seed 0, simulated" in compared
     assert "B is better by" in compared
 

@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
+from common import metrics
+from common.scores import outcomes
+from tools.paired_difference import Scored, describe
+
 import numpy as np
 import pytest
-
-from common import metrics
-from common.paired_difference import Scored, describe
-from common.scores import outcomes
 
 
 def scored(right: Any, student: Any, part: Any = None, question: Any = None) -> Scored:

@@ -3,10 +3,10 @@
 import textwrap
 from dataclasses import dataclass
 
+from common.scores.outcomes import Outcomes
+
 import numpy as np
 import numpy.typing as npt
-
-from common.scores.outcomes import Outcomes
 
 FloatArray = npt.NDArray[np.float64]
 

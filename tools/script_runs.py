@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from common import cli, io, layout, splits
+from common.errors import InputError, printable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-from common import cli, io, layout, splits
-from common.errors import InputError, printable
 
 # How much of what a script prints is read, when it fails.
 _TAIL = 4096

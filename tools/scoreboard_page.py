@@ -5,7 +5,7 @@ from html import escape
 
 from common import charts, pages
 from common.scores.results import CROSS_VALIDATION, TASK_TITLES
-from common.scores.scoreboard import (
+from tools.scoreboard_tables import (
     HEADER,
     PUBLISHED,
     Row,

@@ -1,6 +1,6 @@
 """Build the CSV templates of submissions from the files in data/.
 
-    python -m common.templates
+    python -m tools.templates
 
 Builds what can be built and reports what it left out. `submission_task_1_2.csv` holds the pairs of
 the public and the private test of tasks 1 and 2 together; `submission_task_3.csv` holds every
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from common import cli, io, layout, provenance, schema
 from common.errors import InputError
 from common.io import read_columns
 
-COMMAND = "python -m common.templates"
+import numpy as np
+import pyarrow as pa
+
+COMMAND = "python -m tools.templates"
 
 
 def build_templates(

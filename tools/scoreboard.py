@@ -1,7 +1,7 @@
 """Show the record of all scores: a table here, and a page with charts to open in a browser.
 
-    python -m common.scoreboard
-    python -m common.scoreboard --results my_scores/results.jsonl
+    python -m tools.scoreboard
+    python -m tools.scoreboard --results my_scores/results.jsonl
 
 Reads data/test_output/results.jsonl, to which every evaluation appends, and writes scoreboard.html
 beside it. Only scores on the same answers, by the same rules, are compared. Published scores of
@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 
 from common import cli, io, layout
-from common.scores import scoreboard, scoreboard_page
 from common.scores.results import read_results
+from tools import scoreboard_page, scoreboard_tables
 
 
 def main() -> None:
     """Read the record, print the tables, write the page."""
     p = cli.parser(__doc__)
-    p.prog = "python -m common.scoreboard"
+    p.prog = "python -m tools.scoreboard"
     default = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
     p.add_argument(
         "--results", type=Path, metavar="FILE", default=default, help=f"default {cli.show(default)}"
@@ -27,8 +27,8 @@ def main() -> None:
     path = p.parse_args().results
     io.require_file(path)
     results, n_unreadable = read_results(path)
-    tables = scoreboard.make_tables(results)
-    print(scoreboard.as_text(tables))
+    tables = scoreboard_tables.make_tables(results)
+    print(scoreboard_tables.as_text(tables))
     page = path.with_name(layout.SCOREBOARD_NAME)
     io.write_text(page, scoreboard_page.as_page(tables))
     if n_unreadable:

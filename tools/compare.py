@@ -1,11 +1,11 @@
 """Say by how much one entry is better than another, and how sure that is.
 
-    python -m common.compare                                    number and name every score recorded
-    python -m common.compare 3 7                                two of them
-    python -m common.compare item_response "partial_vae --dimensions 4"
-    python -m common.compare task_1/sample_model_majority.py task_1/my_idea.py
-    python -m common.compare old.zip data/test_output/test_submission_task_1.csv
-    python -m common.compare task_4/numpy task_4/my_questions --phase public
+    python -m tools.compare                                    number and name every score recorded
+    python -m tools.compare 3 7                                two of them
+    python -m tools.compare item_response "partial_vae --dimensions 4"
+    python -m tools.compare task_1/sample_model_majority.py task_1/my_idea.py
+    python -m tools.compare old.zip data/test_output/test_submission_task_1.csv
+    python -m tools.compare task_4/numpy task_4/my_questions --phase public
 
 A and B are each a number or a model's name of the record (data/test_output/results.jsonl), a script
 or a folder of task 4, of which the latest score in the record counts, or a submission, which is
@@ -24,11 +24,11 @@ from common import cli, io, layout, metrics, provenance, schema, submission, zip
 from common.errors import InputError, quote
 from common.expert_judgements import rank_pairs, read_judgements
 from common.pair_evaluation import score_pairs
-from common.paired_difference import Scored, describe, describe_size
 from common.scores import outcomes, results
 from common.scores.outcomes import Outcomes
 from common.scores.results import CROSS_VALIDATION, LOCAL, Result, title_of
-from common.scores.scoreboard import name_of, name_of_phase
+from tools.paired_difference import Scored, describe, describe_size
+from tools.scoreboard_tables import name_of, name_of_phase
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
 
@@ -36,7 +36,7 @@ PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
 def main() -> None:
     """Read the command line, compare, print."""
     p = cli.parser(__doc__)
-    p.prog = "python -m common.compare"
+    p.prog = "python -m tools.compare"
     p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
     p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
     default = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
@@ -202,7 +202,7 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
         if not 1 <= int(word) <= len(record):
             raise InputError(
                 f"{word}: {cli.show(path)} has {len(record)} scores, expected a number up to that "
-                "(`python -m common.compare` lists them)"
+                "(`python -m tools.compare` lists them)"
             )
         result = record[int(word) - 1]
         if phase not in (None, result.phase):
@@ -216,7 +216,7 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
             of = f" of phase {phase}" if phase else ""
             raise InputError(
                 f"{word}: has no score{of} in {cli.show(path)}; its local_evaluation.py, or "
-                "`python -m common.cross_validate`, adds one"
+                "`python -m tools.cross_validate`, adds one"
             )
         return [as_candidate(result) for result in own]
     own = [r for r in of_phase if name_of(r) == word] or [r for r in of_phase if r.model == word]
@@ -229,7 +229,7 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
     if not own:
         raise InputError(
             f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a submission, a "
-            "script, or a number or name that `python -m common.compare` lists"
+            "script, or a number or name that `python -m tools.compare` lists"
         )
     return [as_candidate(result) for result in own]
 

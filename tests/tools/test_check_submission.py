@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common import layout
+from common.errors import InputError
+from tools import check_submission
+
 import pytest
 from conftest import Run
 from page_reading import read_page
-
-from common import check_submission, layout
-from common.errors import InputError
 
 ANSWERS = """UserId,QuestionId,IsCorrect,AnswerValue
 1,10,1,4
@@ -124,7 +125,7 @@ def submit(tmp_path: Path, run: Run) -> Submit:
             command += ["--submission_dir", folder, "--submit_data", name]
             command += ["--output_dir", tmp_path / "scores", *(which if task == 3 else [])]
         else:
-            command = ["-m", "common.check_submission", path, "--task", task, *which, *place]
+            command = ["-m", "tools.check_submission", path, "--task", task, *which, *place]
             command += ["--train_data", "answers.csv" if task == 1 else "none.csv"]
         done = run(command)
         assert [entry.name for entry in folder.iterdir()] == [name], "left a file behind"
@@ -211,7 +212,7 @@ class Submission:
 """
 FAULTY_ENTRY = """
 import numpy as np
-from common.answers import Answers
+from common.answers import read_answers
 import model, table
 class Submission:
     def select_questions(self, masked_data, masked_binary_data, can_query):
@@ -255,7 +256,7 @@ def test_entries_of_task_4(
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    done = run(["-m", "common.check_submission", path, *flags.split()], kit=simulated_kit)
+    done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     lines = done.stderr.splitlines()
     assert len(lines) == len(expected), lines
     assert done.returncode == (2 if expected else 0)
@@ -289,7 +290,7 @@ def test_a_submission_is_compared_with_files_of_its_own_split(
         ("submissions/submission_task_1", "submission_templates/", "data/train_data"),
     ):
         path = scored_kit / f"{file}.csv"
-        out = succeeds(["-m", "common.check_submission", path], kit=scored_kit)
+        out = succeeds(["-m", "tools.check_submission", path], kit=scored_kit)
         assert f"every pair of {template}submission_task_1_2.csv once" in out
         assert f"predicted   {train}/train_task_1_2.csv" in out
         assert (f"to upload: {file}.zip" in out) == ("to upload" in out) == ("/test_" not in file)

@@ -1,8 +1,8 @@
 """Draw the logs of fits: how the loss fell, and what was reached on held-out answers.
 
     python task_1/sample_model_item_response.py --local --log data/test_output/fit.jsonl
-    python -m common.plot_log data/test_output/fit.jsonl
-    python -m common.plot_log first.jsonl second.jsonl --output both.html
+    python -m tools.plot_log data/test_output/fit.jsonl
+    python -m tools.plot_log first.jsonl second.jsonl --output both.html
 
 A log holds a line of JSON for every step, and may hold several runs. Every number of the steps is
 drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of models that hold
@@ -51,7 +51,7 @@ class Run:
 def main() -> None:
     """Read the logs, write the page."""
     p = cli.parser(__doc__)
-    p.prog = "python -m common.plot_log"
+    p.prog = "python -m tools.plot_log"
     p.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
     p.add_argument(
         "--output", type=Path, metavar="FILE", help="the page (default: the first log's, .html)"

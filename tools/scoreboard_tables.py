@@ -1,6 +1,6 @@
 """Sort the record of all scores into tables of what can be compared, and show them as text.
 
-`python -m common.scoreboard` prints them; `common/scores/scoreboard_page.py` makes the page.
+`python -m tools.scoreboard` prints them; `tools/scoreboard_page.py` makes the page.
 """
 
 import shlex

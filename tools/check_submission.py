@@ -1,11 +1,11 @@
 """Check a submission as the challenge's scorer would, and report everything that is wrong.
 
-    python -m common.check_submission submissions/submission_task_1.zip
-    python -m common.check_submission my_answers.csv --task 2
+    python -m tools.check_submission submissions/submission_task_1.zip
+    python -m tools.check_submission my_answers.csv --task 2
 
-    python -m common.check_submission submissions/submission_task_4.zip
-    python -m common.check_submission related_challenges/cloze/data/test_output/submission.csv
-    python -m common.check_submission mine.csv --challenge cloze
+    python -m tools.check_submission submissions/submission_task_4.zip
+    python -m tools.check_submission related_challenges/cloze/data/test_output/submission.csv
+    python -m tools.check_submission mine.csv --challenge cloze
 
 FILE is the CSV or zip of task 1, 2 or 3, the zip or folder of task 4, whose ten rounds are
 played with training students, or the CSV of a related challenge, whose own check_submission.py
@@ -23,16 +23,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import numpy as np
-
 from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import unpack
-from common.adaptive.entry_runner import CLASS, METHODS
+from common.adaptive.entry_runner import CLASS, KIT, METHODS
 from common.errors import InputError
 from common.schema import Column
+
+import numpy as np
 
 TASKS = (1, 2, 3, 4)
 # Of each related challenge.
@@ -90,7 +90,7 @@ def run_challenge(challenge: str, options: argparse.Namespace, flags: Sequence[s
 def _parse() -> tuple[argparse.Namespace, list[str]]:
     """Return the flags, and those that only a related challenge knows."""
     p = cli.parser(__doc__)
-    p.prog = "python -m common.check_submission"
+    p.prog = "python -m tools.check_submission"
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
     p.add_argument("--task", type=int, choices=TASKS, help="default: taken from the file's name")
     p.add_argument(
@@ -170,7 +170,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     name = layout.LOCAL_TEMPLATE_TASK_1_2 if local else layout.TEMPLATE_TASK_1_2
     folder = layout.TEST_INPUT_DIR if local else layout.TEMPLATE_DIR
     template_path = cli.template_path(options, folder, name)
-    template = submission.read_template(template_path)
+    template = submission.read_pairs(template_path)
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(
         options.file, layout.submission_name(task), template_path, faults.append
@@ -311,10 +311,10 @@ def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.M
             faults.append(f"{name}/{file}: is not Python: {error}")
             continue
         for module, row in imports(trees[file]):
-            if module == "common" and not (folder / "common").exists():
+            if module in KIT and not (folder / module).exists():
                 faults.append(
-                    f"{name}/{file}: row {row} imports common, the kit's shared code, which is not "
-                    f"there in the challenge; expected only what is in the zip, numpy, pandas, "
+                    f"{name}/{file}: row {row} imports {module}, the kit's shared code, which is "
+                    f"not there in the challenge; expected only what is in the zip, numpy, pandas, "
                     f"scikit-learn and torch"
                 )
             beside = f"{module}.py"

@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from conftest import Run, copy_kit
-
-from common import layout, new_entry
+from common import layout
 from common.errors import InputError
 from common.scores import results
+from tools import new_entry
+
+import pytest
+from conftest import Run, copy_kit
 
 SCRIPT = '''"""Task 1 baseline: something simple.
 
@@ -149,17 +150,17 @@ def test_the_command_copies_and_says_what_to_run(
     tmp_path: Path, run: Run, succeeds: Callable[..., str]
 ) -> None:
     kit = copy_kit(tmp_path / "kit")
-    start = ["-m", "common.new_entry"]
+    start = ["-m", "tools.new_entry"]
     out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)
     assert (kit / "related_challenges/cloze/my_idea.py").exists()
     assert "  python related_challenges/cloze/my_idea.py --local " in out
     submission = "related_challenges/cloze/data/test_output/submission.csv"
-    assert f"  python -m common.check_submission {submission} " in out
+    assert f"  python -m tools.check_submission {submission} " in out
     for task, model in (("task_1", "majority"), ("task_2", "majority"), ("task_3", "entropy")):
         out = succeeds([*start, task, "my_idea"], kit=kit, cwd=kit)
         assert f"sample_model_{model}.py" in (kit / task / "my_idea.py").read_text()
-        check = f"python -m common.check_submission submissions/submission_{task}.zip"
+        check = f"python -m tools.check_submission submissions/submission_{task}.zip"
         assert out.splitlines()[-1].split("  ")[1] == check
     done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("python -m common.new_entry: error: argument")
+    assert done.stderr.splitlines()[-1].startswith("python -m tools.new_entry: error: argument")

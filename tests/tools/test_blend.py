@@ -5,17 +5,17 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from common.probabilities import read_probabilities
+from common.scores.results import read_results
+from tools.blend import describe
+from tools.opinion_pool import blend, learn_weights, logarithms
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 import pytest
 
-from common.blend import describe
-from common.opinion_pool import blend, learn_weights, logarithms
-from common.probabilities import read_probabilities
-from common.scores.results import read_results
-
-BLEND = ["-m", "common.blend"]
+BLEND = ["-m", "tools.blend"]
 FILES = ["majority.parquet", "matrix_factorization.parquet"]
 Succeeds = Callable[..., str]
 
@@ -78,7 +78,7 @@ def test_a_blend_of_two_scripts(kit: Path, succeeds: Succeeds, task: int) -> Non
         return
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
     line = read_results(kit / "data/test_output/results.jsonl")[0][-1]
-    assert line.made_by == f"python -m common.blend {' '.join(files)} --local"
+    assert line.made_by == f"python -m tools.blend {' '.join(files)} --local"
     assert f"score {line.score:.4f}" in evaluation
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recorded import RESULT, write_record
 
-COMPARE = ["-m", "common.compare"]
+COMPARE = ["-m", "tools.compare"]
 
 
 @pytest.fixture

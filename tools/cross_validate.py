@@ -1,13 +1,13 @@
 """Cross-validate an entry: run its own script on every split of the training answers.
 
-    python -m common.cross_validate task_1/my_idea.py
-    python -m common.cross_validate task_2/my_idea.py --folds 10 --repeats 2 -- --dimensions 12
-    python -m common.cross_validate task_4/my_questions
+    python -m tools.cross_validate task_1/my_idea.py
+    python -m tools.cross_validate task_2/my_idea.py --folds 10 --repeats 2 -- --dimensions 12
+    python -m tools.cross_validate task_4/my_questions
 
 The answers (task 4: the students) are dealt into folds at random. For each fold the script learns
 from the others and predicts it, as it would the test; flags after -- are its own. Mean and standard
 deviation of the scores are one line of the record and of the scoreboard, where only entries on the
-same folds stand in one table; `python -m common.compare` tells two of them apart. Nothing else is
+same folds stand in one table; `python -m tools.compare` tells two of them apart. Nothing else is
 written: task 4 trains copies of the package.
 """
 
@@ -23,23 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from tqdm import tqdm
-
-from common import (
-    cli,
-    folds,
-    io,
-    layout,
-    metrics,
-    origins,
-    provenance,
-    schema,
-    script_runs,
-    source_code,
-)
+from common import cli, folds, io, layout, metrics, origins, provenance, schema, source_code
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
@@ -50,6 +34,12 @@ from common.scores import outcomes, results
 from common.scores.results import CROSS_VALIDATION, Evaluation
 from common.splits import hold_out_answers
 from common.submission import PairValues, find_pairs, read_pair_values
+from tools import script_runs
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from tqdm import tqdm
 
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
 _TARGETS = 0.2
@@ -149,7 +139,7 @@ def main() -> None:
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and the flags after ``--``, which are the entry's own."""
     p = cli.parser(__doc__)
-    p.prog = "python -m common.cross_validate"
+    p.prog = "python -m tools.cross_validate"
     p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
     p.add_argument("--folds", type=cli.count, metavar="N", default=5, help="default 5")
     p.add_argument(

@@ -1,9 +1,9 @@
 """Start an entry of your own from a sample model, and print the commands that run it.
 
-    python -m common.new_entry task_1 my_idea
-    python -m common.new_entry task_2 my_idea --from matrix_factorization
-    python -m common.new_entry task_4 my_idea --from item_response
-    python -m common.new_entry related_challenges/cloze my_idea
+    python -m tools.new_entry task_1 my_idea
+    python -m tools.new_entry task_2 my_idea --from matrix_factorization
+    python -m tools.new_entry task_4 my_idea --from item_response
+    python -m tools.new_entry related_challenges/cloze my_idea
 
 Writes task_1/my_idea.py, or the folder task_4/my_idea. The block to replace is marked in it.
 WRITE_YOUR_OWN_ENTRY.md explains how to do the same by hand.
@@ -30,7 +30,7 @@ DEFAULT_MODEL = {"task_1": "majority", "task_2": "majority", "task_3": "entropy"
 def main() -> None:
     """Copy the sample model that the command line names."""
     p = cli.parser(__doc__)
-    p.prog = "python -m common.new_entry"
+    p.prog = "python -m tools.new_entry"
     p.add_argument(
         "task",
         type=lambda text: text.rstrip("/\\"),
@@ -194,7 +194,7 @@ def commands(task: str, name: str) -> list[tuple[str, str]]:
         ]
     script = f"python {task}/{name}.py"
     zipped = f"submissions/{layout.submission_name(int(task[-1]))}".replace(".csv", ".zip")
-    check = (f"python -m common.check_submission {zipped}", "checks the zip")
+    check = (f"python -m tools.check_submission {zipped}", "checks the zip")
     if task == "task_3":
         return [
             (script, "ranks the questions, writes the zip to upload too"),
@@ -224,7 +224,7 @@ def commands_of_challenge(entry: Path) -> list[tuple[str, str]]:
         (shlex.join(["python", *words]), purposes.get(Path(words[0]).name, "")) for words in found
     ]
     submission = cli.show(challenge.data_dir(str(entry)) / layout.TEST_OUTPUT_DIR.name)
-    check = f"python -m common.check_submission {submission}/{challenge.SUBMISSION}"
+    check = f"python -m tools.check_submission {submission}/{challenge.SUBMISSION}"
     return [*listed, (check, "checks the file")]
 
 

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from common import layout, script_runs
+from common import layout
 from common.errors import InputError
+from tools import script_runs
+
+import pytest
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -44,7 +45,8 @@ def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Pat
         "    time.sleep(0.05)\n",
     )
     code = (
-        "from common import cli, script_runs\n"
+        "from common import cli\n"
+        "from tools import script_runs\n"
         f"cli.run(lambda: script_runs.run_script([{str(script)!r}], 'fold 1'))\n"
     )
     for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
@@ -66,7 +68,8 @@ def test_a_folder_without_a_trainer_is_no_entry(tmp_path: Path) -> None:
 
 
 SHOWS = """
-from common import layout, script_runs
+from common import layout
+from tools import script_runs
 for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_DIR):
     print(script_runs.metadata_of(folder / "a.csv"))
 """

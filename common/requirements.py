@@ -1,0 +1,37 @@
+"""Saying in one line which package is missing, and what installs it.
+
+Every script imports the kit before any library, so that even the first missing one is named.
+"""
+
+import sys
+from pathlib import Path
+from types import TracebackType
+
+_LIST = Path(__file__).resolve().parents[1] / "requirements.txt"
+# Packages whose modules have another name.
+_PACKAGES = {
+    "PIL": "pillow", "dateutil": "python-dateutil", "sklearn": "scikit-learn", "yaml": "pyyaml",
+}  # fmt: skip
+
+
+def name_what_is_missing(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """Report an error that nobody caught: as one line, exit code 2, if a package is not there."""
+    module = (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    package = _PACKAGES.get(module, module)
+    lines = _LIST.read_text(encoding="utf-8").splitlines() if _LIST.is_file() else []
+    pins = [line for line in lines if package and line.startswith(f"{package}==")]
+    if not pins:
+        sys.__excepthook__(kind, error, traceback)
+        return
+    print(
+        f"error: this Python has no {package}: `{sys.executable} -m pip install {pins[0]}` installs"
+        f" it, `python3 quickstart.py` all that the kit needs into an environment of its own",
+        file=sys.stderr,
+    )
+    raise SystemExit(2)
+
+
+if sys.excepthook is sys.__excepthook__:
+    sys.excepthook = name_what_is_missing

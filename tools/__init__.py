@@ -1,0 +1,1 @@
+"""Commands that people run: `python -m tools.scoreboard`."""
