@@ -97,7 +97,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path, run
     assert len(found) == len(models)
     assert steps(first.stdout) == dict.fromkeys([*SPLITS, *found], "run")
     # The quick ones come first, whatever else runs beside them.
-    assert list(steps(first.stdout))[2] == ("1", "majority")
+    assert list(steps(first.stdout))[2][1] not in ("partial_vae", "pytorch", "gradient_boosting")
     shown = table(first.stdout)
     for (_, name), score in found.items():
         assert 0.2 < score < 1

@@ -33,7 +33,7 @@ def test_two_processes_predict_what_one_predicts(tmp_path: Path) -> None:
 
 
 def test_a_process_without_students_does_not_wait(tmp_path: Path) -> None:
-    run_processes(3, 2, tmp_path, 3, TRAIN[:1])
+    run_processes(2, 2, tmp_path, 3, TRAIN[:1])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
