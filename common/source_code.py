@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -40,27 +41,30 @@ def files_of(*scripts: Path) -> list[Path]:
 
 def imports_of(path: Path) -> list[Path]:
     """Return the files that a Python file imports from beside it or from the kit."""
+    files = []
+    for level, name in _names_imported(path.read_bytes()):
+        folders = [path.parents[level - 1]] if level else [path.parent, layout.ROOT]
+        files += [file for folder in folders for file in _files_of_module(folder, name)]
+    return files
+
+
+@cache  # The quickstart asks for many scripts, which share most of what they import.
+def _names_imported(code: bytes) -> list[tuple[int, str]]:
+    """Return what code imports, each with the number of dots before it."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return []
-    names: list[tuple[Path, str]] = []
+    names: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [
-                (folder, alias.name)
-                for alias in node.names
-                for folder in (path.parent, layout.ROOT)
-            ]
+            names += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            folders = [path.parent, layout.ROOT]
-            if node.level:
-                folders = [path.parents[node.level - 1]]
             module = node.module or ""
             # What is imported from a package may be a module of it.
             inside = [f"{module}.{alias.name}".strip(".") for alias in node.names]
-            names += [(folder, name) for folder in folders for name in (module, *inside) if name]
-    return [file for folder, name in names for file in _files_of_module(folder, name)]
+            names += [(node.level, name) for name in (module, *inside) if name]
+    return names
 
 
 def _files_of_module(folder: Path, name: str) -> list[Path]:
