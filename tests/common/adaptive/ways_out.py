@@ -1,18 +1,29 @@
 """Ways out of an entry's process: to the answers' contents, and to harm elsewhere.
 
 This file is self-contained. The test copies it into an entry's folder, and runs it once isolated
-and once not, which shows that each way leads somewhere. There is one way for each function of the
-kernel, of Python or of a library that opens files. A way to the contents is a function of where the
-answers are, without the suffixes of the formats that `prepare` has written. A way to harm is a
-function of its victim.
+and once not, which shows that each way leads somewhere. A way is an expression, one a line, and is
+evaluated with the names of this module and those that `names` adds. After "# needs" stands what a
+machine may lack for it, after "# since" the first version of Landlock that refuses it.
 """
 
+import asyncio
+import codecs
+import concurrent.futures
+import configparser
 import contextlib
+import csv
 import ctypes
+import fileinput
+import gzip
+import importlib.machinery
 import io
 import json
+import linecache
+import mmap
 import multiprocessing
 import os
+import pkgutil
+import runpy
 import shutil
 import signal
 import socket
@@ -20,6 +31,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tokenize
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -33,18 +45,57 @@ MARK = "what came of it: "
 # A process outside, which has the answers open, in its environment (where that lies in its memory,
 # and how long it is) and as its working folder; a TCP port and an abstract socket that somebody
 # listens at.
-OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "socket": ""}
+OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "abstract": ""}
+
+
+def names(place, to_contents):
+    """Return what a way is about: the answers, or a victim (a folder with a file and a folder)."""
+    file = f"{place}.csv" if to_contents else f"{place}/file"
+    folder = os.path.dirname(place) if to_contents else f"{place}/folder"
+    # Of the answers `at` is the path without the suffix of a format that `prepare` has written.
+    about = {"at": place, "file": file, "folder": folder, "victim": place, "new": f"{place}/new"}
+    return {**globals(), **about, **OUTSIDE}
 
 
 def prepare(folder):
     """Write the answers in every format that a way below reads."""
-    folder = Path(folder)
-    (folder / "answers.csv").write_text(TABLE)
-    (folder / "answers.py").write_text(f"FIRST = {SECRET!r}\n")
-    with zipfile.ZipFile(folder / "answers.zip", "w") as archive:
+    load_libraries()
+    at = f"{folder}/answers"
+    texts = {"csv": TABLE, "json": json.dumps([SECRET]), "ini": f"[answers]\nfirst = {SECRET}\n"}
+    for suffix, text in {**texts, "py": f"FIRST = {SECRET!r}\n"}.items():
+        Path(f"{at}.{suffix}").write_text(text)
+    np.save(f"{at}.npy", np.array([SECRET]))
+    np.savez(f"{at}.npz", answers=np.array([SECRET]))
+    with gzip.open(f"{at}.csv.gz", "wt") as file:
+        file.write(TABLE)
+    with zipfile.ZipFile(f"{at}.zip", "w") as archive:
+        archive.writestr("answers.csv", TABLE)
         archive.writestr("zipped_answers.py", f"FIRST = {SECRET!r}\n")
-    with sqlite3.connect(folder / "answers.sqlite") as base:
-        base.execute("create table a as select ? as answer", (SECRET,))
+    with sqlite3.connect(f"{at}.sqlite") as base:
+        base.execute("create table answers as select ? as answer", (SECRET,))
+    frame = pd.DataFrame({"answer": [SECRET]})
+    for suffix, write in {"parquet": frame.to_parquet, "feather": frame.to_feather}.items():
+        write(f"{at}.{suffix}")
+    frame.to_pickle(f"{at}.pkl")
+    joblib.dump([SECRET], f"{at}.joblib")
+    torch.save({"answer": SECRET}, f"{at}.pt")
+
+
+def load_libraries():
+    """Import those that take a while, and that only some of the ways need."""
+    global joblib, local_files, pa, pd, sklearn, torch
+    import joblib
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.dataset
+    import pyarrow.feather
+    import pyarrow.fs
+    import pyarrow.parquet
+    import sklearn.datasets
+    import torch
+
+    local_files = pyarrow.fs.LocalFileSystem
 
 
 def libc():
@@ -70,9 +121,8 @@ def run(*command, **options):
     return done.stdout
 
 
-def copied(copy):
+def copied(_what_copies):
     """Return what a way has carried into the own folder."""
-    copy(OWN)
     return Path(OWN).read_bytes()
 
 
@@ -80,25 +130,17 @@ def read_text(path):
     return Path(path).read_text()
 
 
-def read_linked(path, name=""):
-    os.symlink(path, OWN)
-    return read_text(f"{OWN}{name}")
+def send_text(path, connection):
+    connection.send(read_text(path))
 
 
-# --- To the contents, by what Python's own guard sees too ---
+def open_own():
+    return os.open(OWN, os.O_CREAT | os.O_RDWR)
 
 
-def chdir_and_open(at):
-    with contextlib.chdir(os.path.dirname(at)):
+def chdir_and_open(folder):
+    with contextlib.chdir(folder):
         return open("answers.csv").read()
-
-
-def by_multiprocessing(method):
-    def way(at):
-        with multiprocessing.get_context(method).Pool(1) as pool:
-            return pool.apply(read_text, (f"{at}.csv",))
-
-    return way
 
 
 def import_from(place, name):
@@ -109,173 +151,326 @@ def import_from(place, name):
         sys.path.remove(place)
 
 
-def by_process(name):
-    """What the kernel shows of another process."""
-    return lambda _at: Path(f"/proc/{OUTSIDE['process']}/{name}").read_bytes()
+def read_history(path):
+    import readline
+
+    readline.read_history_file(path)
+    return [readline.get_history_item(number) for number in range(1, 4)]
 
 
-def read_memory(_at):
-    start, size = OUTSIDE["environment"]
-    return os.pread(os.open(f"/proc/{OUTSIDE['process']}/mem", os.O_RDONLY), size, start)
+def by_fork(path):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            os.write(writing, Path(path).read_bytes())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    return read_descriptor(reading)
 
 
-# What the guard promises without Landlock: it covers files that are opened through Python.
-GUARDED = {
-    "open": lambda at: open(f"{at}.csv").read(),
-    "open bytes": lambda at: open(f"{at}.csv".encode(), "rb").read(),
-    "io.open_code": lambda at: io.open_code(f"{at}.csv").read(),
-    "os.open": lambda at: read_descriptor(os.open(f"{at}.csv", os.O_RDONLY)),
-    "os.open to write": lambda at: read_descriptor(os.open(f"{at}.csv", os.O_RDWR)),
-    "chdir": chdir_and_open,
-    "through ..": lambda at: read_text(os.path.relpath(f"{at}.csv")),
-    "/proc/self/root": lambda at: read_text(f"/proc/self/root{at}.csv"),
-    "symbolic link": lambda at: read_linked(f"{at}.csv"),
-    "link to the folder": lambda at: read_linked(os.path.dirname(at), "/answers.csv"),
-    "shutil.copy": lambda at: copied(lambda own: shutil.copy(f"{at}.csv", own)),
-    "import from a zip": lambda at: import_from(f"{at}.zip", "zipped_answers"),
-    "urllib file:": lambda at: urllib.request.urlopen(f"file://{at}.csv").read(),
-    "multiprocessing fork": by_multiprocessing("fork"),
-    "root of a process": lambda at: by_process(f"root{at}.csv")(at),
-    "folder of a process": by_process("cwd/answers.csv"),
-    "descriptor of a process": by_process("fd/0"),
-    "environment of a process": by_process("environ"),
-    "memory of a process": read_memory,
-    "np.loadtxt": lambda at: np.loadtxt(f"{at}.csv", str, delimiter=","),
-    "pd.read_csv": lambda at: __import__("pandas").read_csv(f"{at}.csv"),
-}
-
-# --- To the contents, past Python, and by other processes ---
+def over_a_socket(path):
+    """A child opens it, and hands what is open over a socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
+        os._exit(0)
+    theirs.close()
+    os.waitpid(child, 0)
+    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
 
 
-def open_by_openat2(at):
+def by_multiprocessing(method, path):
+    context = multiprocessing.get_context(method)
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=send_text, args=(path, sending))
+    process.start()
+    sending.close()
+    try:
+        return receiving.recv() if receiving.poll(15) else None
+    finally:
+        process.join()
+
+
+def by_pool(path):
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply(read_text, (path,))
+
+
+def by_executor(path):
+    fork = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fork) as pool:
+        return pool.submit(read_text, path).result()
+
+
+async def by_asyncio(path):
+    process = await asyncio.create_subprocess_exec("cat", path, stdout=subprocess.PIPE)
+    return (await process.communicate())[0]
+
+
+def read_memory(process, start, size):
+    return os.pread(os.open(f"/proc/{process}/mem", os.O_RDONLY), size, start)
+
+
+# --- To the contents, by what Python's own guard sees too: files that are opened through Python ---
+
+GUARDED = """
+open(file).read()
+open(file.encode(), "rb").read()
+open(file, opener=os.open).read()
+io.FileIO(file).read()
+io.open_code(file).read()
+read_descriptor(os.open(file, os.O_RDONLY))
+read_descriptor(os.open(file, os.O_RDWR))
+chdir_and_open(folder)
+read_text(file)
+read_text(os.path.relpath(file))
+read_text(f"/proc/self/root{file}")
+(os.symlink(folder, OWN), read_text(f"{OWN}/answers.csv"))
+copied(os.symlink(file, OWN))
+copied(shutil.copy(file, OWN))
+read_text(shutil.make_archive(OWN, "tar", folder, "answers.csv"))
+copied(os.sendfile(open_own(), os.open(file, os.O_RDONLY), 0, 99))
+copied(os.copy_file_range(os.open(file, os.O_RDONLY), open_own(), 99))
+mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]
+codecs.open(file).read()
+list(fileinput.FileInput(file))
+linecache.getlines(file)
+tokenize.open(file).read()
+list(csv.reader(open(file)))
+json.load(open(f"{at}.json"))
+gzip.open(f"{at}.csv.gz").read()
+zipfile.ZipFile(f"{at}.zip").read("answers.csv")
+(parser := configparser.ConfigParser(), parser.read(f"{at}.ini"), dict(parser["answers"]))
+urllib.request.urlopen(f"file://{file}").read()
+import_from(f"{at}.zip", "zipped_answers")
+pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
+concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
+by_fork(file)
+by_multiprocessing("fork", file)
+by_pool(file)
+by_executor(file)
+read_text(f"/proc/{process}/root{file}")
+read_text(f"/proc/{process}/cwd/answers.csv")
+read_text(f"/proc/{process}/fd/0")
+read_text(f"/proc/{process}/environ")
+read_memory(process, *environment)  # needs a privilege
+np.fromfile(file, np.uint8).tobytes()
+np.memmap(file, mode="r").tobytes()
+np.loadtxt(file, str, delimiter=",")
+np.genfromtxt(file, str, delimiter=",")
+np.load(f"{at}.npy")
+np.load(f"{at}.npy", mmap_mode="r")[:]
+np.load(f"{at}.npz")["answers"]
+pd.read_csv(file, engine="c")
+pd.read_csv(file, engine="python")
+pd.read_table(file)
+pd.read_json(f"{at}.json")
+pd.read_pickle(f"{at}.pkl")
+joblib.load(f"{at}.joblib")
+torch.load(f"{at}.pt")
+"""
+
+# --- To the contents, past Python: by the kernel, by libraries and by other processes ---
+
+
+def open_by_fopen(path):
+    functions = libc()
+    functions.fopen.restype = ctypes.c_void_p
+    file = functions.fopen(path.encode(), b"r")
+    c_call(0 if file else -1)
+    buffer = ctypes.create_string_buffer(1000)
+    functions.fread(buffer, 1, 999, ctypes.c_void_p(file))
+    return buffer.value
+
+
+def open_by_openat(path):
+    number = {"x86_64": 257, "aarch64": 56, "riscv64": 56}[os.uname().machine]
+    return read_descriptor(libc().syscall(number, ctypes.c_long(-100), path.encode(), 0, 0))
+
+
+def open_by_openat2(path):
     how = (ctypes.c_uint64 * 3)(0, 0, 0)
-    path = f"{at}.csv".encode()
-    return read_descriptor(libc().syscall(437, ctypes.c_long(-100), path, how, ctypes.c_size_t(24)))
+    here, size = ctypes.c_long(-100), ctypes.c_size_t(24)
+    return read_descriptor(libc().syscall(437, here, path.encode(), how, size))
 
 
-def open_by_handle(at):
+def open_by_handle(path):
     # For root, or whoever has that capability.
     handle = ctypes.create_string_buffer(8 + 128)
     ctypes.memmove(handle, (128).to_bytes(4, sys.byteorder), 4)
     mount = ctypes.c_int()
-    path = f"{at}.csv".encode()
-    c_call(libc().name_to_handle_at(-100, path, handle, ctypes.byref(mount), 0))
+    c_call(libc().name_to_handle_at(-100, path.encode(), handle, ctypes.byref(mount), 0))
     # Any folder of the same file system will do.
     own = os.open(".", os.O_RDONLY)
     return read_descriptor(libc().open_by_handle_at(own, handle, os.O_RDONLY))
 
 
-def read_memory_by_call(_at):
-    start, size = OUTSIDE["environment"]
+def by_mount(path, option):
+    """The file under another name."""
+    return run("unshare", option, "sh", "-c", f"touch own; mount --bind '{path}' own && cat own")
+
+
+def read_attached(path):
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.execute("attach ? as other", (path,))
+        return base.execute("select * from other.answers").fetchall()
+
+
+def read_memory_by_call(process, start, size):
     buffer = ctypes.create_string_buffer(size)
     own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
-    other, process = (ctypes.c_size_t * 2)(start, size), OUTSIDE["process"]
+    other = (ctypes.c_size_t * 2)(start, size)
     c_call(libc().process_vm_readv(process, own, 1, other, 1, 0))
     return buffer.raw
 
 
-BEYOND = {
-    "os.open beside a folder": lambda at: read_descriptor(
-        os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(os.path.dirname(at), os.O_PATH))
-    ),
-    "open after O_PATH": lambda at: read_text(f"/proc/self/fd/{os.open(f'{at}.csv', os.O_PATH)}"),
-    "hard link": lambda at: copied(lambda own: os.link(f"{at}.csv", own)),
-    "import": lambda at: import_from(os.path.dirname(at), "answers"),
-    "sqlite3": lambda at: list(sqlite3.connect(f"{at}.sqlite").execute("select * from a")),
-    "libc open": lambda at: read_descriptor(libc().open(f"{at}.csv".encode(), os.O_RDONLY)),
-    "openat2": open_by_openat2,
-    "open_by_handle_at": open_by_handle,
-    "cat": lambda at: run("cat", f"{at}.csv"),
-    "cwd of a process": lambda at: run("cat", "answers.csv", cwd=os.path.dirname(at)),
-    "session of its own": lambda at: run("setsid", "-w", "cat", f"{at}.csv"),
-    "multiprocessing spawn": by_multiprocessing("spawn"),
-    "multiprocessing forkserver": by_multiprocessing("forkserver"),
-    "process_vm_readv": read_memory_by_call,
-    "user namespace": lambda at: run("unshare", "-Ur", "chroot", "/", "cat", f"{at}.csv"),
-    "mount": lambda at: run(
-        "unshare", "-Urm", "sh", "-c", f"touch own; mount --bind '{at}.csv' own && cat own"
-    ),
-}
-# What the rights of an ordinary user may not be enough for anyway.
-PRIVILEGED = {
-    "open_by_handle_at", "memory of a process", "process_vm_readv", "mount", "user namespace",
-    "ptrace",
-}  # fmt: skip
+BEYOND = """
+read_descriptor(os.open("answers.csv", os.O_RDONLY, dir_fd=os.open(folder, os.O_PATH)))
+read_text(f"/proc/self/fd/{os.open(file, os.O_PATH)}")
+copied(os.link(file, OWN))
+[path.read_bytes() for path in Path(shutil.copytree(folder, OWN)).iterdir()]
+import_from(folder, "answers")
+runpy.run_path(f"{at}.py")["FIRST"]
+importlib.machinery.SourceFileLoader("answers", f"{at}.py").get_source("answers")
+read_history(file)
+list(sqlite3.connect(f"{at}.sqlite").execute("select * from answers"))
+list(sqlite3.connect(f"file:{at}.sqlite?immutable=1", uri=True).execute("select * from answers"))
+read_attached(f"{at}.sqlite")
+read_descriptor(libc().open(file.encode(), os.O_RDONLY))
+open_by_fopen(file)
+open_by_openat(file)
+open_by_openat2(file)
+open_by_handle(file)  # needs a privilege
+read_memory_by_call(process, *environment)  # needs a privilege
+copied(libc().system(f"cat '{file}' > {OWN}".encode()))
+copied(os.system(f"cat '{file}' > {OWN} 2> /dev/null"))
+copied(os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", f"cat '{file}' > {OWN}"], os.environ), 0))
+os.popen(f"cat '{file}' 2> /dev/null").read()
+copied(run("sh", "-c", f"setsid sh -c 'cat {file} > {OWN}' & wait"))
+run("setsid", "-w", "cat", file)
+run("cat", file)
+run("cat", "answers.csv", cwd=folder)
+run("cat", stdin=open(file))
+run("sh", "-c", f"cat < '{file}'")
+copied(run("cp", file, OWN))
+copied(run("ln", file, OWN))
+run("dd", f"if={file}", "status=none")
+run("grep", "-r", SECRET[:6], folder)
+run("tar", "-cf", "-", "-C", folder, "answers.csv")
+run("find", folder, "-name", "answers.csv", "-exec", "cat", "{}", "+")
+run("awk", "{print}", file)
+run("sed", "", file)
+run("perl", "-pe", "", file)  # needs perl
+run(sys.executable, "-c", f"print(open({file!r}).read())")
+run(sys.executable, "-I", "-S", "-c", f"print(open({file!r}).read())")
+by_multiprocessing("spawn", file)
+by_multiprocessing("forkserver", file)
+asyncio.run(by_asyncio(file))
+over_a_socket(file)
+run("unshare", "-Ur", "chroot", "/", "cat", file)  # needs a privilege
+by_mount(file, "-m")  # needs a privilege
+by_mount(file, "-Urm")  # needs a privilege
+np.fromregex(file, "(hidden-answer)", [("answer", "S13")])
+np.lib.npyio.DataSource(None).open(file).read()
+pd.read_csv(file, engine="pyarrow")
+pd.read_csv(file, memory_map=True)
+pd.read_csv(f"file://{file}")
+pd.read_fwf(file)
+pd.read_parquet(f"{at}.parquet")
+pd.read_feather(f"{at}.feather")
+pa.OSFile(file).read()
+pa.memory_map(file).read()
+pa.input_stream(file).read()
+pa.csv.read_csv(file).to_pylist()
+pa.csv.open_csv(file).read_all().to_pylist()
+pa.dataset.dataset(file, format="csv").to_table().to_pylist()
+pa.parquet.read_table(f"{at}.parquet").to_pylist()
+pa.feather.read_table(f"{at}.feather").to_pylist()
+local_files().open_input_file(file).read()
+local_files().open_input_stream(file).read()
+local_files(use_mmap=True).open_input_file(file).read()
+copied(pa.fs.copy_files(file, os.path.abspath(OWN)))
+bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())
+bytes(torch.from_file(file, shared=True, size=len(TABLE), dtype=torch.uint8).tolist())
+bytes(torch.UntypedStorage.from_file(file, False, len(TABLE)).tolist())
+torch.load(f"{at}.pt", mmap=True)
+joblib.Parallel(2)(joblib.delayed(read_text)(path) for path in (file, file))
+sklearn.datasets.load_files(os.path.dirname(folder), categories=["answers"]).data
+"""
+
+# --- To harm elsewhere ---
 
 
-def tensor(path, **options):
-    torch = __import__("torch")
-    return bytes(torch.from_file(path, size=len(TABLE), dtype=torch.uint8, **options).tolist())
+def trace(process):
+    c_call(libc().ptrace(16, process, None, None))
+    libc().ptrace(17, process, None, None)
 
 
-# Libraries that open files themselves.
-LIBRARIES = {
-    "pa.OSFile": lambda at: __import__("pyarrow").OSFile(f"{at}.csv").read(),
-    "pa.memory_map": lambda at: __import__("pyarrow").memory_map(f"{at}.csv").read(),
-    "torch.from_file": lambda at: tensor(f"{at}.csv"),
-    "torch.from_file shared": lambda at: tensor(f"{at}.csv", shared=True),
-}
+HARM = """
+os.remove(file)
+c_call(libc().unlink(file.encode()))
+os.rmdir(folder)
+shutil.rmtree(victim)
+run("rm", file)
+run("setsid", "-w", "rm", file)
+run(sys.executable, "-c", f"import os; os.remove({file!r})")
+open(file, "w").close()
+open(file, "a").write("more")
+os.close(os.open(file, os.O_WRONLY))
+mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")
+os.truncate(file, 1)  # since 3
+os.ftruncate(os.open(file, os.O_RDWR), 1)
+Path(new).write_text("mine")
+os.mkdir(new)
+os.mkfifo(new)
+os.symlink("/", new)
+os.link(__file__, new)
+socket.socket(socket.AF_UNIX).bind(new)
+run("touch", new)
+np.save(new, np.ones(1))
+os.rename(file, new)
+os.rename(file, OWN)
+os.replace(shutil.copy(__file__, OWN), file)
+os.listdir(victim)
+list(os.scandir(victim))
+trace(process)  # needs a privilege
+socket.socket().bind(("127.0.0.1", 0))  # since 4
+socket.create_connection(("127.0.0.1", port), timeout=5)  # since 4
+os.kill(process, 0)  # since 6
+os.kill(process, signal.SIGCONT)  # since 6
+os.killpg(os.getpgid(process), 0)  # since 6
+c_call(libc().kill(process, 0))  # since 6
+c_call(libc().tgkill(process, process, 0))  # since 6
+signal.pidfd_send_signal(os.pidfd_open(process), 0)  # since 6
+run("sh", "-c", f"kill -0 {process}")  # since 6
+socket.socket(socket.AF_UNIX).connect(abstract)  # since 6
+"""
 
-
-# --- To harm elsewhere; each gets a victim: a folder with a file and a folder, and a process ---
-
-
-def trace(_victim):
-    c_call(libc().ptrace(16, OUTSIDE["process"], None, None))
-    libc().ptrace(17, OUTSIDE["process"], None, None)
-
-
-HARM = {
-    "os.remove": lambda victim: os.remove(f"{victim}/file"),
-    "libc unlink": lambda victim: c_call(libc().unlink(f"{victim}/file".encode())),
-    "os.rmdir": lambda victim: os.rmdir(f"{victim}/folder"),
-    "rm in a session of its own": lambda victim: run("setsid", "-w", "rm", f"{victim}/file"),
-    "open to write": lambda victim: open(f"{victim}/file", "w").close(),
-    "os.truncate": lambda victim: os.truncate(f"{victim}/file", 1),
-    "new file": lambda victim: Path(f"{victim}/new").write_text("mine"),
-    "new folder": lambda victim: os.mkdir(f"{victim}/new"),
-    "new pipe": lambda victim: os.mkfifo(f"{victim}/new"),
-    "new symbolic link": lambda victim: os.symlink("/", f"{victim}/new"),
-    "new hard link": lambda victim: os.link(__file__, f"{victim}/new"),
-    "new socket": lambda victim: socket.socket(socket.AF_UNIX).bind(f"{victim}/new"),
-    "rename within": lambda victim: os.rename(f"{victim}/file", f"{victim}/new"),
-    "move in": lambda victim: os.rename(f"{victim}/file", OWN),
-    "move out": lambda victim: os.replace(shutil.copy(__file__, OWN), f"{victim}/file"),
-    "list a folder": lambda victim: os.listdir(victim),
-    "ptrace": trace,
-    "TCP bind": lambda _: socket.socket().bind(("127.0.0.1", 0)),
-    "TCP connect": lambda _: socket.create_connection(("127.0.0.1", OUTSIDE["port"]), timeout=5),
-    "abstract socket": lambda _: socket.socket(socket.AF_UNIX).connect(OUTSIDE["socket"]),
-    "os.kill": lambda _: os.kill(OUTSIDE["process"], 0),
-    "os.killpg": lambda _: os.killpg(os.getpgid(OUTSIDE["process"]), 0),
-    "tgkill": lambda _: c_call(libc().tgkill(OUTSIDE["process"], OUTSIDE["process"], 0)),
-    "pidfd_send_signal": lambda _: signal.pidfd_send_signal(os.pidfd_open(OUTSIDE["process"]), 0),
-    "kill": lambda _: run("sh", "-c", f"kill -0 {OUTSIDE['process']}"),
-}
-# Landlock refuses the others from its first version on.
-SINCE = {"os.truncate": 3, "TCP bind": 4, "TCP connect": 4, "abstract socket": 6, "os.kill": 6}
-SINCE |= dict.fromkeys(("os.killpg", "tgkill", "pidfd_send_signal", "kill"), 6)
 # What an entry needs.
-ALLOWED = {
-    "own file": lambda _: open("own_new", "w").close(),
-    "own rename": lambda _: os.rename("own_new", "own_renamed"),
-    "shared memory": lambda _: os.listdir("/dev/shm"),
-    "null": lambda _: open(os.devnull, "w").close(),
-    "status": lambda _: open("/proc/self/status").close(),
-    "home": lambda _: open(os.path.expanduser("~/settings"), "w").close(),
-}
+ALLOWED = """
+open("own_new", "w").close()
+os.rename("own_new", "own_renamed")
+os.listdir("/dev/shm")
+open(os.devnull, "w").close()
+open("/proc/self/status").close()
+open(os.path.expanduser("~/settings"), "w").close()
+"""
 
 
 # --- Trying them ---
 
 
-def attempt(way, target):
+def attempt(way, known):
     """Try a way; return what came of it."""
     result = []
 
     def run_it():
         try:
-            result.append(way(target))
+            result.append(eval(way, known))
         except BaseException as error:
             result.append(error)
 
@@ -297,15 +492,22 @@ def try_all(tables, folder, victims, outside):
     OUTSIDE.update(outside)
     outcome = {}
     for table in tables:
-        ways = globals()[table]
-        to_contents = ways.keys().isdisjoint({**HARM, **ALLOWED})
-        for name, way in ways.items():
-            result = attempt(way, f"{folder}/answers" if to_contents else f"{victims}/{name}")
+        to_contents = table in ("GUARDED", "BEYOND")
+        if to_contents:
+            load_libraries()
+        for number, way in enumerate(ways(table)):
+            place = f"{folder}/answers" if to_contents else f"{victims}/{number}"
+            result = attempt(way, names(place, to_contents))
             shown = show(result)
             is_done = not isinstance(result, BaseException) and (SECRET in shown or not to_contents)
-            outcome[name] = "done" if is_done else f"met {shown[:200]}"
-            Path(OWN).unlink(missing_ok=True)
+            outcome[way] = "done" if is_done else f"met {shown[:200]}"
+            for path in Path().glob(f"{OWN}*"):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     print("\n" + MARK + json.dumps(outcome), flush=True)
+
+
+def ways(table):
+    return globals()[table].strip().splitlines()
 
 
 if __name__ == "__main__":
