@@ -4,9 +4,10 @@ import json
 import secrets
 import shutil
 from collections.abc import Iterable
+from importlib.metadata import files
 from pathlib import Path
 
-from common import io, layout, provenance, schema, source_code, submission
+from common import io, layout, pages, provenance, schema, source_code, submission
 from common.scores.pair_facts import Place, read_facts
 
 import numpy as np
@@ -78,6 +79,15 @@ def _copy_program(folder: Path, script: str, metadata: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     shutil.copyfile(PROGRAMS / metadata, folder / "metadata.yaml")
+    shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
+    # The image lacks the engine of the templates, which is Python alone: it comes along.
+    for package in ("jinja2", "markupsafe"):
+        for file in files(package) or []:
+            is_licence = file.name.startswith("LICENSE")
+            if is_licence or file.suffix == ".py":
+                target = folder / (Path(package, file.name) if is_licence else file)
+                target.parent.mkdir(exist_ok=True)
+                shutil.copyfile(file.locate(), target)
 
 
 def _write_pairs(data_dir: Path, folder: Path, task: int, phase: str) -> None:

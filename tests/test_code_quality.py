@@ -57,7 +57,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     # Only names and versions: setuptools takes no options of pip.
-    assert all(re.fullmatch(r"[a-z-]+==[\d.]+", line) for line in lines), lines
+    assert all(re.fullmatch(r"[a-z0-9-]+==[\d.]+", line) for line in lines), lines
     declared = {line.split("==")[0] for line in lines}
     places = ("common", "tools", "data", "hosting", *TASKS)
     code = [path for place in places for path in scripts(f"{place}/**/*.py")]
