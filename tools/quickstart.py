@@ -11,13 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common import layout, provenance, source_code
 from common.layout import ROOT
@@ -33,6 +31,8 @@ SLOW = ("item_response", "partial_vae", "pytorch", "similarity_boosting", "gradi
 # Training files of more bytes in all: one step at a time, which has the memory for itself.
 LARGE = 100e6
 DATA_SUFFIXES = (".csv", ".txt", ".xml")
+# Does a part of its work at each `next`, and returns what it has to say.
+Run = Generator[None, None, str]
 CHECKS = ("tests/static_checks.py",)
 TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")
 
@@ -319,130 +319,58 @@ def how_slow(step: Step) -> int:
 def run_side_by_side(python: str, splits: list[Step], models: list[Step]) -> list[str]:
     """Run the splits, then the models, on all cores; return what has failed and why.
 
-    One core begins with the slowest models, the others with the quickest. Each step has its share
-    of the threads. What has ended is one line; below it a terminal shows what runs.
+    One core takes the quickest models first, the others the slowest. Each step has its share of the
+    threads. What has ended is one line; below it a terminal shows what runs.
     """
     n_cores = os.cpu_count() or 1
-    is_large = sum(path.stat().st_size for path in layout.TRAIN_DIR.glob("*.csv")) > LARGE
+    folders = {folder for step in splits + models for folder in step.data}
+    is_large = sum(path.stat().st_size for path in data_files(folders)) > LARGE
     n_workers = 1 if is_large else n_cores
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, n_cores // n_workers)))
-    total, failures = len(splits) + len(models), dict[int, str]()
-    places = {id(step): place for place, step in enumerate([*splits, *models])}
-    screen = Screen(total)
-
-    def work(waiting: deque[Step], from_the_end: bool) -> None:
-        while waiting:
-            try:
-                step = waiting.pop() if from_the_end else waiting.popleft()
-            except IndexError:  # Another worker was quicker.
-                return
-            name = f"{step.title}  {step.name}"
-            screen.begin(name)
-            try:
-                said = run_step(python, step)
-            except StepError as error:
-                if RUNNING.is_stopped:
-                    return
-                said = "failed"
-                failures[places[id(step)]] = f"failed: {step.title}, {step.name}: {error}"
-            screen.end(name, said)
-
+    n_steps, n_ended, failures = len(splits) + len(models), 0, dict[Step, str]()
     for group in (splits, models):
         waiting = deque(group)
-        with ThreadPoolExecutor(n_workers) as pool:
-            workers = [pool.submit(work, waiting, bool(n)) for n in range(n_workers)]
-            try:
-                while wait(workers, timeout=1).not_done:
-                    screen.show()
-            except KeyboardInterrupt:
-                waiting.clear()
-                RUNNING.stop()
-                screen.clear()
-                raise
-            for worker in workers:
-                worker.result()
-    return [failures[place] for place in sorted(failures)]
-
-
-class Screen:
-    """What the steps show: a line for each that has ended; on a terminal, below, what runs."""
-
-    def __init__(self, n_steps: int) -> None:
-        self.n_steps, self.n_ended = n_steps, 0
-        self.running: dict[str, float] = {}
-        self.lock = threading.Lock()
-
-    def begin(self, name: str) -> None:
-        """Note that a step begins."""
-        with self.lock:
-            self.running[name] = time.perf_counter()
-        self.show()
-
-    def end(self, name: str, said: str) -> None:
-        """Write the line of a step that has ended."""
-        with self.lock:
-            del self.running[name]
-            self.n_ended += 1
-            self.clear()
-            print(f"[{self.n_ended}/{self.n_steps}] {name}: {said}", flush=True)
-        self.show()
-
-    def show(self) -> None:
-        """Show what runs, and for how long."""
-        with self.lock:
-            if sys.stdout.isatty() and self.running:
-                now = time.perf_counter()
-                names = [f"{name} {now - begun:.0f} s" for name, begun in self.running.items()]
-                self.clear()
-                print(f"running: {', '.join(names)}"[: _columns()], end="", flush=True)
-
-    def clear(self) -> None:
-        """Remove what `show` wrote."""
-        if sys.stdout.isatty():
-            print(f"\r{' ' * _columns()}\r", end="", flush=True)
-
-
-def _columns() -> int:
-    """Return how many characters fit into a line of the terminal without a break."""
-    return shutil.get_terminal_size().columns - 1
-
-
-class Running:
-    """The processes that run, so that all can be stopped."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.processes: set[subprocess.Popen[bytes]] = set()
-        self.is_stopped = False
-
-    def run(self, command: list[str], **options: Any) -> int:
-        """Run a command to its end; return its exit code."""
-        with self.lock:
-            if self.is_stopped:
-                raise StepError("stopped")
-            process = subprocess.Popen(command, cwd=ROOT, **options)
-            self.processes.add(process)
+        running: dict[Step, Run] = {}
+        begun: dict[Step, float] = {}
+        quick = None
         try:
-            return process.wait()
-        except KeyboardInterrupt:
-            process.terminate()
-            process.wait()
-            raise
+            while waiting or running:
+                while waiting and len(running) < n_workers:
+                    step = waiting.pop() if quick in running else waiting.popleft()
+                    quick = quick if quick in running else step
+                    running[step], begun[step] = run_step(python, step), time.perf_counter()
+                for step, run in list(running.items()):
+                    try:
+                        next(run)
+                        continue
+                    except StopIteration as end:
+                        said = end.value
+                    except StepError as error:
+                        said = "failed"
+                        failures[step] = f"failed: {step.title}, {step.name}: {error}"
+                    n_ended += 1
+                    del running[step]
+                    show_running("")
+                    print(f"[{n_ended}/{n_steps}] {step.title}  {step.name}: {said}", flush=True)
+                now = time.perf_counter()
+                names = [f"{s.title}  {s.name} {now - begun[s]:.0f} s" for s in running]
+                show_running(f"running: {', '.join(names)}" if names else "")
+                time.sleep(0.05 if running else 0)
         finally:
-            self.processes.discard(process)
-
-    def stop(self) -> None:
-        """End all that run, and let nothing begin."""
-        with self.lock:
-            self.is_stopped = True
-            for process in self.processes:
-                process.terminate()
+            show_running("")
+            for run in running.values():
+                run.close()
+    return [failures[step] for step in splits + models if step in failures]
 
 
-RUNNING = Running()
+def show_running(text: str) -> None:
+    """Show what runs in the last line of a terminal, in place of what stood there."""
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns - 1
+        print(f"\r{' ' * columns}\r{text[:columns]}", end="", flush=True)
 
 
-def run_step(python: str, step: Step) -> str:
+def run_step(python: str, step: Step) -> Run:
     """Run a step unless it has run on the same code and data; return its score and its time."""
     expected = fingerprint(step)
     if step.finished_file.exists() and step.finished_file.read_bytes() == expected:
@@ -454,25 +382,40 @@ def run_step(python: str, step: Step) -> str:
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(step.package, copy, ignore=shutil.ignore_patterns("model_task_4*", "__*"))
     for command in step.commands:
-        said = run(python, *command)
+        said = yield from begin(python, *command)
     step.finished_file.write_bytes(expected)
     score = re.search(r"^score [\d.]+", said, re.MULTILINE)
     return f"{score[0] + ', ' if score else ''}{time.perf_counter() - started:.1f} s"
 
 
-def run(python: str, *arguments: str, shown: bool = False) -> str:
-    """Run Python to its end, and return what it printed; its last lines are in a `StepError`."""
+def begin(python: str, *arguments: str, shown: bool = False) -> Run:
+    """Run Python to its end, yielding while it runs; return what it printed.
+
+    Its last lines are in a `StepError` where it fails; it is ended where nobody waits for it.
+    """
     with tempfile.TemporaryFile() as kept:
         output = None if shown else kept
-        code = RUNNING.run([python, *arguments], stdout=output, stderr=output)
+        process = subprocess.Popen([python, *arguments], cwd=ROOT, stdout=output, stderr=output)
+        try:
+            while process.poll() is None:
+                yield
+        finally:
+            process.terminate()
+            process.wait()
         kept.seek(0)
         said = kept.read().decode(errors="replace")
-    if code:
+    if process.returncode:
         raise StepError(
-            f"`{' '.join(['python', *arguments])}` ended with exit code {code}"
+            f"`{' '.join(['python', *arguments])}` ended with exit code {process.returncode}"
             + "".join(f"\n  {line}" for line in said.strip().splitlines()[-12:])
         )
     return said
+
+
+def run(python: str, *arguments: str, shown: bool = False) -> None:
+    """Run Python to its end, with nothing beside it."""
+    for _ in begin(python, *arguments, shown=shown):
+        time.sleep(0.01)
 
 
 def fingerprint(step: Step) -> bytes:
@@ -481,11 +424,16 @@ def fingerprint(step: Step) -> bytes:
     if step.package:
         scripts = [*step.package.rglob("*.py"), scripts[-1]]
     digest = hashlib.sha256(f"{step.commands} {source_code.fingerprint(*scripts)}".encode())
-    for folder in step.data:
-        for path in sorted(path for path in folder.rglob("*") if path.suffix in DATA_SUFFIXES):
-            status = path.stat()
-            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    for path in data_files(step.data):
+        status = path.stat()
+        digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest().encode()
+
+
+def data_files(folders: Iterable[Path]) -> list[Path]:
+    """Return the data files in some folders and below."""
+    paths = [path for folder in folders for path in sorted(folder.rglob("*"))]
+    return [path for path in paths if path.suffix in DATA_SUFFIXES]
 
 
 def show(path: Path) -> str:
