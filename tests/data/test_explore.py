@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
-from exploration import count_histogram
-from exploration_circumstances import count_by_month, count_times
+from exploration import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
@@ -253,9 +252,14 @@ def test_subjects_are_nested_as_in_the_tree_most_answers_first(part: SimpleNames
     assert part.n_open == (subjects.Level[n.index] == 0).sum() < len(expected)
     # The same order in the chart of subjects below the root, the first of each question.
     main = about[about.SubjectId.map(subjects.Level) == 1].drop_duplicates("AnswerId")
+    months = part.joined.set_index("AnswerId").date.dt.to_period("M")[main.AnswerId]
+    n = pd.crosstab(main.SubjectId.map(subjects.Name).to_numpy(), months.to_numpy())
     names = main.SubjectId.map(subjects.Name).value_counts().index[:8]
-    titles = part.titles["What in which month"]
-    assert list(dict.fromkeys(title.rsplit(", ", 1)[0] for title in titles)) == list(names)
+    assert part.titles["What in which month"] == [
+        f"{name}, {month:%b %Y}: {n[month][name]:,} answers of {n[month].sum():,}"
+        for name in names
+        for month in n.columns
+    ]
 
 
 def test_students(part: SimpleNamespace) -> None:
@@ -378,18 +382,30 @@ def test_a_page_about_real_answers(real_data: Path, run: Run, tmp_path: Path) ->
 
 
 def test_flat_numbers_draw_no_teeth() -> None:
-    found = count_histogram(np.repeat(np.arange(35, 83), 7))
-    assert (np.diff(np.diff(found.edges)) >= 0).all() and (np.diff(found.counts[:-1]) >= 0).all()
+    edges = bin_edges(pd.Series(range(35, 83)))
+    counts, _ = np.histogram(np.arange(35, 83), edges)
+    assert (np.diff(np.diff(edges)) >= 0).all() and (np.diff(counts[:-1]) >= 0).all()
 
 
-def test_dates_that_are_missing_or_nonsense_do_not_count() -> None:
-    dates = ["2019-12-30T00:00", "2020-02-29T23:59", "2020-02-29T23:00", "NaT", "9999-01-01T00:00"]
-    date = np.array(dates, "datetime64[m]")
-    found = count_times(date, np.array([1, 0, 1, 1, 1], np.int8))
-    assert found is not None
-    assert (str(found.first), str(found.last)) == ("2019-12-30T00:00", "2020-02-29T23:59")
-    assert (found.months.n.tolist(), found.months.n_right.tolist()) == ([1, 0, 2], [1, 0, 1])
-    # A Monday and a Saturday.
-    assert np.argwhere(found.hours.n).tolist() == [[0, 0], [5, 23]]
-    kinds = count_by_month(date, np.array([2, 0, -1, 0, 1]), 3, found)
-    assert kinds.tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+def test_dates_that_are_missing_or_nonsense_do_not_count(
+    run: Run, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    rows = ("1,8,0", "2,8,1", "3,7,2", "4,9,3", "5,8,4")
+    right = (1, 0, 1, 1, 1)
+    lines = [f"{row},{is_right}" for row, is_right in zip(rows, right, strict=True)]
+    write(TRAIN.format("3_4"), "\n".join(["QuestionId,UserId,AnswerId,IsCorrect", *lines, ""]))
+    dates = ("2019-12-30 00:00", "2020-02-29 23:59", "2020-02-29 23:00", "", "9999-01-01 00:00")
+    lines = [f"{row},{date}" for row, date in enumerate(dates)]
+    write(
+        "metadata/answer_metadata_task_3_4.csv",
+        "\n".join(["AnswerId,DateAnswered", *lines, ""]),
+    )
+    page = explore(run, tmp_path, tmp_path)["explore.html"]
+    assert "From 30 Dec 2019 to 29 Feb 2020, a column for each month." in page.text
+    assert page.chart("Answers by month").titles == [
+        "Dec 2019: 1 answers, 100% right", "Jan 2020: 0 answers", "Feb 2020: 2 answers, 50% right",
+    ]  # fmt: skip
+    titles = [title for title in page.chart("When in the week").titles if ": 0 " not in title]
+    assert titles == [
+        "Mon 0:00 to 0:59: 1 answers, 100% right", "Sat 23:00 to 23:59: 2 answers, 50% right",
+    ]  # fmt: skip
