@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from common import cli, folds, io, layout, origins, simulated_tree
+from common import cli, folds, io, layout, made, simulated
 from common.errors import InputError, Report
 
 SUBMISSION = "submission.csv"
@@ -109,7 +109,7 @@ def write_submission(
     header: bool = True,
     folds_file: Path | None = None,
 ) -> None:
-    """Write a submission and, in a .json beside it, how it was made (`common.origins`).
+    """Write a submission and, in a .json beside it, how it was made (`common.made`).
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def write_submission(
     split = "" if folds_file is None else folds.describe_folds(folds_file)
     with io.atomic_write(path, path.with_suffix(".json")) as (csv_file, origin_file):
         io.write_csv_to(csv_file, columns, header=header)
-        csv_file.flush()
-        origin_file.write(origins.origin_of(Path(csv_file.name), split))
+        made_now = made.this_process(path.parent, {path.name: csv_file}, split=split)
+        origin_file.write(made_now.as_json())
 
 
 def add_folder(p: argparse.ArgumentParser, flag: str, default: Path) -> None:
@@ -165,6 +165,6 @@ def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, in
         write_sample(folder / layout.TRAIN_DIR.name, options.seed)
         return {"seed": options.seed}
 
-    simulated_tree.place_simulated(options.output_dir, [layout.TRAIN_DIR.name], write)
+    simulated.place_simulated(options.output_dir, [layout.TRAIN_DIR.name], write)
     target = options.output_dir / layout.TRAIN_DIR.name
     print(f"simulated files in {cli.show(target)}")

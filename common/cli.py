@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from common import io, layout, provenance, run_log, submission
+from common import io, layout, made, run_log, submission
 from common.errors import InputError, one_line, printable
 
 
@@ -297,7 +297,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         io.require_file(paths.train)
     io.require_file(paths.template)
     _require_places(paths)
-    provenance.require_current([paths.train])
+    made.require_current([paths.train])
     return paths
 
 

@@ -1,16 +1,15 @@
 """Folds for cross-validation, kept in a file so that all models use the same ones.
 
 The file has two columns, `id` and `fold`. A model predicts every fold after learning from the
-others only; what it writes is scored as one submission. A stamp beside it (`common.provenance`)
+others only; what it writes is scored as one submission. A stamp beside it (`common.made`)
 says how it was made.
 """
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import io, provenance
+from common import io, made
 from common.errors import InputError, Report, quote, stop
 from common.schema import INT32, TEXT, Column
 
@@ -68,16 +67,10 @@ def write_folds(
     made_from
         The files that hold the examples.
     """
-    columns = {ID.name: np.array(ids, object), FOLD.name: fold}
-    stamp_path = provenance.stamp_path(path)
-    if stamp_path is None:
-        io.write_csv(path, columns)
-        return
-    with io.atomic_write(path, stamp_path) as (csv_file, stamp_file):
-        io.write_csv_to(csv_file, columns)
-        command = provenance.this_command()
-        stamp = provenance.make_stamp({path.name: csv_file}, made_from, path.parent, command)
-        stamp_file.write(stamp)
+    with io.atomic_write(path, made.record_path(path)) as (csv_file, record):
+        io.write_csv_to(csv_file, {ID.name: np.array(ids, object), FOLD.name: fold})
+        own = made.this_process(path.parent, {path.name: csv_file}, made_from)
+        record.write(own.as_json())
 
 
 def describe_folds(path: Path) -> str:
@@ -86,18 +79,15 @@ def describe_folds(path: Path) -> str:
     Folds without a stamp are the user's own, and known by a fingerprint.
     """
     n_folds = len(np.unique(io.read_columns(path, (FOLD,))[FOLD.name]))
-    stamp = provenance.read_stamp(path)
-    if stamp is None:
-        return f"{n_folds} folds {provenance.fingerprint(path)['sha256']:.8}"
-    # Not Python and the script, nor what says where files lie.
-    words, kept = shlex.split(stamp["command"])[2:], []
-    while words:
-        flag, has_value, _ = words[0].partition("=")
-        if flag == "--folds" or flag.endswith(("_dir", "_data")):
-            words = words[1 if has_value else 2 :]
-        else:
-            kept.append(words.pop(0))
-    return " ".join([f"{n_folds} folds", *kept])
+    record = made.read(path)
+    if record is None:
+        return f"{n_folds} folds {made.digest(path):.8}"
+    kept = {
+        name: value
+        for name, value in record.options.items()
+        if name != "folds" and not name.endswith(("_dir", "_data"))
+    }
+    return " ".join([f"{n_folds} folds", *made.flags_of(kept)])
 
 
 def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
@@ -121,7 +111,7 @@ def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
         If the file does not hold exactly these examples, each once, or is not the one that its
         stamp describes.
     """
-    provenance.require_current([path])
+    made.require_current([path])
     columns = io.read_columns(path, (ID, FOLD))
     rows = match_ids(path, columns[ID.name], ids, "the training examples")
     return np.asarray(columns[FOLD.name][rows])

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
-from common.provenance import is_running
+from common.made import is_running
 from common.schema import DATE, TEXT, Column
 
 import numpy as np

@@ -45,8 +45,7 @@ FOLDS = "folds.csv"
 TEMPLATE_TASK_1_2 = "submission_task_1_2.csv"
 TEMPLATE_TASK_3 = "submission_task_3.csv"
 
-# Files that the kit makes from others have a stamp beside them, which says from what
-# (`common.provenance`).
+# The records of files that the kit makes from others, which say from what (`common.made`).
 STAMP_OF_FILE = {
     TRAIN_TASK_1_2: "split_task_1_2.json",
     VALID_TASK_1_2: "split_task_1_2.json",

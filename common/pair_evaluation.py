@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import cli, io, layout, metrics, provenance, schema, submission
+from common import cli, io, layout, made, metrics, schema, submission
 from common.answers import IntArray, pair_keys
 from common.probabilities import read_probabilities
 from common.schema import Column
@@ -111,7 +111,7 @@ def evaluate(doc: str | None, task: int) -> None:
     )
     name = score_files.score_name(task, options.phase or results.LOCAL)
 
-    provenance.require_current([reference_path])
+    made.require_current([reference_path])
     score_files.remove_scores(options.output_dir, name)
     started = time.perf_counter()
     column = schema.PREDICTED_COLUMN[task]

@@ -12,13 +12,12 @@ writes it as well.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import io, origins, schema
+from common import io, made, schema
 from common.answers import IntArray, find_repeats, pair_keys
 from common.errors import InputError, quote
 from common.submission import Pairs, find_rows_of_pairs
@@ -61,7 +60,7 @@ class Probabilities:
     student: IntArray
     question: IntArray
     value: FloatArray
-    origin: origins.Origin | None = None
+    origin: made.Made | None = None
 
     def at(self, reference: Pairs) -> FloatArray:
         """Return the probabilities of the pairs of a reference, in its order.
@@ -144,7 +143,7 @@ def _write(
     _require_valid(path, names, value)
     ids = {name: pa.array(ids) for name, ids in keys.items()}
     columns = {name: pa.array(value[:, k]) for k, name in enumerate(names)}
-    origin = json.dumps(asdict(origins.this_process())).encode()
+    origin = made.this_process(path.parent).as_json()
     table = pa.table({**ids, **columns}).replace_schema_metadata({_ORIGIN: origin})
     with io.atomic_write(path) as (file,):
         pq.write_table(table, file, compression="zstd")
@@ -192,7 +191,7 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
     if len(names) == 1:
         value = np.column_stack([1 - value, value])
     metadata = table.schema.metadata or {}
-    origin = origins.parse_origin(metadata.get(_ORIGIN, b""))
+    origin = made.parse(metadata.get(_ORIGIN, b""))
     return Probabilities(path, student, question, value, origin)
 
 

@@ -17,12 +17,19 @@ from types import ModuleType
 
 from common import layout
 
+# Parsing all code would take seconds. What a docstring shows as an example counts as well.
+_IMPORT = re.compile(
+    r"(?:^|[:;])[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n;]+)"
+    r"|import[ \t]+([^\n;]+))",
+    re.MULTILINE,
+)
+_COMMENT = re.compile("#.*")
+
 
 def files_of(*scripts: Path) -> list[Path]:
     """Return scripts and all files of the kit that they import, directly or not, sorted.
 
-    Imports are read from the source code, inside functions too; no code runs. A file that is
-    not Python is returned and imports nothing.
+    Imports are read from the source code, inside functions too; no code runs.
 
     Parameters
     ----------
@@ -35,38 +42,39 @@ def files_of(*scripts: Path) -> list[Path]:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting += imports_of(path)
+            waiting += _read(path)[1]
     return sorted(found)
 
 
-def imports_of(path: Path) -> list[Path]:
-    """Return the files that a Python file imports from beside it or from the kit."""
-    files = []
-    for level, name in _names_imported(path.read_bytes()):
-        folders = [path.parents[level - 1]] if level else [path.parent, layout.ROOT]
-        files += [file for folder in folders for file in _files_of_module(folder, name)]
-    return files
+def _read(path: Path) -> tuple[bytes, list[Path]]:
+    """Return the content of a file, and the files that it imports from beside it or the kit."""
+    status = path.stat()
+    return _read_once(path, status.st_mtime_ns, status.st_size)
 
 
 @cache  # The quickstart asks for many scripts, which share most of what they import.
-def _names_imported(code: bytes) -> list[tuple[int, str]]:
+def _read_once(path: Path, _mtime: int, _size: int) -> tuple[bytes, list[Path]]:
+    content = path.read_bytes()
+    files = []
+    for dots, name in _names_imported(content.decode(errors="replace")):
+        folders = [path.parents[dots - 1]] if dots else [path.parent, layout.ROOT]
+        files += [file for folder in folders for file in _files_of_module(folder, name)]
+    return content, list(dict.fromkeys(files))
+
+
+def _names_imported(code: str) -> set[tuple[int, str]]:
     """Return what code imports, each with the number of dots before it."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
-        return []
-    names: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [(0, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            # What is imported from a package may be a module of it.
-            inside = [f"{module}.{alias.name}".strip(".") for alias in node.names]
-            names += [(node.level, name) for name in (module, *inside) if name]
-    return names
+    found = set()
+    for dots, module, inside, modules in _IMPORT.findall(code.replace("\\\n", " ")):
+        listed = _COMMENT.sub("", inside or modules).strip("() \t\n").split(",")
+        names = [words.split()[0] for words in listed if words.split()]
+        # What is imported from a package may be a module of it.
+        names = [module, *(f"{module}.{name}".strip(".") for name in names)] if inside else names
+        found |= {(len(dots), name) for name in names if name}
+    return found
 
 
+@cache
 def _files_of_module(folder: Path, name: str) -> list[Path]:
     """Return the file of a module, and those of the packages around it, where they exist."""
     files = []
@@ -80,7 +88,7 @@ def _files_of_module(folder: Path, name: str) -> list[Path]:
 
 def fingerprint(*scripts: Path) -> str:
     """Return 12 hexadecimal digits that change with the code of scripts and of their imports."""
-    return fingerprint_contents((path.name, path.read_bytes()) for path in files_of(*scripts))
+    return fingerprint_contents((path.name, _read(path)[0]) for path in files_of(*scripts))
 
 
 def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:

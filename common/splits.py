@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import io, layout, provenance, schema
+from common import io, layout, made, schema
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
 
@@ -132,10 +132,8 @@ def _write_parts(train: Path, paths: Sequence[Path], parts: Sequence[pa.Table]) 
     with io.atomic_write(stamp, *paths) as (stamp_file, *files):
         for file, part in zip(files, parts, strict=True):
             io.write_csv_to(file, part)
-        names = [path.name for path in paths]
-        made = dict(zip(names, files, strict=True))
-        command = provenance.this_command()
-        stamp_file.write(provenance.make_stamp(made, [train], folder, command))
+        written = dict(zip((path.name for path in paths), files, strict=True))
+        stamp_file.write(made.this_process(folder, written, [train]).as_json())
 
 
 def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import io, layout, origins, provenance, schema, zips
+from common import io, layout, made, schema, zips
 from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
 from common.errors import InputError, Report, quote, stop
 from common.schema import Column
@@ -83,7 +83,7 @@ def read_template(path: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    provenance.require_current([path])
+    made.require_current([path])
     source = io.file_source(path)
     columns = (schema.USER_ID, schema.QUESTION_ID)
     table = io.read_table(source, columns, keep_others=True)
@@ -111,7 +111,7 @@ def read_ranking_template(path: Path) -> IntArray:
     InputError
         If the file is missing, has no QuestionId, or names a question twice.
     """
-    provenance.require_current([path])
+    made.require_current([path])
     source = io.file_source(path)
     columns = (schema.QUESTION_ID,)
     question = io.to_arrays(io.read_table(source, columns), columns)["QuestionId"]
@@ -256,7 +256,9 @@ def _write(
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
-        origin_file.write(origins.origin_of(Path(csv_file.name)))
+        names = (file.name for file in files_of(path))
+        files = dict(zip(names, (csv_file, zip_file), strict=False))
+        origin_file.write(made.this_process(path.parent, files).as_json())
 
 
 def submission_source(

@@ -24,7 +24,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Never
 
-from common import cli, layout, provenance, run_log
+from common import cli, layout, made, run_log
 from common.errors import InputError
 from tools.templates import build_pair_template, build_ranking_template
 
@@ -339,7 +339,7 @@ def plan(path: Path, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
 
 def refuse_to_overwrite(path: Path, files: Mapping[str, Path], data_dir: Path) -> None:
     """Raise `InputError` if a file to be written is there and is neither the same nor simulated."""
-    simulated = provenance.simulated_files(data_dir)
+    simulated = made.simulated_files(data_dir)
     with zipfile.ZipFile(path) as archive:
         for name, file in files.items():
             if file.exists() and file not in simulated and not is_same(file, archive.getinfo(name)):
@@ -367,12 +367,12 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
         return
     print(f"removing the simulated data in {cli.show(data_dir)}")
     templates = (layout.TEMPLATE_TASK_1_2, layout.TEMPLATE_TASK_3)
-    made = [
+    derived = [
         (template_dir if name in templates else data_dir / layout.TEST_INPUT_DIR.name) / each
         for name, stamp in layout.STAMP_OF_FILE.items()
         for each in (name, stamp)
     ]
-    for file in [*made, *provenance.simulated_files(data_dir)]:
+    for file in [*derived, *made.simulated_files(data_dir)]:
         file.unlink(missing_ok=True)
     # Last, so that the next run continues here if this one is killed.
     marker.unlink()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import charts, cli, io, layout, metadata, pages, provenance, schema
+from common import charts, cli, io, layout, made, metadata, pages, schema
 from common.answers import read_answers
 from common.charts import compact
 from common.errors import InputError
@@ -144,14 +144,14 @@ def find_files(folder: Path, tasks: str) -> Files | None:
     if not io.is_there(train):
         return None
     io.require_file(train)
-    simulated = provenance.is_simulated(train)
+    simulated = made.is_simulated(train)
     found, absent, foreign = {}, [], []
     for kind in ("question", "student", "answer", "subject"):
         name = layout.SUBJECT_METADATA if kind == "subject" else f"{kind}_metadata_{ending}"
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
         if path is None:
             absent.append(name)
-        elif provenance.is_simulated(path) != simulated:
+        elif made.is_simulated(path) != simulated:
             foreign.append(name)
         else:
             found[kind] = path

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import cli, layout, simulated_tree
+from common import cli, layout, simulated
 from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
 from tools.templates import build_templates
 
@@ -613,7 +613,7 @@ def generate(
         }
 
     folders = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR, layout.IMAGES_DIR)
-    simulated_tree.place_simulated(output_dir, [folder.name for folder in folders], write)
+    simulated.place_simulated(output_dir, [folder.name for folder in folders], write)
     build_templates(output_dir, template_dir)
 
 

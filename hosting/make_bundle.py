@@ -24,7 +24,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, provenance, zips
+from common import cli, io, layout, made, zips
 from common.errors import InputError, quote
 from tools.templates import build_templates
 
@@ -213,7 +213,7 @@ def _get_data(
                     / reference_data.answers_name(task, phase)
                 )
         notes = []
-        if provenance.simulated_files(options.official):
+        if made.simulated_files(options.official):
             notes.append(
                 f"{cli.show(options.official)} holds simulated answers, not the official ones that "
                 "the pages describe: this bundle is for trying only"
@@ -258,7 +258,7 @@ def _simulate(data_dir: Path, size: str, seed: int) -> None:
 def _write_for_organiser(data_dir: Path, bundle: Path) -> None:
     """Write what only the organiser may know; the platform passes over this folder."""
     folder = bundle / competition.ORGANISER_DIR
-    marker = provenance.read_marker(data_dir) if provenance.simulated_files(data_dir) else None
+    marker = made.read_marker(data_dir) if made.simulated_files(data_dir) else None
     if marker:
         known: Mapping[str, Any] = {"best_expected_accuracy": marker["best_expected_accuracy"]}
         io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")

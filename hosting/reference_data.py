@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib.metadata import files
 from pathlib import Path
 
-from common import io, layout, pages, provenance, schema, source_code, submission
+from common import io, layout, made, pages, schema, source_code, submission
 from common.scores.pair_facts import Place, read_facts
 
 import numpy as np
@@ -146,12 +146,12 @@ def _copy_if_there(data_dir: Path, folder: Path, part: Path) -> None:
 
 def _mark_simulated(data_dir: Path, folder: Path, name: str) -> None:
     """Mark answers as simulated, so that the page says so and names the best possible score."""
-    marker = provenance.read_marker(data_dir)
-    if marker is None or not provenance.is_simulated(data_dir / layout.TEST_DIR.name / name):
+    marker = made.read_marker(data_dir)
+    if marker is None or not made.is_simulated(data_dir / layout.TEST_DIR.name / name):
         return
     part = f"{layout.TEST_DIR.name}/{name}"
     known = {
-        "files": {part: provenance.fingerprint(folder / part)},
+        "files": {part: made.fingerprint(folder / part)},
         "best_expected_accuracy": marker.get("best_expected_accuracy"),
     }
     io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(known, indent=1) + "\n")

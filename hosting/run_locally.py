@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from common import cli, io, layout, provenance, zips
+from common import cli, io, layout, made, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
 
@@ -200,7 +200,7 @@ def score_all(
 ) -> int:
     """Score a folder of submissions, write the leaderboards; return how many results failed."""
     submissions = find_submissions(options.submissions)
-    records = submission_records.Records(options.output_dir, provenance.digest(options.bundle))
+    records = submission_records.Records(options.output_dir, made.digest(options.bundle))
     of_phase = [bundle.tasks[index] for index in phase.tasks]
     attempts: list[Attempt] = []
     for submission in tqdm(submissions, desc="Submissions", disable=None):
@@ -209,7 +209,7 @@ def score_all(
             # What is for other tasks only is none of these tasks' failures.
             held = choose_tasks(of_phase, submission.path, named=False)
             chosen = [task for task in tasks if task in held]
-            sha = provenance.digest(submission.path)
+            sha = made.digest(submission.path)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission.path}: ")
             attempts.append(Attempt(*about, None, {}, fault))

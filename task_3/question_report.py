@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from common import charts, cli, io, layout, metadata, pages, provenance, submission
+from common import charts, cli, io, layout, made, metadata, pages, submission
 from common.errors import InputError
 
 import numpy as np
@@ -129,7 +129,7 @@ def main() -> None:
         raw, _ = FEATURES[name].values(data)
         shrunk, _ = features.shrink(FEATURES[name], data)
         values[name] = np.stack([raw, shrunk])
-    simulated = provenance.is_simulated(train)
+    simulated = made.is_simulated(train)
     questions = metadata.find(options.metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
     tree = metadata.find(options.metadata_dir, layout.SUBJECT_METADATA)
     subjects = [""] * data.n_questions

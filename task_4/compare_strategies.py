@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, provenance
+from common import cli, io, layout, made
 from common.adaptive import training
 from common.adaptive.game import Reference, Rules, read_reference
 from common.answers import read_students
@@ -72,7 +72,7 @@ def main() -> None:
     for result in results:
         print(strategy_report.as_text(result, stops), end="\n\n")
 
-    simulated = provenance.is_simulated(*train, reference_path)
+    simulated = made.is_simulated(*train, reference_path)
     # A protocol splits all students, whichever file they are in.
     files = [("Learned from", train), ("Examined", [reference_path])]
     if options.protocol:
@@ -204,8 +204,8 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
     train = [paths.train, *paths.more_train]
     for path in (*train, reference):
         io.require_file(path)
-    provenance.require_current([reference])
-    simulated = {provenance.is_simulated(path): path for path in (*train, reference)}
+    made.require_current([reference])
+    simulated = {made.is_simulated(path): path for path in (*train, reference)}
     if len(simulated) == 2:
         raise InputError(
             f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "

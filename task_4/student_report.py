@@ -13,7 +13,7 @@ Writes:  data/test_output/student_report/student_21.html …
 import argparse
 from pathlib import Path
 
-from common import cli, io, layout, metadata, origins, provenance
+from common import cli, io, layout, made, metadata
 from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import read_entry_file
@@ -42,10 +42,10 @@ def main() -> None:
     bank = load_bank(options.package)
     courses = ask(bank, reference, mask, rows, options.questions, options.stop_at_error)
 
-    simulated = provenance.is_simulated(place.reference)
+    simulated = made.is_simulated(place.reference)
     subjects = find_subjects(place.metadata_dir, bank.n_questions)
     names = name_questions(place.metadata_dir, reference.is_correct.shape[1])
-    origin = origins.parse_origin(read_entry_file(options.package, training.TRAINING) or b"")
+    origin = made.parse(read_entry_file(options.package, training.TRAINING) or b"")
     facts = [
         ("Students", f"{cli.show(place.reference)}, {mask}"),
         ("Test", describe_test(options)),

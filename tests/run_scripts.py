@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 # Before the first script runs: its paths are moved to where the script's kit is.
-import common.layout  # noqa: F401
+from common import made
 
 ROOT = Path(__file__).resolve().parents[1]
 # Where Python finds libraries: not the places that pytest adds for the tests.
@@ -88,6 +88,7 @@ def run_script(
         warnings.showwarning = _show_warning
         os.environ.update({"PYTHONPATH": str(kit), **(environment or {})})
         os.chdir(cwd or kit.parent)
+        made.CHECKED.clear()
         sys.argv, sys.path[:] = [str(script), *rest], [str(beside), str(kit), *LIBRARIES]
         try:
             runpy.run_path(str(script), run_name="__main__")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, probabilities, schema, source_code, submission
+from common import cli, io, layout, made, probabilities, schema, source_code, submission
 from common.answers import read_answer_table
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
@@ -37,10 +37,10 @@ from tqdm import tqdm
 FloatArray = npt.NDArray[np.float64]
 
 _HELD_OUT = 0.2
-# Flags, with a value each, that say where a script reads and writes.
+# Options that say where a script reads and writes.
 _PLACES = {
-    *("--input_dir", "--train_data", "--submission_template_dir", "--submission_template_file"),
-    *("--output_dir", "--output_file", "--probabilities", "--log"),
+    *("local", "input_dir", "train_data", "submission_template_dir", "submission_template_file"),
+    *("output_dir", "output_file", "probabilities", "log"),
 }
 
 
@@ -54,13 +54,10 @@ class Command:
         The script.
     flags
         Its flags, without those that say where it reads and writes.
-    train
-        The training answers that it learned from.
     """
 
     script: Path
     flags: tuple[str, ...]
-    train: Path
 
 
 def main() -> None:
@@ -203,34 +200,24 @@ def take_apart(file: Probabilities, train: Path) -> Command:
     expected = "expected that of a script of task 1 or 2 (or --weights, which run nothing)"
     if file.origin is None:
         raise InputError(f"{file.path}: does not say which command made it, {expected}")
-    first, *words = file.origin.command
-    script = (layout.ROOT / first).resolve()
+    script = (layout.ROOT / file.origin.script).resolve()
     if not script.is_file() or script.parent == layout.ROOT / "tools":
-        raise InputError(f"{file.path}: was made by {first}, which cannot be repeated, {expected}")
-    flags, places, local = [], {}, False
-    while words:
-        word = words.pop(0)
-        flag, has_value, value = word.partition("=")
-        if flag in _PLACES:
-            places[flag] = value if has_value or not words else words.pop(0)
-        elif word == "--local":
-            local = True
-        else:
-            flags.append(word)
-    folder = Path(
-        places.get("--input_dir") or (layout.TEST_INPUT_DIR if local else layout.TRAIN_DIR)
-    )
-    own = folder / places.get("--train_data", layout.TRAIN_TASK_1_2)
-    if own.resolve() != train.resolve():
         raise InputError(
-            f"{file.path}: was learned from {cli.show(own)}, and the blend's weights from "
+            f"{file.path}: was made by {file.origin.script}, which cannot be repeated, {expected}"
+        )
+    if made.fingerprint(train) not in file.origin.made_from.values():
+        learned = next(iter(file.origin.made_from), "unknown answers")
+        raise InputError(
+            f"{file.path}: was learned from {cli.show((file.path.parent / learned).resolve())}, "
+            f"and the blend's weights from "
             f"{cli.show(train)}, expected the same training answers (--local, --input_dir)"
         )
     if file.origin.code and file.origin.code != source_code.fingerprint(script):
         print(
             f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
         )
-    return Command(script, tuple(flags), own)
+    kept = {name: v for name, v in file.origin.options.items() if name not in _PLACES}
+    return Command(script, tuple(made.flags_of(kept)))
 
 
 def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import cli, io, layout, metrics, provenance, schema, submission, zips
+from common import cli, io, layout, made, metrics, schema, submission, zips
 from common.errors import InputError, quote
 from common.expert_judgements import rank_pairs, read_judgements
 from common.pair_evaluation import score_pairs
@@ -271,12 +271,12 @@ def score_submission(path: Path, phase: str | None) -> Candidate:
         reference = layout.TEST_INPUT_DIR / layout.VALID_TASK_1_2
         if released:
             reference = layout.TEST_DIR / layout.test_answers_name(task, released)
-        provenance.require_current([reference])
+        made.require_current([reference])
         column = schema.PREDICTED_COLUMN[task]
         kept = score_pairs(path, reference, task, column, phase=released).outcomes
     phase = phase or LOCAL
     test = (phase, "", results.fingerprint_of(reference))
-    where = describe_test(phase, "", provenance.is_simulated(reference))
+    where = describe_test(phase, "", made.is_simulated(reference))
     return Candidate(cli.show(path), task, where, test, kept)
 
 

@@ -23,13 +23,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import cli, folds, io, layout, metrics, origins, provenance, schema, source_code
+from common import cli, folds, io, layout, made, metrics, schema, source_code
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
-from common.origins import Origin
+from common.made import Made
 from common.scores import outcomes, results
 from common.scores.results import CROSS_VALIDATION, Evaluation
 from common.splits import hold_out_answers
@@ -86,7 +86,7 @@ class Predicted:
     question: IntArray
     truth: IntArray
     value: IntArray
-    origin: Origin
+    origin: Made
 
     @property
     def score(self) -> float:
@@ -105,7 +105,7 @@ def main() -> None:
     io.require_place(results.results_path(options.output_dir))
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
-    provenance.require_current([train])
+    made.require_current([train])
     table = read_answer_table(train, options=True if task == 2 else None)
     metadata = script_runs.metadata_of(train)
     found: dict[str, Predicted] = {}
@@ -211,12 +211,13 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> P
         predictions = read_pair_values(io.file_source(path), column)
         wanted = PairValues(io.file_source(template), student, question, truth)
         rows, _ = find_pairs(predictions, wanted)
-    took = origins.read_origin(path)
-    origin = Origin(
-        (cli.show(script.resolve()), *flags),
+    took = made.read(path)
+    origin = Made(
+        cli.show(script.resolve()),
+        made.options_of(flags),
         took.seconds if took else float("nan"),
-        source_code.fingerprint(script),
         took.memory if took else None,
+        source_code.fingerprint(script),
     )
     return Predicted(student, question, truth, predictions.value[rows], origin)
 
@@ -254,13 +255,14 @@ def play_fold(
         playing.require_other_students(copy, reference)
         games = playing.play_all(setting, reference).games
     student, question, truth, value, _ = evaluation.games_as_columns(reference, games)
-    took = origins.parse_origin(read_entry_file(copy, training.TRAINING) or b"")
+    took = made.parse(read_entry_file(copy, training.TRAINING) or b"")
     trainer = package / script.name
-    origin = Origin(
-        (cli.show(trainer), *flags),
+    origin = Made(
+        cli.show(trainer),
+        made.options_of(flags),
         time.perf_counter() - started,
-        fingerprint_code(copy, source_code.fingerprint(trainer)),
         took.memory if took else None,
+        fingerprint_code(copy, source_code.fingerprint(trainer)),
     )
     return Predicted(student, question, truth, value, origin)
 

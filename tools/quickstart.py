@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import layout, provenance, source_code
+from common import layout, made, source_code
 from common.layout import ROOT
 
 VENV = ROOT / ".venv"
@@ -243,13 +243,13 @@ def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
 def prepare_data(python: str, size: str | None) -> None:
     """Simulate data where there are none; build missing templates; say which data they are."""
     is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
-    is_simulated = not is_empty and bool(provenance.simulated_files(layout.DATA_DIR))
+    is_simulated = not is_empty and bool(made.simulated_files(layout.DATA_DIR))
     if is_empty or (is_simulated and size and size != simulated_size()):
         print(f"simulating {size or 'small'} data in {show(layout.DATA_DIR)}/", flush=True)
         run(python, "data/generate_sample.py", "--size", size or "small")
         is_simulated = True
     templates = [layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3]
-    if layout.METADATA_DIR.exists() and not provenance.are_current(templates):
+    if layout.METADATA_DIR.exists() and not made.are_current(templates):
         print("building the submission templates", flush=True)
         run(python, "-m", "tools.templates")
     kind = f"simulated, {simulated_size()}" if is_simulated else "as found"
@@ -258,7 +258,7 @@ def prepare_data(python: str, size: str | None) -> None:
 
 def simulated_size() -> str:
     """Return the size of the simulated data in data/."""
-    return str((provenance.read_marker(layout.DATA_DIR) or {}).get("size", "of unknown size"))
+    return str((made.read_marker(layout.DATA_DIR) or {}).get("size", "of unknown size"))
 
 
 def train_file(task: int) -> Path:

@@ -8,17 +8,17 @@ question of tasks 3 and 4 with an empty rank. It works alike for official and si
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, provenance, schema
+from common import cli, io, layout, made, schema
 from common.errors import InputError
 from common.io import read_columns
+from common.made import Made
 
 import numpy as np
 import pyarrow as pa
-
-COMMAND = "python -m tools.templates"
 
 
 def build_templates(
@@ -101,8 +101,10 @@ def _write(path: Path, columns: Mapping[str, Any], made_from: Sequence[Path]) ->
     stamp = path.with_name(layout.STAMP_OF_FILE[path.name])
     with io.atomic_write(stamp, path) as (stamp_file, file):
         io.write_csv_to(file, columns)
-        made = {path.name: file}
-        stamp_file.write(provenance.make_stamp(made, made_from, path.parent, COMMAND))
+        # Also where data/generate_sample.py builds them; the same data give the same bytes.
+        files = made.this_process(path.parent, {path.name: file}, made_from)
+        own = Made("tools/templates.py", {}, 0.0, simulated=files.simulated)
+        stamp_file.write(replace(own, files=files.files, made_from=files.made_from).as_json())
 
 
 def main() -> None:

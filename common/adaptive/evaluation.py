@@ -23,7 +23,7 @@ from common.adaptive.playing import (
 from common.adaptive.report import Curves, describe_games
 from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
-from common.origins import Origin, parse_origin
+from common.made import Made, parse
 from common.scores import outcomes, score_files, score_page
 from common.scores.explain import Beliefs, describe_beliefs, judge_beliefs
 from common.scores.results import TASK_TITLES, Evaluation, append_result
@@ -65,7 +65,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if run.output:
         io.write_text(output_path, run.output)
 
-    training = parse_origin(read_entry_file(setting.submission, TRAINING) or b"")
+    training = parse(read_entry_file(setting.submission, TRAINING) or b"")
     facts = list_facts(setting, reference, run, seconds, training)
     evaluation, body = describe(
         setting, reference, run.games, curves, facts, phase=options.phase, seconds=seconds
@@ -188,7 +188,7 @@ def list_facts(
     reference: Reference,
     run: EntryRun,
     seconds: float,
-    training: Origin | None,
+    training: Made | None,
 ) -> list[tuple[str, str]]:
     """Return what the page says of a run beside its score, as (name, value) pairs.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from common import cli, io, layout, provenance, schema
+from common import cli, io, layout, made, schema
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
 from common.adaptive.game import (
@@ -102,7 +102,7 @@ def read_students(setting: Setting | adaptive_options.Examined) -> Reference:
     InputError
         If the file is wrong, or the training file given to the entry holds one of its students.
     """
-    provenance.require_current([setting.reference, *([setting.train] if setting.train else [])])
+    made.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = read_reference(setting.reference, n_questions)
     if setting.train is not None:

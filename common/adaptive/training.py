@@ -6,15 +6,14 @@ Nothing here knows the rules of the game: a trainer needs answers only.
 from __future__ import annotations
 
 import argparse
-import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common import cli, io, layout, origins, provenance, schema
+from common import cli, io, layout, made, schema
 from common.answers import IntArray, read_students
 from common.errors import printable
 
@@ -76,7 +75,7 @@ def training_paths(options: argparse.Namespace) -> TrainingPaths:
         else (layout.TRAIN_DIR, layout.TRAIN_TASK_3_4)
     )
     input_dir = options.input_dir or input_dir
-    provenance.require_current([input_dir / (options.train_data or train)])
+    made.require_current([input_dir / (options.train_data or train)])
     return TrainingPaths(
         train=input_dir / (options.train_data or train),
         metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
@@ -167,12 +166,12 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
 def _record_training(folder: Path, students: IntArray) -> None:
     with io.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
-        origin_file.write(origins.origin_of_weights())
+        origin_file.write(made.this_process(folder).as_json())
 
 
-def describe_origin(origin: origins.Origin | None) -> str:
+def describe_origin(origin: made.Made | None) -> str:
     """Return the command that trained weights, to be shown."""
-    return printable(shlex.join(["python", *origin.command])) if origin else "not recorded"
+    return printable(origin.command) if origin else "not recorded"
 
 
 def warn_of_local(package: Path) -> str:
@@ -189,15 +188,15 @@ def warn_of_local(package: Path) -> str:
         Nothing for other weights, or where it is not recorded how they were trained.
     """
     path = package / TRAINING
-    origin = origins.parse_origin(path.read_bytes()) if path.is_file() else None
-    if origin is None or "--local" not in origin.command:
+    origin = made.parse(path.read_bytes()) if path.is_file() else None
+    if origin is None or "local" not in origin.options:
         return ""
-    trainer = cli.show((package / Path(origin.command[0]).name).resolve())
-    flags = [word for word in origin.command[1:] if word != "--local"]
+    options = {name: value for name, value in origin.options.items() if name != "local"}
+    trainer = cli.show((package / Path(origin.script).name).resolve())
+    command = replace(origin, script=trainer, options=options).command
     return (
         f"{cli.show(package)}: its model was trained with --local and never saw the answers of the "
-        f"validation students; `{printable(shlex.join(['python', trainer, *flags]))}` learns from "
-        "all"
+        f"validation students; `{printable(command)}` learns from all"
     )
 
 

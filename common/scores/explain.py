@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import metrics, origins, provenance
+from common import made, metrics
 from common.answers import IntArray
 from common.metrics import ProbabilityScores
 from common.scores import pair_groups, score_files, score_page
@@ -152,7 +152,7 @@ def explain(
 
 def name_entry(submission: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
-    origin = origins.read_origin(submission)
+    origin = made.read(submission)
     if origin is None:
         unknown = "not known: no record of the command that made it lies beside the submission"
         return [("Entry", unknown)]
@@ -160,7 +160,7 @@ def name_entry(submission: Path) -> list[tuple[str, str]]:
     memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
     return [
         ("Entry", origin.model),
-        ("Made by", origins.join_command(origin.command)),
+        ("Made by", origin.command),
         ("Seed", seed),
         ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
     ]
@@ -168,7 +168,7 @@ def name_entry(submission: Path) -> list[tuple[str, str]]:
 
 def find_best_possible(data_dir: Path, task: int) -> float | None:
     """Return the accuracy that no model exceeds on average, by the simulation's record."""
-    marker = provenance.read_marker(data_dir)
+    marker = made.read_marker(data_dir)
     try:
         best = (marker or {})["best_expected_accuracy"]["1_2"][_LIMITS[task]]
     except (KeyError, TypeError):

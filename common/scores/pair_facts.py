@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import cli, io, layout, metadata, provenance, schema
+from common import cli, io, layout, made, metadata, schema
 from common.answers import IntArray, find_rows, number_ids, pair_keys
 from common.errors import InputError
 from common.submission import Pairs
@@ -165,7 +165,7 @@ def _require(path: Path) -> Path:
 def _read_training(place: Place, task: int) -> io.Columns:
     """Read the columns of the training answers that are needed."""
     path = _require(place.train)
-    provenance.require_current([path])
+    made.require_current([path])
     columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
     if task == 2:
         columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]

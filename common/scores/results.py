@@ -1,7 +1,7 @@
 """The record of all scores: every evaluation appends one line of JSON to results.jsonl.
 
 `python -m tools.scoreboard` makes a table and a page of it. A submission carries its origin
-(`common.origins`), so that the record knows the model, its seed and its time, whatever the files
+(`common.made`), so that the record knows the model, its seed and its time, whatever the files
 are named.
 """
 
@@ -14,8 +14,8 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from common import io, layout, origins, provenance, run_log
-from common.origins import Origin, show_path
+from common import io, layout, made, run_log
+from common.made import Made, show_path
 from common.scores import outcomes
 from common.scores.outcomes import Outcomes
 
@@ -75,7 +75,7 @@ class Evaluation:
     seconds: float | None = None
     facts: Sequence[tuple[str, str]] = ()
     rests_on: Sequence[Path] = ()
-    training: Origin | None = None
+    training: Made | None = None
     code: str = ""
     outcomes: Outcomes | None = None
     metric_name: str = ""
@@ -83,7 +83,7 @@ class Evaluation:
     @cached_property
     def simulated(self) -> bool:
         """Whether the true answers are simulated, or were made from simulated files."""
-        return provenance.is_simulated(self.reference, *self.rests_on)
+        return made.is_simulated(self.reference, *self.rests_on)
 
 
 # No number of the record is so large, though JSON may write it.
@@ -187,7 +187,7 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
         The score and what it was made from.
     """
     submission = evaluation.submission
-    origin = evaluation.training or origins.read_origin(submission)
+    origin = evaluation.training or made.read(submission)
     # A script names its model; the folder or zip of an entry of task 4 does so itself.
     model = origin.model if origin and task != 4 else _name(submission)
     seconds = evaluation.seconds
@@ -204,8 +204,8 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
         parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,
         seed=origin.seed if origin else None,
-        made_by=origins.join_command(origin.command) if origin else "",
-        command=provenance.this_command(),
+        made_by=origin.command if origin else "",
+        command=made.this_command(),
         submission=show_path(submission),
         revision=_revision(origin),
         data=fingerprint_of(evaluation.reference),
@@ -221,7 +221,7 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
 
 def fingerprint_of(reference: Path) -> str:
     """Return the fingerprint of true answers, a file or a folder of files, as in `Result.data`."""
-    return provenance.digest(reference)[:12]
+    return made.digest(reference)[:12]
 
 
 def results_path(output_dir: Path) -> Path:
@@ -309,10 +309,10 @@ def _name(submission: Path) -> str:
     return submission.resolve().name if submission.is_dir() else show_path(submission)
 
 
-def _revision(origin: Origin | None) -> str | None:
+def _revision(origin: Made | None) -> str | None:
     if not (layout.ROOT / ".git").exists():
         return None
-    if origin and not _git("ls-files", "--", origin.command[0]):
+    if origin and not _git("ls-files", "--", origin.script):
         return None
     return _git("describe", "--always", "--dirty", "--abbrev=12")
 

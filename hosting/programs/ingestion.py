@@ -14,7 +14,7 @@ from common.adaptive.report import Curves
 from common.adaptive.training import TRAINING
 from common.errors import InputError
 from common.io import is_there
-from common.origins import parse_origin
+from common.made import parse
 
 import played
 
@@ -85,7 +85,7 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> played.Pl
     require_other_students(submission_dir, reference)
     run = play_all(setting, reference)
     seconds = time.perf_counter() - started
-    training = parse_origin(read_entry_file(submission_dir, TRAINING) or b"")
+    training = parse(read_entry_file(submission_dir, TRAINING) or b"")
     # The curve is left out where the time does not suffice.
     left = (_ALL_SECONDS - seconds) / (2 * len(run.games))
     curves: Curves | str = "the entry is too slow for it"

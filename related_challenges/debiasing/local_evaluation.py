@@ -12,7 +12,7 @@ organisers did at the end of the challenge.
 
 from pathlib import Path
 
-from common import challenge, cli, io, layout, origins, pages
+from common import challenge, cli, io, layout, made, pages
 from common.errors import InputError
 from common.scores import results, score_files
 from common.scores.results import Evaluation
@@ -107,7 +107,7 @@ def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     Parameters
     ----------
     submission
-        With its origin beside it; without one there is nothing to tell how it was made.
+        With its record beside it; without one there is nothing to tell how it was made.
     folder
         Of the answers; the local split's holds the test files, but no training files.
     phase
@@ -121,15 +121,14 @@ def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     is_split = io.is_there(folder / clicks.test_clicks_name(phase)) and not io.is_there(
         folder / clicks.train_clicks_name(phase)
     )
-    origin = origins.read_origin(submission)
+    origin = made.read(submission)
     if not is_split or origin is None:
         return
-    script, *flags = origin.command
     # A script elsewhere, or a notebook, may read the split without a flag.
-    is_beside = (layout.ROOT / script).resolve().parent == Path(__file__).resolve().parent
-    if is_beside and not {flag.partition("=")[0] for flag in flags} & {"--local", "--test_dir"}:
+    is_beside = (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent
+    if is_beside and not {"local", "test_dir"} & {*origin.options}:
         raise InputError(
-            f"{submission}: was made by `{origins.join_command(origin.command)}`, which reads the "
+            f"{submission}: was made by `{origin.command}`, which reads the "
             "answers among the test users' clicks; expected --local or --test_dir"
         )
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import challenge, cli, io, layout, simulated_tree
+from common import challenge, cli, io, layout, simulated
 
 import numpy as np
 import responses
@@ -44,7 +44,7 @@ def main() -> None:
         return {"seed": options.seed}
 
     folders = [layout.TRAIN_DIR.name, layout.TEST_DIR.name]
-    simulated_tree.place_simulated(options.output_dir, folders, write)
+    simulated.place_simulated(options.output_dir, folders, write)
     shown = " and ".join(cli.show(options.output_dir / name) for name in folders)
     print(f"simulated files in {shown}")
 

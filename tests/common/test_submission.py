@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import challenge, origins
+from common import challenge, made
 from common.errors import InputError
 from common.io import Source
 from common.submission import Pairs, find_pairs, rank_by_quality, read_template, write_predictions
@@ -68,12 +68,12 @@ def test_a_submission_tells_how_it_was_made(
     path, folds_file = tmp_path / "submission.csv", tmp_path / "folds.csv"
     folds_file.write_text("id,fold\na,0\nb,1\n")
     challenge.write_submission(path, {"id": ["a"], "label": ["b"]})
-    origin = origins.read_origin(path)
+    origin = made.read(path)
     assert origin is not None
     assert (origin.model, origin.seed, origin.split) == ("my_idea", 2, "")
     challenge.write_submission(path, {"id": ["a"]}, header=False, folds_file=folds_file)
     assert path.read_text() == "a\n"
-    origin = origins.read_origin(path)
+    origin = made.read(path)
     assert origin is not None and origin.split.startswith("2 folds ")
     assert not list(tmp_path.glob(".*"))
 

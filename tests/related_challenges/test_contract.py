@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from common import provenance
+from common import made
 
 import pytest
 from question_files import GOOD, Check, Kits, Run, Write, last_record, one_answer, page_in
@@ -137,7 +137,7 @@ def test_a_sample_is_marked_and_that_of_its_seed(
         own = ["--output_dir", tmp_path / folder, "--seed", seed]
         succeeds([f"related_challenges/{challenge}/generate_sample.py", *own])
         paths = sorted(path for path in (tmp_path / folder).glob("*_data/**/*") if path.is_file())
-        assert sorted(provenance.simulated_files(tmp_path / folder)) == paths != []
+        assert sorted(made.simulated_files(tmp_path / folder)) == paths != []
         contents.append([path.read_bytes() for path in paths])
     assert contents[0] == contents[1] != contents[2]
 

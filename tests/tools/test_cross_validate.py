@@ -26,7 +26,8 @@ RECORD = "data/test_output/results.jsonl"
 # An entry that starts in no time, as it imports nothing of the kit: always the same prediction. It
 # knows none of the answers that it predicts; the second of its runs takes the largest memory.
 ENTRY = """
-import csv, json, sys, zlib
+import csv, json, sys
+from hashlib import sha256
 from pathlib import Path
 flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 folder = Path(flags["--output_dir"])
@@ -41,8 +42,8 @@ text = "\\n".join(lines).encode()
 count = Path(__file__).with_suffix(".count")
 count.open("a").write(".")
 n = count.stat().st_size
-origin = dict(command=["x.py"], seconds=n, memory=1000 - abs(n - 2),
-              bytes=len(text), crc32=zlib.crc32(text))
+files = dict(it=dict(bytes=len(text), sha256=sha256(text).hexdigest()))
+origin = dict(script="x.py", options=dict(), seconds=n, memory=1000 - abs(n - 2), files=files)
 (folder / "submission_task_{task}.json").write_text(json.dumps(origin))
 """
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from common import layout, origins
+from common import layout, made
 from common.scores import results
 from common.scores.results import Evaluation, Result
 
@@ -34,6 +34,11 @@ def submission(tmp_path: Path) -> Path:
     path = tmp_path / "submission_task_1.csv"
     path.write_text("UserId,QuestionId,IsCorrect\n1,1,1\n")
     return path
+
+
+def record_of(submission: Path, split: str = "") -> bytes:
+    with submission.open("rb") as file:
+        return made.this_process(submission.parent, {submission.name: file}, split=split).as_json()
 
 
 def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
@@ -119,7 +124,7 @@ def test_an_entry_of_task_4_tells_how_it_was_trained(
 
 
 def test_a_related_challenge_is_recorded_with_its_folds_and_files(submission: Path) -> None:
-    submission.with_suffix(".json").write_bytes(origins.origin_of(submission, "5 folds"))
+    submission.with_suffix(".json").write_bytes(record_of(submission, "5 folds"))
     reference = submission.parent / "true"
     reference.mkdir()
     known = []
@@ -140,11 +145,11 @@ def test_the_origin_names_model_and_seed(
 ) -> None:
     """A time that no number tells is not known."""
     monkeypatch.setattr("sys.argv", [str(layout.ROOT / "task_1/my_idea.py"), *flags.split()])
-    origin = re.sub(rb'"seconds": [^,]*', b'"seconds": 1e999', origins.origin_of(submission))
+    origin = re.sub(rb'"seconds": [^,]*', b'"seconds": 1e999', record_of(submission))
     submission.with_suffix(".json").write_bytes(origin)
     line = score(submission)
     assert (line.model, line.seed, line.seconds) == ("my_idea", seed, None)
-    assert line.made_by == f"python task_1/my_idea.py {flags}"
+    assert line.made_by == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
 SECONDS = [f'"seconds": {number}' for number in ("9" * 400, '"x"', "[" * 100_000)]
@@ -156,14 +161,14 @@ SECONDS = [f'"seconds": {number}' for number in ("9" * 400, '"x"', "[" * 100_000
         ("(?s).+", "{"),
         ("(?s).+", "[]"),
         # That of a file that has changed since.
-        ('"crc32": ', '"crc32": 1'),
+        (r'"files": \{\s*"[^"]*": \{\s*"bytes": ', r"\g<0>1"),
         *(('"seconds": [^,]*', new) for new in SECONDS),
     ],
 )
 def test_a_submission_of_unknown_origin_is_known_by_its_file(
     submission: Path, old: str, new: str
 ) -> None:
-    text, n_changed = re.subn(old, new, origins.origin_of(submission).decode())
+    text, n_changed = re.subn(old, new, record_of(submission).decode())
     assert n_changed == 1
     submission.with_suffix(".json").write_text(text)
     line = score(submission)
@@ -172,10 +177,13 @@ def test_a_submission_of_unknown_origin_is_known_by_its_file(
     assert line.parts == {"right": None}
 
 
-def test_what_a_notebook_makes_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_notebook_makes_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    origin = origins.this_process()
-    assert (origin.command, origin.model, origin.code) == (("notebook",), "notebook", "")
+    origin = made.this_process(tmp_path)
+    told = (origin.script, origin.command, origin.model, origin.code)
+    assert told == ("notebook", "python notebook", "notebook", "")
 
 
 # ---- Where it goes, and how it is read ---------------------------------------------------------

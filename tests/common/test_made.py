@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, provenance, simulated_tree
+from common import io, layout, made, simulated
 from common.errors import InputError
 
 import pytest
@@ -73,7 +73,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
     succeeds(["task_3/sample_model_random.py"], kit=tiny_kit)
     succeeds(["-m", "tools.templates"], kit=tiny_kit, cwd=tiny_kit)
     succeeds(model, kit=tiny_kit)
-    # One of the user's own needs no stamp.
+    # One of the user's own needs no record.
     template = tiny_kit / "submission_templates/submission_task_1_2.csv"
     template.write_text("QuestionId,UserId\n0,0\n1,0\n")
     assert "remove the .json if the file is your own" in fails(model, kit=tiny_kit)
@@ -108,7 +108,7 @@ def test_sample_never_overwrites_real_files(
     line = fails([GENERATOR, "--output_dir", path.parent.parent])
     assert "is not a simulated file and would be overwritten" in line
     assert path.read_text() == "real"
-    assert provenance.simulated_files(path.parent.parent) == []
+    assert made.simulated_files(path.parent.parent) == []
 
 
 @pytest.mark.parametrize(
@@ -126,24 +126,24 @@ def test_sample_never_overwrites_real_files(
 def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, run: Run, marker: str) -> None:
     outside = tmp_path / "outside.csv"
     outside.write_text("mine\n")
-    digest = str(provenance.fingerprint(outside)["sha256"])
+    digest = str(made.fingerprint(outside)["sha256"])
     data = tmp_path / "data"
     data.mkdir()
     marker = marker.replace("HASH", digest).replace("/OUTSIDE", str(outside))
     (data / layout.SIMULATED_MARKER_NAME).write_text(marker)
-    assert provenance.simulated_files(data) == []
+    assert made.simulated_files(data) == []
     done = run([GENERATOR, "--output_dir", data])
     assert done.returncode == 0, done.stderr
     assert outside.read_text() == "mine\n"
 
 
-def test_a_damaged_stamp_is_reported(tmp_path: Path) -> None:
+def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
     path = tmp_path / layout.TRAIN_TASK_4
     path.write_text(HEADER)
     for content in ("{half", "[]", "{}", '{"files": {}, "made_from": {}, "simulated": 1}'):
         (tmp_path / "split_task_4.json").write_text(content)
         with pytest.raises(InputError, match=r"split_task_4\.json: is damaged"):
-            provenance.require_current([path])
+            made.require_current([path])
 
 
 def place(folder: Path, text: str) -> None:
@@ -157,7 +157,7 @@ def place(folder: Path, text: str) -> None:
             raise OSError(28, "No space left on device")
         return {}
 
-    simulated_tree.place_simulated(folder, ["train_data"], write)
+    simulated.place_simulated(folder, ["train_data"], write)
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_wherever_a_run_ends_all_files_are_whole_and_known(
         place(tmp_path, "new")
     texts = [path.read_text() for path in sorted(folder.iterdir())]
     assert texts == [f"{name} {text}" for name, text in zip("ab", left.split(), strict=True)]
-    assert provenance.simulated_files(tmp_path) == [folder / "a", folder / "b"]
+    assert made.simulated_files(tmp_path) == [folder / "a", folder / "b"]
     assert not list(tmp_path.glob("*.partial")) and not list(tmp_path.glob(".*.partial"))
     place(tmp_path, "newer")
     assert sorted(path.read_text() for path in folder.iterdir()) == ["a newer", "b newer"]
     # What has been replaced is no longer known.
     (folder / "a").write_text(texts[0])
-    assert provenance.simulated_files(tmp_path) == [folder / "b"]
+    assert made.simulated_files(tmp_path) == [folder / "b"]
 
 
 def test_two_generators_never_mix(tmp_path: Path) -> None:
@@ -209,9 +209,9 @@ def test_two_generators_never_mix(tmp_path: Path) -> None:
     codes = [process.returncode for process in both]
     assert sorted(codes) in ([0, 0], [0, 2])
     assert ["another process" in error for error in errors] == [code == 2 for code in codes]
-    marker = provenance.read_marker(tmp_path / "data")
+    marker = made.read_marker(tmp_path / "data")
     assert marker is not None
-    assert len(provenance.simulated_files(tmp_path / "data")) == len(marker["files"])
+    assert len(made.simulated_files(tmp_path / "data")) == len(marker["files"])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a process runs")

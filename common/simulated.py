@@ -10,7 +10,7 @@ from typing import Any
 
 from common import io, layout
 from common.errors import InputError
-from common.provenance import fingerprint, is_running, simulated_files
+from common.made import fingerprint, is_running, simulated_files
 
 # Holds the number of the process that writes into a folder.
 _PROCESS = ".process"
@@ -19,14 +19,12 @@ _PROCESS = ".process"
 def place_simulated(
     data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """Put simulated files into a folder; all of them appear at the end, or none.
-
-    The former simulated files stay until the new ones are complete, marker included.
+    """Put simulated files into a folder laid out like `data/`; all appear at the end, or none.
 
     Parameters
     ----------
     data_dir
-        Folder laid out like `data/`; made if missing.
+        The folder; made if missing. Former simulated files stay until the new ones are complete.
     folders
         Names of the folders in it that the files go to.
     write_tree
@@ -35,11 +33,8 @@ def place_simulated(
     Raises
     ------
     InputError
-        If the folders hold files that are not simulated, or another process is simulating into
-        them.
+        If there are files that are not simulated, or another process is simulating there.
     """
-    # Imported here, since quickstart asks what is simulated before anything is installed.
-
     former = {path: fingerprint(path) for path in simulated_files(data_dir)}
     for folder in folders:
         for path in sorted((data_dir / folder).rglob("*")):
