@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.adaptive.game import Reference, Rules, find_askable, require_askable
+from common.adaptive.game import GameState, Reference, Rules
 from common.errors import InputError
 from common.source_code import load_module
 
@@ -204,9 +204,10 @@ def play(
         If a student cannot be asked as many questions as the setting says.
     """
     targets = reference.targets[mask]
-    askable = find_askable(reference, mask, rules)
+    state = GameState(reference, mask, rules)
+    askable = state.can_query
     hint = ": choose a smaller --questions"
-    require_askable(reference, mask, askable, setting.n_questions, hint)
+    state.require_askable(setting.n_questions, hint)
     knowledge = Knowledge(calibrated, askable, seed)
     rng = np.random.default_rng(seed)
     n_students = len(askable)

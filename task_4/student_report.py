@@ -17,7 +17,7 @@ from common import cli, io, layout, made, metadata
 from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import read_entry_file
-from common.adaptive.game import N_ROUNDS, Reference, Rules, find_askable
+from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.errors import InputError
 
 import numpy as np
@@ -34,7 +34,7 @@ def main() -> None:
     options = parse()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
-    place = adaptive_options.examined(options)
+    place = playing.Setting(options.package, *adaptive_options.examined(options))
     reference = playing.read_students(place)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
@@ -124,7 +124,7 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
             f"--mask {mask}: is not a mask of {reference.name}, "
             f"expected {', '.join(reference.targets)}"
         )
-    n_askable = find_askable(reference, mask, Rules()).sum(axis=1)
+    n_askable = GameState(reference, mask, Rules()).can_query.sum(axis=1)
     examples = ", ".join(map(str, reference.student[n_askable >= options.questions][:N_EXAMPLES]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:

@@ -1,17 +1,20 @@
 """Score an entry of task 4: everything that its `local_evaluation.py` does."""
 
+from __future__ import annotations
+
 import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from common import cli, io, layout, probabilities
+from common import charts, cli, io, layout, metadata, metrics, pages, probabilities
 from common.adaptive import options as adaptive_options
-from common.adaptive import sequences
 from common.adaptive.entry_process import fingerprint_code, read_entry_file
-from common.adaptive.game import N_ROUNDS, FloatArray, Game, Reference
+from common.adaptive.game import N_ROUNDS, Game, Reference
 from common.adaptive.playing import (
+    Curves,
     EntryRun,
     Setting,
     describe_rules,
@@ -20,36 +23,43 @@ from common.adaptive.playing import (
     read_students,
     require_other_students,
 )
-from common.adaptive.report import Curves, describe_games
 from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
 from common.made import Made, parse
+from common.pages import Html
 from common.scores import outcomes, score_files, score_page
 from common.scores.explain import Beliefs, describe_beliefs, judge_beliefs
 from common.scores.results import TASK_TITLES, Evaluation, append_result
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 OUTPUT_NAME = "entry_output_task_4.txt"
+# Of how many students the page shows the questions chosen.
+_N_SHOWN = 3
+_OUTCOMES = np.array(["wrong", "right"])
 
 
 def evaluate(doc: str | None, package: Path | None = None) -> None:
-    """Run a `local_evaluation.py` of task 4.
+    """Run a `local_evaluation.py`, whose docstring is its help.
 
-    Parameters
-    ----------
-    doc
-        The script's docstring, its help.
-    package
-        Folder of the package whose script it is, the default submission; None: the first argument
-        names the submission.
+    `package` is the folder of the package whose script it is, the default submission; without one,
+    the first argument names the submission.
     """
     options = _parse(doc, package)
+    setting = Setting(
+        options.submission,
+        *adaptive_options.examined(options),
+        adaptive_options.rules(options),
+        adaptive_options.limits(options),
+        options.probabilities,
+    )
     name = score_files.score_name(4, options.phase)
     sequence_path = options.output_dir / f"sequence_{name}.csv"
     score_files.remove_scores(options.output_dir, name)
     sequence_path.unlink(missing_ok=True)
-    setting = _setting(options)
     if setting.probabilities:
         io.require_place(setting.probabilities)
     started = time.perf_counter()
@@ -77,12 +87,13 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         beliefs = write_probabilities(setting.probabilities, reference, run.games)
         body += score_page.calibration(beliefs.scores, beliefs.n_other, "answered correctly")
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
-    chosen = {mask: game.chosen for mask, game in run.games.items()}
-    io.write_csv(sequence_path, sequences.as_columns(reference, chosen))
-    paths.append(sequence_path)
+    asked = list_asked(reference, run.games)
+    io.write_csv(sequence_path, dict(asked.items()))
     append_result(options.output_dir, 4, evaluation)
-    deviation = f" ± {_deviation(run.accuracies):.4f}" if len(run.games) > 1 else ""
-    print(f"score {evaluation.score:.4f}{deviation} ({_masks(run)}, {evaluation.rules})")
+    n_masks = len(run.games)
+    masks = f"mean of {n_masks} masks" if n_masks > 1 else "one mask"
+    deviation = f" ± {run.accuracies.std(ddof=1):.4f}" if n_masks > 1 else ""
+    print(f"score {evaluation.score:.4f}{deviation} ({masks}, {evaluation.rules})")
     if beliefs:
         for line in describe_beliefs(beliefs):
             print(line)
@@ -92,10 +103,12 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         print(f"with questions chosen at random {curves.random[:, -1].mean():.4f}")
     elif not options.skip_curve:
         print(f"no curve: {curves}")
-    for line in sequences.as_lines(reference, chosen, options.show_sequences):
-        print(line)
-    if run.output:
-        paths.append(output_path)
+    shown = asked[asked["UserId"].isin(reference.student[: options.show_sequences])]
+    by_student = shown.sort_values("UserId", kind="stable")
+    for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
+        answers = zip(rows["QuestionId"], _OUTCOMES[rows["IsCorrect"]], strict=True)
+        print(f"UserId {student}, {mask}: {', '.join(f'{q} {answer}' for q, answer in answers)}")
+    paths += [sequence_path, *([output_path] if run.output else [])]
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
@@ -137,19 +150,6 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     return p.parse_args()
 
 
-def _setting(options: argparse.Namespace) -> Setting:
-    place = adaptive_options.examined(options)
-    return Setting(
-        submission=options.submission,
-        reference=place.reference,
-        train=place.train,
-        metadata_dir=place.metadata_dir,
-        rules=adaptive_options.rules(options),
-        limits=adaptive_options.limits(options),
-        probabilities=options.probabilities,
-    )
-
-
 def games_as_columns(
     reference: Reference, games: Mapping[str, Game]
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
@@ -164,22 +164,30 @@ def games_as_columns(
     return student, question, truth, prediction, part
 
 
+def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
+    """Return every selection: Mask, UserId, Round (from 1), QuestionId and IsCorrect, in order."""
+    import pandas as pd
+
+    parts = []
+    for mask, game in games.items():
+        row, number = np.indices(game.chosen.shape).reshape(2, -1)
+        question = game.chosen.ravel()
+        columns = {
+            "UserId": reference.student[row],
+            "Round": number + 1,
+            "QuestionId": question,
+            "IsCorrect": reference.is_correct[row, question],
+        }
+        parts.append(pd.DataFrame({"Mask": mask, **columns}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def write_probabilities(path: Path, reference: Reference, games: Mapping[str, Game]) -> Beliefs:
     """Write what an entry believes of the targets of all masks, and score it."""
-    cells = [np.nonzero(reference.targets[mask]) for mask in games]
-    student, question = (np.concatenate(places) for places in zip(*cells, strict=True))
+    student, question, truth, predicted, part = games_as_columns(reference, games)
     p_right = np.concatenate([np.asarray(game.probability) for game in games.values()])
-    probabilities.write_mask_probabilities(
-        path,
-        np.repeat(list(games), [len(game.truth) for game in games.values()]),
-        reference.student[student],
-        question.astype(np.int32),
-        p_right,
-    )
-    truth, predicted = (
-        np.concatenate([getattr(game, name) for game in games.values()])
-        for name in ("truth", "prediction")
-    )
+    masks = np.array(list(games))[part]
+    probabilities.write_mask_probabilities(path, masks, student, question.astype(np.int32), p_right)
     return judge_beliefs(truth, predicted, np.stack([1 - p_right, p_right], axis=1))
 
 
@@ -190,20 +198,9 @@ def list_facts(
     seconds: float,
     training: Made | None,
 ) -> list[tuple[str, str]]:
-    """Return what the page says of a run beside its score, as (name, value) pairs.
-
-    Parameters
-    ----------
-    setting, reference
-        What was played.
-    run, seconds
-        What came of it, and how long it took.
-    training
-        How the weights were made, if that is known.
-    """
+    """Return what the page says of a run beside its score, as (name, value) pairs."""
     n_targets = sum(int(targets.sum()) for targets in reference.targets.values())
-    limits = setting.limits
-    memory = f"{limits.memory / 2**30:g} GiB of memory"
+    memory = f"{setting.limits.memory / 2**30:g} GiB of memory"
     if not run.memory_limited:
         memory += " (not enforced: this system cannot)"
     facts = [
@@ -213,12 +210,12 @@ def list_facts(
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
         ("Targets scored", f"{n_targets:,}"),
         ("Rules", describe_rules(setting.rules)),
-        ("Limits", f"{limits.seconds:g} s for one mask, {memory}"),
+        ("Limits", f"{setting.limits.seconds:g} s for one mask, {memory}"),
         ("Isolation", run.isolation),
         ("Time", f"{seconds:.1f} s"),
     ]
     if len(run.games) > 1:
-        facts.append(("Deviation over masks", f"{_deviation(run.accuracies):.4f}"))
+        facts.append(("Deviation over masks", f"{run.accuracies.std(ddof=1):.4f}"))
     return [*facts, *(("Note", note) for note in list_notes(run))]
 
 
@@ -241,31 +238,11 @@ def describe(
     seconds: float,
     with_answers: bool = True,
 ) -> tuple[Evaluation, str]:
-    """Score games that have been played, and draw them.
+    """Score games that have been played; return the evaluation and the rest of the page, HTML.
 
-    Parameters
-    ----------
-    setting, reference
-        What was played.
-    games
-        One for each mask, by its name.
-    curves
-        Accuracies after each question, or the reason why there are none.
-    facts
-        From `list_facts`.
-    phase
-        ``local``, ``public`` or ``private``.
-    seconds
-        How long it took.
-    with_answers
-        Whether the page shows answers of students to what they were asked.
-
-    Returns
-    -------
-    Evaluation
-        Without the training and the code of the entry.
-    str
-        The rest of the page, HTML.
+    `curves` may be the reason why there are none, `facts` are those of `list_facts`, and
+    `with_answers` tells whether the page shows answers of students to what they were asked. The
+    evaluation is without the training and the code of the entry.
     """
     accuracies = {mask: game.accuracy for mask, game in games.items()}
     evaluation = Evaluation(
@@ -285,10 +262,68 @@ def describe(
     return evaluation, body
 
 
-def _masks(run: EntryRun) -> str:
-    n = len(run.games)
-    return f"mean of {n} masks" if n > 1 else "one mask"
+def describe_games(
+    reference: Reference,
+    games: Mapping[str, Game],
+    curves: Curves | str,
+    metadata_dir: Path,
+    *,
+    with_answers: bool = True,
+) -> str:
+    """Return accuracies, some sequences of questions and the confusion matrix, HTML."""
+    masks = curve = ""
+    if len(games) > 1:
+        dots = [charts.Dot(mask, game.accuracy) for mask, game in games.items()]
+        masks = charts.dot_chart(
+            dots,
+            label="Accuracy with each mask",
+            digits=4,
+            chance=float(np.mean([dot.value for dot in dots])),
+            axis="accuracy, mean dashed",
+        )
+    names, rows = ("entry's choice", "random choice"), []
+    if isinstance(curves, Curves):
+        entry, at_random = (one.mean(axis=0).tolist() for one in (curves.entry, curves.random))
+        label = "Accuracy after each question"
+        curve = charts.line_chart(
+            names[0], entry, names[1], at_random, label=label, axis="questions asked"
+        )
+        rows = [
+            (f"{number}", f"{own:.4f}", f"{random:.4f}")
+            for number, (own, random) in enumerate(zip(entry, at_random, strict=True))
+        ]
+    # Of the first mask, from the first student to the last.
+    asked = list_asked(reference, dict([next(iter(games.items()))]))
+    subjects = name_questions(metadata_dir, reference.is_correct.shape[1])
+    asked["Subject"] = np.array(subjects)[asked["QuestionId"]]
+    asked["Answer"] = _OUTCOMES[asked["IsCorrect"]]
+    header = ["Round", "QuestionId", "Subject", *(["Answer"] if with_answers else [])]
+    places = np.linspace(0, len(reference.student) - 1, _N_SHOWN).astype(int)
+    shown = reference.student[np.unique(places)].tolist()
+    counts = sum(
+        metrics.confusion_matrix(game.truth, game.prediction, (0, 1)) for game in games.values()
+    )
+    return pages.render(
+        "games.html",
+        masks=Html(masks),
+        no_curve="" if isinstance(curves, Curves) else curves,
+        curve=Html(curve),
+        curve_header=["Questions", *names],
+        curve_rows=rows,
+        mask=next(iter(games)),
+        asked_header=header,
+        asked={
+            student: asked.loc[asked["UserId"] == student, header].astype(str).to_numpy().tolist()
+            for student in shown
+        },
+        confusion=Html(score_files.confusion_table(np.asarray(counts), ("wrong", "right"))),
+    )
 
 
-def _deviation(values: FloatArray) -> float:
-    return float(values.std(ddof=1))
+def name_questions(metadata_dir: Path, n_questions: int) -> list[str]:
+    """Return the names of the most specific subjects of all questions; empty without metadata."""
+    questions = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
+    subjects = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
+    if not (questions and subjects):
+        return [""] * n_questions
+    return metadata.name_subjects(questions, subjects, np.arange(n_questions))

@@ -2,12 +2,14 @@
 
 An entry never sees a hidden answer: in every call it gets fresh copies of what has been revealed so
 far. The rules are the challenge's; where its published material is ambiguous, `Rules` names both
-readings.
+readings. `rounds` is the one loop of choosing, revealing and learning: entries are played and
+replayed by it, and so are the strategies and the pages on students of `task_4/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,14 +42,10 @@ class EntryError(InputError):
 class Rules:
     """How the challenge's rules are read.
 
-    Attributes
-    ----------
-    targets_queryable
-        Whether a question whose answer is to be predicted may be asked. The guide forbids it; the
-        scorer with ten masks that was published allowed it.
-    unobserved
-        Value in the arrays for an answer that is not revealed: -1 as documented, or 0 as in the
-        published evaluator (in the right/wrong array 0 then means wrong or unobserved).
+    `targets_queryable`: whether a question whose answer is to be predicted may be asked. The guide
+    forbids it; the scorer with ten masks that was published allowed it. `unobserved`: the value in
+    the arrays for an answer that is not revealed, -1 as documented, or 0 as in the published
+    evaluator (in the right/wrong array 0 then means wrong or unobserved).
     """
 
     targets_queryable: bool = False
@@ -56,22 +54,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Reference:
-    """The students to be examined, with all their answers.
+    """The students to be examined, with all their answers; matrices (students, questions).
 
-    Attributes
-    ----------
-    name
-        The file, for messages.
-    student
-        UserId of every row, in increasing order, shape (students,).
-    is_correct
-        1 right, 0 wrong, -1 not answered, int8, shape (students, questions); column j is
-        QuestionId j.
-    option
-        The option chosen, 1 to 4, -1 not answered or not known, int8, same shape.
-    targets
-        For each mask of the file, by its column's name, which answers are to be predicted; same
-        shape.
+    `name` is the file, for messages; `student` the UserId of every row, in increasing order. Column
+    j is QuestionId j. `is_correct` is 1 right, 0 wrong, -1 not answered, `option` the option
+    chosen, 1 to 4, -1 not answered or not known, both int8. `targets` tells for each mask of the
+    file, by its column's name, which answers are to be predicted.
     """
 
     name: str
@@ -87,21 +75,8 @@ class Entry(Protocol):
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
         """Call a method of the entry with its own int64 copies of the arrays.
 
-        Parameters
-        ----------
-        method
-            ``select_questions``, ``update_model``, ``predict`` or ``predict_probabilities``.
-        arrays
-            Arguments of the method, int8.
-
-        Returns
-        -------
-        array of numbers, or None for `update_model`
-
-        Raises
-        ------
-        EntryError
-            If the entry cannot be called, or returns something else.
+        It returns an array of numbers, or None for `update_model`, and raises `EntryError` if the
+        entry cannot be called or returns something else.
         """
 
 
@@ -130,14 +105,9 @@ class LocalEntry:
 class Game:
     """What an entry did with one mask.
 
-    Attributes
-    ----------
-    chosen
-        QuestionIds in the order asked, int64, shape (students, N_ROUNDS).
-    truth, prediction
-        1 right, 0 wrong for every target, int8, shape (targets,).
-    probability
-        P(right) for every target, float64; None unless it was asked for.
+    `chosen` holds the QuestionIds in the order asked, int64, shape (students, N_ROUNDS); `truth`
+    and `prediction` 1 right, 0 wrong for every target, int8, `probability` P(right), float64, None
+    unless it was asked for, each of shape (targets,).
     """
 
     chosen: IntArray
@@ -152,20 +122,11 @@ class Game:
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
-    """Read the students to be examined.
+    """Read the students to be examined from a file of answers with one mask or several.
 
-    Parameters
-    ----------
-    path
-        CSV with UserId, QuestionId, IsCorrect, possibly CorrectAnswer and AnswerValue, and the
-        masks: IsTarget, or IsTarget_0, IsTarget_1 and so on.
-    n_questions
-        Minimum number of columns; there are more if the file holds larger QuestionIds.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong, there is no mask, or a mask marks no answer.
+    The columns are UserId, QuestionId, IsCorrect, possibly CorrectAnswer and AnswerValue, and
+    IsTarget, or IsTarget_0, IsTarget_1 and so on. There are at least `n_questions` questions, more
+    if the file holds larger QuestionIds.
     """
     table = read_answer_table(path, ids=False, masks=True)
     names = [name for name in table.column_names if schema.is_target_name(name)]
@@ -179,24 +140,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
 def make_reference(
     name: str, answers: pd.DataFrame, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
 ) -> Reference:
-    """Build the students to be examined from their answers.
-
-    Parameters
-    ----------
-    name
-        The file, for messages.
-    answers
-        All answers of these students.
-    masks
-        By name, 1 or True for every answer that is to be predicted.
-    n_questions
-        As in `read_reference`.
-
-    Raises
-    ------
-    InputError
-        If there are too many students and questions for whole matrices.
-    """
+    """Build the students to be examined from their answers; a mask is 1 or True for a target."""
     student, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
     width = max(n_questions, int(answers["QuestionId"].max()) + 1)
     if len(student) * width > _MAX_CELLS:
@@ -205,125 +149,70 @@ def make_reference(
             f"expected at most {_MAX_CELLS:,} pairs: is this a file of task 4?"
         )
 
-    def matrix(values: npt.NDArray[Any], elsewhere: int) -> IntArray:
+    def matrix(values: Any, elsewhere: int) -> IntArray:
         cells = np.full((len(student), width), elsewhere, np.int8)
         cells[row, answers["QuestionId"].to_numpy()] = values
         return cells
 
-    is_correct = matrix(answers["IsCorrect"].to_numpy(), -1)
     return Reference(
         name=name,
         student=student,
-        is_correct=is_correct,
-        option=(
-            matrix(answers["AnswerValue"].to_numpy(), -1)
-            if "AnswerValue" in answers
-            else np.full_like(is_correct, -1)
-        ),
+        is_correct=matrix(answers["IsCorrect"].to_numpy(), -1),
+        option=matrix(answers.get("AnswerValue", -1), -1),
         targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
     )
 
 
-def find_askable(reference: Reference, mask: str, rules: Rules) -> BoolArray:
-    """Return which questions may be asked at first, shape (students, questions)."""
-    is_answered: BoolArray = reference.is_correct >= 0
-    return is_answered if rules.targets_queryable else is_answered & ~reference.targets[mask]
-
-
-def require_askable(
-    reference: Reference, mask: str, askable: BoolArray, n_questions: int, hint: str = ""
-) -> None:
-    """Raise `InputError` if a student cannot be asked so many questions.
-
-    Parameters
-    ----------
-    reference, mask
-        The students.
-    askable
-        Which questions may be asked, shape (students, questions).
-    n_questions
-        Length of the test.
-    hint
-        What to do, as the end of the message.
-    """
-    n_askable = askable.sum(axis=1)
-    if (n_askable < n_questions).any():
-        row = int((n_askable < n_questions).argmax())
-        raise InputError(
-            f"{reference.name}: UserId {reference.student[row]} has {n_askable[row]} answers "
-            f"that may be asked with mask '{mask}', expected at least {n_questions}{hint}"
-        )
+# ---- The loop ----------------------------------------------------------------------------------
 
 
 class GameState:
-    """What is revealed, and what may be asked, in a game.
+    """What is revealed, and what may be asked, in a game with one mask.
 
-    Parameters
-    ----------
-    reference
-        The students and their answers.
-    mask
-        Name of the mask.
-    rules
-        How the rules are read.
-
-    Attributes
-    ----------
-    can_query
-        Which questions may be asked now, bool, shape (students, questions).
-    chosen
-        QuestionIds asked so far, one array of shape (students,) for each round.
-    truth
-        1 right, 0 wrong for every target, int8, shape (targets,).
-
-    Raises
-    ------
-    InputError
-        If a student cannot be asked as many questions as there are rounds.
+    `can_query` tells which questions may be asked now, bool, shape (students, questions); `chosen`
+    holds the QuestionIds asked so far, one array of shape (students,) for each round; `truth` is 1
+    right, 0 wrong for every target, int8.
     """
 
     def __init__(self, reference: Reference, mask: str, rules: Rules) -> None:
-        self.reference = reference
-        targets = reference.targets[mask]
-        self._targets = np.flatnonzero(targets)
-        self.truth = reference.is_correct.ravel()[self._targets]
-        self.can_query = find_askable(reference, mask, rules)
-        require_askable(reference, mask, self.can_query, N_ROUNDS)
+        self.reference, self.mask, self.rules = reference, mask, rules
+        self.targets = reference.targets[mask]
+        self.truth = reference.is_correct[self.targets]
+        self.can_query: BoolArray = reference.is_correct >= 0
+        if not rules.targets_queryable:
+            self.can_query &= ~self.targets
         self.chosen: list[IntArray] = []
         self._option = np.full_like(reference.option, rules.unobserved)
         self._is_correct = np.full_like(reference.is_correct, rules.unobserved)
+
+    def require_askable(
+        self, n_questions: int, hint: str = "", rows: slice | IntArray = slice(None)
+    ) -> None:
+        """Raise `InputError` if one of the students in some rows cannot be asked so many."""
+        n_askable, student = self.can_query.sum(axis=1)[rows], self.reference.student[rows]
+        if (n_askable < n_questions).any():
+            first = int((n_askable < n_questions).argmax())
+            raise InputError(
+                f"{self.reference.name}: UserId {student[first]} has {n_askable[first]} answers "
+                f"that may be asked with mask '{self.mask}', expected at least {n_questions}{hint}"
+            )
 
     def visible(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return masked_data, masked_binary_data and can_query as int8 copies."""
         return self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
 
     def reveal(self, questions: IntArray) -> None:
-        """Reveal the answer of every student to the question chosen, which must be askable."""
-        rows = np.arange(len(questions))
+        """Reveal each student's answer to the question chosen, which must be askable; -1: none."""
         self.chosen.append(questions)
-        self.can_query[rows, questions] = False
-        self._is_correct[rows, questions] = self.reference.is_correct[rows, questions]
-        option = self.reference.option[rows, questions]
-        known = option > 0
-        self._option[rows[known], questions[known]] = option[known]
+        rows = np.flatnonzero(questions >= 0)
+        asked = questions[rows]
+        self.can_query[rows, asked] = False
+        self._is_correct[rows, asked] = self.reference.is_correct[rows, asked]
+        option = self.reference.option[rows, asked]
+        self._option[rows, asked] = np.where(option > 0, option, self.rules.unobserved)
 
     def check_selection(self, selection: npt.NDArray[Any] | None) -> IntArray:
-        """Check what an entry chose to ask.
-
-        Parameters
-        ----------
-        selection
-            What it returned: shape (students,) or (students, 1).
-
-        Returns
-        -------
-        array of int64, shape (students,)
-
-        Raises
-        ------
-        EntryError
-            If the type or shape is wrong, or a question may not be asked.
-        """
+        """Check what an entry chose to ask, and return it as int64 of shape (students,)."""
         n_students, n_questions = self.can_query.shape
         expected = f"one column index for each of the {n_students} students"
         if selection is None:
@@ -351,23 +240,7 @@ class GameState:
         return questions
 
     def check_prediction(self, prediction: npt.NDArray[Any] | None) -> IntArray:
-        """Check what an entry predicts, and return what counts of it.
-
-        Parameters
-        ----------
-        prediction
-            What it returned: shape (students, questions).
-
-        Returns
-        -------
-        array of int8, shape (targets,)
-            0 or 1 for each target, in the order of `truth`.
-
-        Raises
-        ------
-        EntryError
-            If the shape is wrong, or the value for a target is neither 0 nor 1.
-        """
+        """Check predictions of shape (students, questions); return 0 or 1 for each target, int8."""
         values = self._at_targets(prediction)
         self._require(np.isin(values, (0, 1)), values, "0 or 1")
         return values.astype(np.int8)
@@ -380,7 +253,7 @@ class GameState:
         return values.astype(np.float64)
 
     def _at_targets(self, values: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
-        shape = self.reference.is_correct.shape
+        shape = self.can_query.shape
         if values is None:
             raise EntryError(f"returned nothing, expected an array of shape {shape}")
         if values.shape != shape:
@@ -388,12 +261,12 @@ class GameState:
                 f"returned shape {values.shape}, expected {shape}: "
                 "one row for each student, one column for each question"
             )
-        return values.ravel()[self._targets]
+        return np.asarray(values[self.targets])
 
     def _require(self, valid: BoolArray, values: npt.NDArray[Any], expected: str) -> None:
         if not valid.all():
             place = int(np.argmin(valid))
-            row, question = divmod(int(self._targets[place]), self.can_query.shape[1])
+            row, question = np.argwhere(self.targets)[place]
             raise EntryError(
                 f"{self._name(row)}: predicted {values[place]} for QuestionId {question} "
                 f"({int((~valid).sum())} such targets), expected {expected}"
@@ -411,6 +284,28 @@ class GameState:
         return "is a target"
 
 
+def rounds(
+    state: GameState,
+    choose: Callable[[int], IntArray],
+    learn: Callable[[int], object],
+    n_rounds: int = N_ROUNDS,
+) -> Iterator[int]:
+    """Play: choose a question for every student, reveal the answers, learn from them, and so on.
+
+    Yields 0 before the first round, and the number of each round when it is over. `choose(number)`
+    returns the questions of a round, shape (students,), -1 for who is not asked any more;
+    `learn(number)` finds them in `state.chosen[-1]`.
+    """
+    yield 0
+    for number in range(1, n_rounds + 1):
+        state.reveal(choose(number))
+        learn(number)
+        yield number
+
+
+# ---- Entries -----------------------------------------------------------------------------------
+
+
 def play(
     entry: Entry,
     reference: Reference,
@@ -420,123 +315,75 @@ def play(
     *,
     with_probability: bool = False,
 ) -> Game:
-    """Play the ten rounds and score the predictions, exactly as the challenge does.
+    """Play the ten rounds with a fresh entry and score its predictions, as the challenge does.
 
-    Parameters
-    ----------
-    entry
-        A fresh entry.
-    reference
-        The students.
-    mask
-        Name of the mask.
-    rules
-        How the rules are read.
-    on_round
-        Called after every round, for a progress bar.
-    with_probability
-        Whether to ask for probabilities too, once the predictions are made.
-
-    Raises
-    ------
-    EntryError
-        If the entry fails or breaks a rule.
+    `on_round` is called after every round, for a progress bar; `with_probability` asks for
+    probabilities too, once the predictions are made. An entry that fails or breaks a rule raises
+    `EntryError`.
     """
     state = GameState(reference, mask, rules)
-    for number in range(1, N_ROUNDS + 1):
-        method = "select_questions"
-        try:
-            state.reveal(state.check_selection(entry.call(method, state.visible())))
-            method = "update_model"
-            entry.call(method, state.visible())
-        except EntryError as fault:
-            raise EntryError(f"round {number}, {method}: {fault}") from None
+    state.require_askable(N_ROUNDS)
+
+    def choose(number: int) -> IntArray:
+        with _named(f"round {number}, select_questions"):
+            return state.check_selection(entry.call("select_questions", state.visible()))
+
+    def learn(number: int) -> None:
+        with _named(f"round {number}, update_model"):
+            entry.call("update_model", state.visible())
         on_round()
+
+    for _ in rounds(state, choose, learn):
+        pass
+    end = f"after round {N_ROUNDS}"
+    with _named(f"{end}, predict"):
+        prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
     probability = None
-    method = "predict"
-    try:
-        prediction = state.check_prediction(entry.call(method, state.visible()[:2]))
-        if with_probability:
-            # For what it is asked, an entry that lacks it should be told.
-            method = "predict_probabilities, which --probabilities asks for"
+    if with_probability:
+        # For what it is asked, an entry that lacks it should be told.
+        with _named(f"{end}, predict_probabilities, which --probabilities asks for"):
             result = entry.call("predict_probabilities", state.visible()[:2])
             probability = state.check_probability(result)
-    except EntryError as fault:
-        raise EntryError(f"after round {N_ROUNDS}, {method}: {fault}") from None
     return Game(np.stack(state.chosen, axis=1), state.truth, prediction, probability)
 
 
 def replay(
-    entry: Entry,
-    reference: Reference,
-    mask: str,
-    chosen: IntArray,
-    rules: Rules = Rules(),
+    entry: Entry, reference: Reference, mask: str, chosen: IntArray, rules: Rules = Rules()
 ) -> FloatArray:
     """Reveal given questions instead of the entry's own choices, and score it after every round.
 
-    Parameters
-    ----------
-    entry
-        A fresh entry.
-    reference
-        The students.
-    mask
-        Name of the mask.
-    chosen
-        QuestionIds in the order asked, shape (students, N_ROUNDS).
-    rules
-        How the rules are read.
-
-    Returns
-    -------
-    array of float64, shape (N_ROUNDS + 1,)
-        Accuracy on the targets after 0, 1, … questions.
-
-    Raises
-    ------
-    EntryError
-        If the entry fails or breaks a rule.
+    `chosen` has the shape (students, N_ROUNDS); the accuracies after 0, 1, … questions have the
+    shape (N_ROUNDS + 1,). Faults are raised as by `play`.
     """
     state = GameState(reference, mask, rules)
+    state.require_askable(N_ROUNDS)
+
+    def learn(number: int) -> None:
+        with _named(f"after round {number}, update_model"):
+            entry.call("update_model", state.visible())
+
     scores = []
-    for number in range(N_ROUNDS + 1):
-        method = "update_model"
-        try:
-            if number:
-                state.reveal(chosen[:, number - 1])
-                entry.call(method, state.visible())
-            method = "predict"
-            prediction = state.check_prediction(entry.call(method, state.visible()[:2]))
-        except EntryError as fault:
-            raise EntryError(f"after round {number}, {method}: {fault}") from None
+    for number in rounds(state, lambda number: chosen[:, number - 1], learn):
+        with _named(f"after round {number}, predict"):
+            prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
         scores.append(metrics.accuracy(state.truth, prediction))
     return np.array(scores)
 
 
+@contextmanager
+def _named(call: str) -> Iterator[None]:
+    """Let an entry's faults say in which call they arose."""
+    try:
+        yield
+    except EntryError as fault:
+        raise EntryError(f"{call}: {fault}") from None
+
+
 def choose_at_random(
-    reference: Reference,
-    mask: str,
-    rules: Rules = Rules(),
-    seed: int = 0,
+    reference: Reference, mask: str, rules: Rules = Rules(), seed: int = 0
 ) -> IntArray:
-    """Choose ten questions for each student at random among those that may be asked.
-
-    Parameters
-    ----------
-    reference
-        The students.
-    mask
-        Name of the mask.
-    rules
-        How the rules are read.
-    seed
-        The same seed gives the same choice.
-
-    Returns
-    -------
-    array of int64, shape (students, N_ROUNDS)
-    """
-    can_query = GameState(reference, mask, rules).can_query
-    keys = np.where(can_query, np.random.default_rng(seed).random(can_query.shape), np.inf)
-    return np.argsort(keys, axis=1)[:, :N_ROUNDS]
+    """Choose ten questions for each student at random, int64 of shape (students, N_ROUNDS)."""
+    state = GameState(reference, mask, rules)
+    state.require_askable(N_ROUNDS)
+    random = np.random.default_rng(seed).random(state.can_query.shape)
+    return np.argsort(np.where(state.can_query, random, np.inf), axis=1)[:, :N_ROUNDS]

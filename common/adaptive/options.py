@@ -1,33 +1,12 @@
 """Flags that scripts of task 4 share: the students examined, the rules, and the limits."""
 
 import argparse
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from common import io, layout
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.scores.results import LOCAL
-
-
-@dataclass(frozen=True)
-class Examined:
-    """Where the students are that are examined, and what an entry is given.
-
-    Attributes
-    ----------
-    reference
-        CSV with the students, their answers and the masks.
-    train
-        Training file that an entry is given; None if it does not exist.
-    metadata_dir
-        Folder that may hold the metadata.
-    """
-
-    reference: Path
-    train: Path | None
-    metadata_dir: Path
 
 
 def add_data_flags(p: argparse.ArgumentParser) -> None:
@@ -44,8 +23,10 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
     )
 
 
-def examined(options: argparse.Namespace) -> Examined:
-    """Return the students that the flags name."""
+def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
+    """Return the file of the students that the flags name, the training file that an entry is
+    given, None if it does not exist, and the folder that may hold the metadata.
+    """
     if options.phase == LOCAL:
         input_dir = options.input_dir or layout.TEST_INPUT_DIR
         reference_name = layout.VALID_TASK_4
@@ -55,10 +36,10 @@ def examined(options: argparse.Namespace) -> Examined:
         input_dir = options.input_dir or layout.TEST_DIR
         reference_name = layout.test_masks_name(options.phase)
         train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
-    return Examined(
-        reference=input_dir / (options.ref_data or reference_name),
-        train=train if io.is_there(train) else None,
-        metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
+    return (
+        input_dir / (options.ref_data or reference_name),
+        train if io.is_there(train) else None,
+        input_dir.parent / layout.METADATA_DIR.name,
     )
 
 
@@ -107,21 +88,3 @@ def rules(options: argparse.Namespace) -> Rules:
 def limits(options: argparse.Namespace) -> Limits:
     """Return the limits that the flags name."""
     return Limits(options.time_limit, int(options.memory_limit * 2**30))
-
-
-def explain_fault(fault: Exception, rules: Rules) -> str:
-    """Describe an entry's fault, and name the flag that it may need.
-
-    Parameters
-    ----------
-    fault
-        What the game raised.
-    rules
-        How the rules are read.
-    """
-    # Entries that take 0 for unobserved use what they find as an index or a count.
-    if rules.unobserved == -1 and re.search(
-        r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b", str(fault)
-    ):
-        return f"{fault}; an entry written for 0 as unobserved needs --unobserved 0"
-    return str(fault)

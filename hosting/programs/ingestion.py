@@ -9,8 +9,13 @@ from pathlib import Path
 from common import layout
 from common.adaptive.entry_process import Limits, read_entry_file
 from common.adaptive.evaluation import list_facts
-from common.adaptive.playing import measure_curves, play_all, read_students, require_other_students
-from common.adaptive.report import Curves
+from common.adaptive.playing import (
+    Curves,
+    measure_curves,
+    play_all,
+    read_students,
+    require_other_students,
+)
 from common.adaptive.training import TRAINING
 from common.errors import InputError
 from common.io import is_there

@@ -16,8 +16,7 @@ from typing import Any
 from common import io
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import N_ROUNDS, Game, Reference, Rules
-from common.adaptive.playing import Setting
-from common.adaptive.report import Curves
+from common.adaptive.playing import Curves, Setting
 from common.errors import InputError
 
 import numpy as np

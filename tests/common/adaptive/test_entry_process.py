@@ -18,8 +18,7 @@ from common.adaptive import entry_process
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import Reference, Rules, make_reference
-from common.adaptive.playing import Setting, measure_curves, play_all
-from common.adaptive.report import Curves
+from common.adaptive.playing import Curves, Setting, measure_curves, play_all
 from common.errors import InputError
 
 import numpy as np

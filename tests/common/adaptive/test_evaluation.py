@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from common import pages
+from common.adaptive.evaluation import describe_games
 from common.adaptive.game import Game, Reference, make_reference
-from common.adaptive.report import Curves, describe_games
+from common.adaptive.playing import Curves
 
 import numpy as np
 import pytest
