@@ -471,7 +471,8 @@ def damage_record(input: Input, content: bytes) -> Cases:
         **dict.fromkeys(("right", "wrong"), numbers | left_out),
         **dict.fromkeys(("code", "outcomes"), left_out),
         "metric_name": texts | left_out,
-        "made_by": texts - {"an open quotation mark"},
+        "script": texts,
+        "local": {"missing", *texts, "a list", "a list of half a character"},
         "revision": {"null", *texts},
         "simulated": {"true"},
         "task": {"a number"},
@@ -479,7 +480,7 @@ def damage_record(input: Input, content: bytes) -> Cases:
         "score": {"a fraction"},
         "seconds": numbers,
         "memory": {"missing", "a number", "null"},
-        "parts": {"an object"},
+        **{key: {"an object"} for key in ("parts", "options")},
     }
     yield from damage_object(json.loads(content), valid)
 

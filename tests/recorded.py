@@ -16,7 +16,8 @@ RESULT = Result(
     parts={},
     seconds=2.0,
     seed=None,
-    made_by="python task_1/sample_model_majority.py --local",
+    script="task_1/sample_model_majority.py",
+    options={"local": True},
     command="python task_1/local_evaluation.py",
     submission="data/test_output/test_submission_task_1.csv",
     revision=None,
@@ -29,11 +30,9 @@ RANDOM = {"random rankings, mean": 0.59, "random rankings, 95th percentile": 0.7
 
 
 def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) -> Result:
-    made_by = f"python task_1/{model}.py --local --n_dimensions 8"
-    made_by += "" if seed is None else f" --seed {seed}"
-    seconds = (seed or 0) + 1.0
-    result = replace(RESULT, model=model, seed=seed, made_by=made_by, time=time)
-    return replace(result, score=score, seconds=seconds)
+    options = {"local": True, "n_dimensions": "8"} | ({} if seed is None else {"seed": str(seed)})
+    result = replace(RESULT, model=model, seed=seed, options=options, time=time)
+    return replace(result, score=score, seconds=(seed or 0) + 1.0)
 
 
 def write_record(path: Path, *results: Result) -> Path:

@@ -15,7 +15,6 @@ answers of one student are not independent. It knows nothing of other seeds or t
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from common.scores import outcomes, results
 from common.scores.outcomes import Outcomes
 from common.scores.results import CROSS_VALIDATION, LOCAL, Result, title_of
 from tools.paired_difference import Scored, describe, describe_size
-from tools.scoreboard_tables import name_of, name_of_phase
+from tools.scoreboard import name_of_phase
 
 PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
 
@@ -67,7 +66,7 @@ def print_record(record: Sequence[Result], phase: str | None) -> None:
         if result.outcomes and phase in (None, result.phase):
             seed = "" if result.seed is None else f", seed {result.seed}"
             print(
-                f"{number:4}  {result.score:.4f}  {name_of(result)}{seed} (task {result.task}, "
+                f"{number:4}  {result.score:.4f}  {result.name}{seed} (task {result.task}, "
                 f"{where_of(result)}, {result.time[:10]})"
             )
 
@@ -117,11 +116,11 @@ def as_candidate(result: Result) -> Candidate:
     """
     if isinstance(result.task, str):
         raise InputError(
-            f"{name_of(result)}: is scored in {title_of(result.task)}, expected scores of the "
+            f"{result.name}: is scored in {title_of(result.task)}, expected scores of the "
             "tasks 1 to 4"
         )
     test = (result.phase, result.rules, result.data)
-    return Candidate(name_of(result), result.task, where_of(result), test, result.outcomes)
+    return Candidate(result.name, result.task, where_of(result), test, result.outcomes)
 
 
 def find_pair(
@@ -211,7 +210,7 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
     of_phase = [result for result in record if phase in (None, result.phase)]
     if place.exists():
         shown = cli.show(place.resolve())
-        own = [r for r in of_phase if shown in (r.submission, *shlex.split(r.made_by)[1:2])]
+        own = [r for r in of_phase if shown in (r.submission, r.script)]
         if not own:
             of = f" of phase {phase}" if phase else ""
             raise InputError(
@@ -219,10 +218,10 @@ def find(word: str, record: Sequence[Result], path: Path, phase: str | None) -> 
                 "`python -m tools.cross_validate`, adds one"
             )
         return [as_candidate(result) for result in own]
-    own = [r for r in of_phase if name_of(r) == word] or [r for r in of_phase if r.model == word]
+    own = [r for r in of_phase if r.name == word] or [r for r in of_phase if r.model == word]
     # Passing over the related challenges, where the name is also of a task.
     own = [r for r in own if isinstance(r.task, int)] or own
-    meanings = {(r.task, name_of(r)): number for number, r in enumerate(record, 1) if r in own}
+    meanings = {(r.task, r.name): number for number, r in enumerate(record, 1) if r in own}
     if len(meanings) > 1:
         listed = ", ".join(f"{n} ({name}, task {task})" for (task, name), n in meanings.items())
         raise InputError(f"{quote(word)} may be any of these: {listed}; expected one such number")

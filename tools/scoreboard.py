@@ -8,12 +8,156 @@ beside it. Only scores on the same answers, by the same rules, are compared. Pub
 2020 are shown beside real answers of the same phase, marked as such, and in their own table.
 """
 
+import statistics
 import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import cli, io, layout
-from common.scores.results import read_results
-from tools import scoreboard_page, scoreboard_tables
+from common import charts, cli, io, layout, pages
+from common.scores.results import (
+    CROSS_VALIDATION,
+    LOCAL,
+    PHASES,
+    TASK_TITLES,
+    Result,
+    read_results,
+    title_of,
+)
+
+# Those of the tasks; a related challenge names its own.
+METRICS = {
+    1: "accuracy",
+    2: "accuracy",
+    3: "agreement with the best expert",
+    4: "accuracy after ten questions",
+}
+# Task, phase, a part of the rules that applied (task 4), whose score it is, the score with as many
+# digits as were published, and where.
+REPORT = "challenge report, PMLR 133 (2021)"
+ARRAYS = "computed from the organisers' published arrays"
+PUBLISHED = (
+    (1, "private", "", "winner of 2020", "0.7729", REPORT),
+    (2, "private", "", "winner of 2020", "0.6803", REPORT),
+    (3, "private", "", "winners of 2020", "0.80", f"{REPORT}, Table 4"),
+    (4, "private", "targets may be asked", "winner of 2020", "0.7474", REPORT),
+    (4, "private", "", "most popular, 2020", "0.6473", ARRAYS),
+    (4, "public", "", "most popular, 2020", "0.6365", ARRAYS),
+)
+HEADER = ("model", "score", "seeds", "seconds", "scored on")
+TEXT_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model in a table: the mean score and the median time of its seeds.
+
+    The deviation is that of the seeds, or of the folds of all seeds (cross-validation); None where
+    there is but one. A published score has no day.
+    """
+
+    name: str
+    score: float
+    deviation: float | None = None
+    n_seeds: int = 1
+    seconds: float | None = None
+    day: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as texts, in the order of `HEADER`."""
+        return (
+            self.name if self.day else f"{self.name} (published)",
+            f"{self.score:.4f}" + ("" if self.deviation is None else f" ± {self.deviation:.4f}"),
+            f"{self.n_seeds}" if self.day else "",
+            "" if self.seconds is None else f"{self.seconds:.1f}",
+            self.day,
+        )
+
+
+@dataclass
+class Table:
+    """Scores that can be compared: one task, phase, reading of the rules, and set of answers.
+
+    Attributes
+    ----------
+    latest
+        The last score of them.
+    rows
+        The models, the best first.
+    former
+        Scores of the same models before their code was changed.
+    earlier
+        All scores on answers that were scored before these, for each set of answers.
+    """
+
+    latest: Result
+    rows: list[Row]
+    former: list[Row]
+    earlier: list[list[Row]] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """Name of the task or of the related challenge."""
+        return title_of(self.latest.task)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether simulated answers were predicted."""
+        return self.latest.simulated
+
+    @property
+    def metric(self) -> str:
+        """Short name of the metric."""
+        task = self.latest.task
+        own = METRICS.get(task) if isinstance(task, int) else self.latest.metric_name
+        return own or "score"
+
+    @property
+    def kind(self) -> str:
+        """What the scores measure, and on which answers."""
+        phase = name_of_phase(self.latest.phase)
+        return ", ".join(filter(None, (self.metric, phase, self.latest.rules)))
+
+    @property
+    def heading(self) -> str:
+        """All that the scores have in common."""
+        answers = "simulated answers" if self.simulated else "real answers"
+        return f"{self.title}: {self.kind}, {answers}"
+
+    @property
+    def random_range(self) -> tuple[float, float] | None:
+        """What random rankings reach (task 3): mean and 95th percentile of the best expert's."""
+        parts = self.latest.parts
+        low = parts.get("random rankings, mean")
+        high = parts.get("random rankings, 95th percentile")
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def about_random(self) -> str:
+        """What random rankings reach, in words; nothing but in task 3."""
+        if self.random_range is None:
+            return ""
+        low, high = self.random_range
+        return (
+            f"random rankings reach {low:.2f} on average with their best expert; "
+            f"at most 1 in 20 exceeds {high:.2f}"
+        )
+
+    @property
+    def key(self) -> str:
+        """What the signs of the chart mean, those that it has."""
+        spread = "folds" if self.latest.phase == CROSS_VALIDATION else "seeds"
+        signs = {
+            "In colour: the best model.": len(self.rows) > 1,
+            f"Line: one standard deviation over the {spread} to either side.": any(
+                row.deviation is not None for row in self.rows
+            ),
+            "Diamond: published in 2020.": not all(row.day for row in self.rows),
+            f"Grey: {self.about_random}.": self.about_random,
+        }
+        return " ".join(text for text, is_there in signs.items() if is_there)
 
 
 def main() -> None:
@@ -27,13 +171,149 @@ def main() -> None:
     path = p.parse_args().results
     io.require_file(path)
     results, n_unreadable = read_results(path)
-    tables = scoreboard_tables.make_tables(results)
-    print(scoreboard_tables.as_text(tables))
+    tables = make_tables(results)
+    print(as_text(tables))
     page = path.with_name(layout.SCOREBOARD_NAME)
-    io.write_text(page, scoreboard_page.as_page(tables))
+    io.write_text(page, as_page(tables))
     if n_unreadable:
         print(f"{cli.show(path)}: ignored {n_unreadable} invalid lines", file=sys.stderr)
     print(f"written: {cli.show(page)}")
+
+
+def name_of_phase(phase: str) -> str:
+    """Return what the answers of a phase are called; nothing where there are no phases."""
+    names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
+    return names.get(phase, f"{phase} test")
+
+
+# ---- Sorting the scores ----------------------------------------------------------------------
+
+
+def make_tables(results: Sequence[Result]) -> list[Table]:
+    """Sort scores into tables of comparable ones: real before simulated, then by task and phase.
+
+    The related challenges follow after the tasks.
+    """
+    groups: dict[tuple[bool, bool, str, int, str, str], dict[str, list[Result]]] = {}
+    for r in sorted(results, key=lambda r: r.time):
+        is_related = isinstance(r.task, str)
+        place = PHASES.index(r.phase) if r.phase else 0
+        kind = (r.simulated, is_related, str(r.task), place, r.metric_name, r.rules)
+        groups.setdefault(kind, {}).setdefault(r.data, []).append(r)
+    tables = []
+    for _, by_data in sorted(groups.items()):
+        *earlier, last = sorted(by_data.values(), key=lambda group: group[-1].time)
+        published = [
+            Row(name, float(score))
+            for task, phase, rules, name, score, _ in PUBLISHED
+            if (task, phase, False) == (last[-1].task, last[-1].phase, last[-1].simulated)
+            and rules in last[-1].rules
+        ]
+        rows, former = model_rows(last)
+        others = [own + old for own, old in map(model_rows, earlier)]
+        tables.append(Table(last[-1], _best_first([*rows, *published]), former, others))
+    return tables
+
+
+def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
+    """Return a row for each model and its options, and one for each former code of such a model.
+
+    Of the same seed only the last score counts. Scores of different code are never averaged.
+    """
+    models: dict[str, dict[str, dict[int, Result]]] = {}
+    for result in results:
+        by_code = models.setdefault(result.name, {})
+        # The latest code comes last; the seed is 0 where the command names none.
+        by_code[result.code] = {**by_code.pop(result.code, {}), result.seed or 0: result}
+    rows, former = [], []
+    for name, by_code in models.items():
+        *old, latest = (_as_row(name, list(by_seed.values())) for by_seed in by_code.values())
+        rows.append(latest)
+        former += old
+    return _best_first(rows), _best_first(former)
+
+
+def _as_row(name: str, results: list[Result]) -> Row:
+    """Return the row of a model, given a result for each seed."""
+    spread = [result.score for result in results]
+    if results[0].phase == CROSS_VALIDATION:
+        parts = (part for result in results for part in result.parts.values())
+        spread = [part for part in parts if part is not None]
+    seconds = [result.seconds for result in results if result.seconds is not None]
+    return Row(
+        name=name,
+        score=statistics.fmean(result.score for result in results),
+        deviation=statistics.stdev(spread) if len(spread) > 1 else None,
+        n_seeds=len(results),
+        seconds=statistics.median(seconds) if seconds else None,
+        day=max(result.time for result in results)[:10],
+    )
+
+
+def _best_first(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: -row.score)
+
+
+# ---- Showing the tables ----------------------------------------------------------------------
+
+
+def as_text(tables: Sequence[Table]) -> str:
+    """Return the tables as aligned text, 80 columns wide; longer names continue below."""
+    all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
+    widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
+    widths[0] = min(widths[0], TEXT_WIDTH - 2 - sum(width + 2 for width in widths[1:]))
+    lines = []
+    for table in tables:
+        lines += textwrap.wrap(table.heading, TEXT_WIDTH, subsequent_indent="  ")
+        for name, score, *numbers, day in (HEADER, *(row.cells for row in table.rows)):
+            first, *more = textwrap.wrap(name, widths[0]) or [""]
+            right = [text.rjust(width) for text, width in zip(numbers, widths[2:4], strict=True)]
+            line = [first.ljust(widths[0]), score.ljust(widths[1]), *right, day]
+            lines += [f"  {'  '.join(line)}".rstrip(), *(f"    {text}" for text in more)]
+        if table.about_random:
+            text = f"  ({table.about_random})"
+            lines += textwrap.wrap(text, TEXT_WIDTH, subsequent_indent="  ")
+        lines.append("")
+    n_earlier = sum(len(rows) for table in tables for rows in (table.former, *table.earlier))
+    if n_earlier:
+        lines.append(f"{n_earlier} scores of earlier code or on earlier answers: see the page.")
+    return "\n".join(lines)
+
+
+def as_page(tables: Sequence[Table]) -> str:
+    """Return all tables as a page that needs no network: charts, tables, the scores of 2020."""
+    published = [
+        (TASK_TITLES[task], ", ".join(filter(None, (f"{phase} test", rules))), *what)
+        for task, phase, rules, *what in PUBLISHED
+    ]
+    return pages.render(
+        "scoreboard.html",
+        title="Scoreboard",
+        tab="",
+        tables=tables,
+        header=HEADER,
+        published=published,
+        draw=draw,
+    )
+
+
+def draw(table: Table, *, wide: bool = False) -> pages.Html:
+    """Return a chart for a phone, or one as wide as the page: of both, CSS shows one.
+
+    The best model is in colour, published scores are diamonds.
+    """
+    best = next((row for row in table.rows if row.day), None)
+    dots = []
+    for row in table.rows:
+        spread = row.deviation or 0.0
+        interval = (row.score - spread, row.score + spread)
+        dot = charts.Dot(row.name, row.score, interval, None, table.random_range, row is best)
+        if not row.day:
+            dot = charts.Dot(row.name, None, mark=row.score, band=table.random_range)
+        dots.append(dot)
+    width = charts.PAGE_WIDTH if wide else charts.WIDTH
+    svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric, width=width)
+    return pages.Html(svg)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The record of all scores: every evaluation appends one line of JSON to results.jsonl.
 
-`python -m tools.scoreboard` makes a table and a page of it. A submission carries its origin
-(`common.made`), so that the record knows the model, its seed and its time, whatever the files
+`python -m tools.scoreboard` makes a table and a page of it. How a submission was made stands beside
+it (`common.made`), so that the record knows the model, its options and its time, whatever the files
 are named.
 """
 
@@ -9,10 +9,11 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from common import io, layout, made, run_log
 from common.made import Made, show_path
@@ -21,12 +22,17 @@ from common.scores.outcomes import Outcomes
 
 LOCAL = "local"
 CROSS_VALIDATION = "cross-validation"
+PHASES = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
 TASK_TITLES = {
     1: "Task 1: right or wrong",
     2: "Task 2: the option chosen",
     3: "Task 3: question quality",
     4: "Task 4: ten questions for each student",
 }
+# Options that do not change what a model computes; nor do folders and files.
+_PLUMBING = ("local", "seed", "log", "probabilities", "device", "checkpoint")
+# No number of the record is so large, though JSON may write it.
+_MAX_NUMBER = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,29 +45,21 @@ class Evaluation:
         Heading of the page, such as one of `TASK_TITLES`.
     metric
         What the score measures, in one line.
-    score
-        Higher is better; from 0 to 1 for the tasks 1 to 4.
-    submission
-        The file or folder scored.
-    reference
-        The file with the true answers, or a folder of such files.
-    phase
-        ``local``, ``cross-validation``, ``public`` or ``private``; nothing for a related challenge.
-    rules, parts, seconds
-        As in `Result`; without seconds, the record takes them from the submission's origin.
+    submission, reference
+        The file or folder scored; the true answers, a file or a folder of such.
+    score, phase, rules, parts, seconds, metric_name
+        As in `Result`; without seconds, the record takes them from the submission's own.
     facts
         What else the page shows, as (name, value) pairs.
     rests_on
         Files that the true answers were made from, if the reference itself does not show it.
     training
         How the weights of an entry of task 4 were made, or the submissions of a cross-validation;
-        other submissions carry their origin.
+        other submissions have it beside them.
     code
         Fingerprint of the code of an entry of task 4.
     outcomes
         What was predicted right; None for a related challenge.
-    metric_name
-        Short name of the metric for the scoreboard, for a related challenge: ``token F1``.
     """
 
     title: str
@@ -86,10 +84,6 @@ class Evaluation:
         return made.is_simulated(self.reference, *self.rests_on)
 
 
-# No number of the record is so large, though JSON may write it.
-_MAX_NUMBER = 1e12
-
-
 @dataclass(frozen=True)
 class Result:
     """A line of the record.
@@ -103,10 +97,8 @@ class Result:
     phase
         ``local``, ``cross-validation``, ``public`` or ``private``; nothing for a related challenge.
     rules
-        How rules were read that are open to interpretation (task 4), and into which folds the
-        answers were split (cross-validation), or nothing. Scores can be compared only where it is
-        the same. For a related challenge what else two scores must share, such as the set of
-        labels.
+        What else two scores must share to be compared, or nothing: how rules were read that are
+        open to interpretation (task 4), the folds, the set of labels.
     model
         Name of the script or package that made the submission, or of the file.
     score
@@ -116,12 +108,11 @@ class Result:
         each expert's agreement (task 3), the accuracy with each mask (task 4), or on each fold. For
         a related challenge its other measures.
     seconds
-        How long it took to fit and predict, or to ask and predict (task 4); None if it is not
-        known.
+        How long it took to fit and predict, or to ask and predict (task 4); None if not known.
     seed
         The seed that the submission was made with, or None for the script's default.
-    made_by
-        The command that made the submission, or nothing.
+    script, options
+        What made the submission, as in `Made`; empty if not known.
     command
         The command that scored it.
     submission
@@ -134,16 +125,14 @@ class Result:
     simulated
         Whether the answers are simulated.
     code
-        Fingerprint of the script and of all that it imports from the kit (for task 4, of the
-        entry's files): scores with different seeds are averaged only where it is the same. Nothing
-        where it is not known, as in lines of earlier versions.
+        Fingerprint of the script and of all that it imports from the kit (task 4: of the entry's
+        files): scores with different seeds are averaged only where it is the same.
     memory
-        Largest memory that the script took to fit and predict, in bytes; None if it is not known.
+        Largest memory that the script took to fit and predict, in bytes; None if not known.
     outcomes
-        Name of the file that says which answers were predicted right (`common.scores.outcomes`),
-        or nothing.
+        Name of the file of what was predicted right (`common.scores.outcomes`), or nothing.
     metric_name
-        As in `Evaluation`.
+        Short name of the metric of a related challenge: ``token F1``.
     """
 
     time: str
@@ -155,7 +144,8 @@ class Result:
     parts: Mapping[str, float]
     seconds: float | None
     seed: int | None
-    made_by: str
+    script: str
+    options: dict[str, Any]
     command: str
     submission: str
     revision: str | None
@@ -165,6 +155,25 @@ class Result:
     memory: int | None = None
     outcomes: str = ""
     metric_name: str = ""
+
+    @property
+    def made_by(self) -> str:
+        """The command that made the submission, or nothing."""
+        return Made(self.script, self.options, 0).command if self.script else ""
+
+    @property
+    def name(self) -> str:
+        """The model's name and the options that change what it computes."""
+        kept = {
+            name: value
+            for name, value in self.options.items()
+            if name not in _PLUMBING and not name.endswith(("_dir", "_file", "_data"))
+        }
+        # What a blend is made of goes by its name, wherever the file lies.
+        words = [
+            Path(word).stem if word.endswith(".parquet") else word for word in made.flags_of(kept)
+        ]
+        return " ".join([self.model, *words])
 
 
 def title_of(task: int | str) -> str:
@@ -186,25 +195,23 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
     evaluation
         The score and what it was made from.
     """
-    submission = evaluation.submission
+    submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
     origin = evaluation.training or made.read(submission)
-    # A script names its model; the folder or zip of an entry of task 4 does so itself.
-    model = origin.model if origin and task != 4 else _name(submission)
-    seconds = evaluation.seconds
+    named = submission.resolve().name if submission.is_dir() else show_path(submission)
     path = results_path(output_dir)
-    kept = evaluation.outcomes
-    split = origin.split if origin else ""
     result = Result(
         time=run_log.now(),
         task=task,
         phase=evaluation.phase,
-        rules=", ".join(filter(None, (evaluation.rules, split))),
-        model=model,
+        rules=", ".join(filter(None, (evaluation.rules, origin.split if origin else ""))),
+        # A script names its model; the folder or zip of an entry of task 4 does so itself.
+        model=origin.model if origin and task != 4 else named,
         score=evaluation.score,
         parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,
         seed=origin.seed if origin else None,
-        made_by=origin.command if origin else "",
+        script=origin.script if origin else "",
+        options=origin.options if origin else {},
         command=made.this_command(),
         submission=show_path(submission),
         revision=_revision(origin),
@@ -248,65 +255,56 @@ def read_results(path: Path) -> tuple[list[Result], int]:
     int
         Number of lines that are not a result, such as one that was cut off by a full disk.
     """
-    names = {field.name for field in fields(Result)}
     results, unreadable = [], 0
     # Only line ends: a name may hold other characters at which `splitlines` would cut.
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
         try:
-            record = io.parse_json(line)
-            # Lines of earlier versions do not have these.
-            record = {"code": "", "memory": None, "outcomes": "", "metric_name": "", **record}
-            result = Result(**{name: record[name] for name in names})
-            _require_types(result)
-        except (ValueError, KeyError, TypeError):
+            found = io.parse_json(line)
+            result = Result(**(found if "options" in found else _of_former_version(found)))
+            _require_valid(result)
+        except (ValueError, KeyError, TypeError, AttributeError):
             unreadable += bool(line.strip())
         else:
             results.append(result)
     return results, unreadable
 
 
-def _require_types(result: Result) -> None:
+def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line that holds the command that made the submission, instead of its options."""
+    _, *words = shlex.split(line["made_by"]) or [""]
+    script = words[0] if words else ""
+    if script == "-m":
+        script, words = f"{words[1].replace('.', '/')}.py", words[1:]
+    kept = {name: value for name, value in line.items() if name != "made_by"}
+    return {**kept, "script": script, "options": made.options_of(words[1:])}
+
+
+def _require_valid(result: Result) -> None:
     """Raise `ValueError` if a line of the record, which anybody may edit, holds other values."""
-    if not isinstance(result.parts, dict) or type(result.score) not in (int, float):
-        raise ValueError("not a line of the record")
-    texts = [result.rules, result.model, result.made_by, result.command, result.submission]
-    texts += [result.metric_name]
-    texts += [result.revision] if result.revision is not None else []
-    numbers = [number for number in result.parts.values() if number is not None]
-    numbers += [result.seconds] if result.seconds is not None else []
+    hashes = (result.data, result.code, result.outcomes)
+    texts = [result.phase, result.rules, result.model, result.script, result.command]
+    texts += [result.submission, result.metric_name, *hashes, *made.flags_of(result.options)]
+    texts += [] if result.revision is None else [result.revision]
     whole = [number for number in (result.seed, result.memory) if number is not None]
     if isinstance(result.task, str):
-        fits_task = (
-            re.fullmatch(r"[a-z][a-z0-9_]*", result.task) is not None
-            and result.phase == ""
-            and result.score >= 0
-        )
+        is_task = re.fullmatch(r"[a-z][a-z0-9_]*", result.task) and result.phase == ""
     else:
         whole.append(result.task)
-        phases = (LOCAL, CROSS_VALIDATION, *layout.PHASES)
-        fits_task = 0 <= result.score <= 1 and result.phase in phases
-    valid = (
+        is_task = result.phase in PHASES and result.score <= 1
+    numbers = [result.score, result.seconds, *whole, *result.parts.values()]
+    is_valid = (
         all(isinstance(text, str) for text in texts)
+        and all(type(number) in (int, float, type(None)) for number in numbers)
+        and all(abs(number) < _MAX_NUMBER for number in numbers if number is not None)
         and all(type(number) is int and number >= 0 for number in whole)
-        and all(type(number) in (int, float) for number in numbers)
-        and all(abs(number) < _MAX_NUMBER for number in (*numbers, *whole, result.score))
-        and fits_task
+        and is_task
+        and result.score >= 0
         and isinstance(result.simulated, bool)
-        and re.fullmatch(r"[0-9a-f]*", result.data) is not None
-        and isinstance(result.code, str)
-        and re.fullmatch(r"[0-9a-f]*", result.code) is not None
-        and isinstance(result.outcomes, str)
-        and re.fullmatch(r"([0-9a-f]{16})?", result.outcomes) is not None
+        and all(re.fullmatch(r"[0-9a-f]*", text) for text in hashes)
     )
-    if not valid:
+    if not is_valid:
         raise ValueError("not a line of the record")
     datetime.fromisoformat(result.time)
-    # Raises it for quotation marks that are not closed.
-    shlex.split(result.made_by)
-
-
-def _name(submission: Path) -> str:
-    return submission.resolve().name if submission.is_dir() else show_path(submission)
 
 
 def _revision(origin: Made | None) -> str | None:

@@ -204,7 +204,7 @@ def test_a_score_is_printed_shown_and_recorded(
     line = last_record(tmp_path)
     assert (line["task"], line["model"], line["score"]) == (challenge, model, value)
     assert (line["metric_name"], line["simulated"]) == (metric, True)
-    assert f"sample_model_{model}.py" in line["made_by"]
+    assert f"sample_model_{model}.py" in line["script"]
     assert ("3 folds" in line["rules"]) == (challenge in ("cloze", "student_response"))
 
     check = f"related_challenges/{challenge}/check_submission.py"

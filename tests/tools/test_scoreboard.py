@@ -1,15 +1,13 @@
 """The scoreboard: compares only what can be compared, in tables that fit a terminal and a page."""
 
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.scores.results import Result
-from tools import scoreboard_page
-from tools import scoreboard_tables as scoreboard
-from tools.scoreboard_tables import Row, Table
+from tools import scoreboard
+from tools.scoreboard import Row, Table
 
 import pytest
 from conftest import Run
@@ -32,10 +30,10 @@ def text_of(*results: Result) -> str:
 
 
 def page_of(*results: Result) -> Page:
-    return read_page(scoreboard_page.as_page(tables_of(*results)))
+    return read_page(scoreboard.as_page(tables_of(*results)))
 
 
-def rows_of(*results: Result) -> tuple[Row, ...]:
+def rows_of(*results: Result) -> list[Row]:
     (table,) = tables_of(*results)
     return table.rows
 
@@ -50,7 +48,7 @@ def test_models_are_ranked_by_their_mean_over_seeds() -> None:
 
 
 EARLY, LATE = seeded("idea", 0, 0.9, DAYS[0]), seeded("idea", 0, 0.7, DAYS[1])
-BLEND = "python -m tools.blend data/test_output/one.parquet two.parquet --local"
+BLEND = {"files": ["data/test_output/one.parquet", "two.parquet"], "local": True}
 PARTS = {"fold 1": 0.6, "fold 2": 0.7, "fold 3": 0.8}
 CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
 
@@ -62,7 +60,7 @@ CUT: dict[str, Any] = {"fold 1": 0.6, "fold 2": None}
         ([LATE, EARLY], (IDEA, 0.7, None)),
         # No seed is seed 0.
         ([seeded("idea", None, 0.8, DAYS[2]), EARLY, LATE], (IDEA, 0.8, None)),
-        ([replace(RESULT, model="blend", made_by=BLEND)], ("blend one two", 0.6, None)),
+        ([replace(RESULT, model="blend", options=BLEND)], ("blend one two", 0.6, None)),
         # The deviation of a cross-validation is that of its folds.
         ([replace(RESULT, score=0.7, parts=PARTS, **FOLDS)], ("majority", 0.7, 0.1)),
         ([replace(RESULT, parts=CUT, **FOLDS)], ("majority", 0.6, None)),
@@ -119,7 +117,7 @@ def test_what_differs_is_never_in_one_table() -> None:
         "Science exam: MAP@3",
         "Science exam: MAP@3, 5 folds",
     ]
-    assert len(tables) == 12 and all(table.is_current for table in tables)
+    assert len(tables) == 12 and not any(table.earlier for table in tables)
     assert "majority  1.1175" in scoreboard.as_text(tables)
     page = page_of(*results)
     titles = [table.title for table in tables]
@@ -139,8 +137,8 @@ def test_figures_of_2020_stand_beside_real_answers_of_their_phase_alone() -> Non
         (4, "private", LENIENT, [winner, popular]),
     ):
         result = replace(RESULT, task=task, phase=phase, rules=rules, simulated=False)
-        assert [row.name for row in rows_of(result) if row.is_published] == expected
-        assert not any(row.is_published for row in rows_of(replace(result, simulated=True)))
+        assert [row.name for row in rows_of(result) if not row.day] == expected
+        assert all(row.day for row in rows_of(replace(result, simulated=True)))
 
 
 def test_the_tables_fit_a_terminal_with_every_name_whole() -> None:
@@ -170,8 +168,9 @@ def test_the_command_shows_every_text_of_the_record_as_text(run: Run, tmp_path: 
     assert "file not found; `python task_1/local_evaluation.py`" in missing.stderr
     hostile = "<i>\"'&x</i> $\\frac{$"
     texts: dict[str, Any] = dict.fromkeys(("model", "rules", "command", "submission"), hostile)
-    made_by = f"python a.py {shlex.quote(hostile)}"
-    result = replace(RESULT, made_by=made_by, parts={hostile: 0.5}, revision=hostile, **texts)
+    result = replace(
+        RESULT, options={"files": hostile}, parts={hostile: 0.5}, revision=hostile, **texts
+    )
     write_record(record, result)
     record.write_text(record.read_text() + '{"task": 1, "sc')
     done = run([*SCOREBOARD, record])
@@ -188,9 +187,9 @@ def test_the_command_shows_every_text_of_the_record_as_text(run: Run, tmp_path: 
 def test_the_page_shows_every_score_once_in_a_table_and_for_each_width_in_a_chart() -> None:
     private: dict[str, Any] = {"phase": "private", "simulated": False}
     results = [replace(seeded("idea", seed, 0.7 + seed / 50), **private) for seed in (0, 1)]
-    results += [replace(RESULT, **private), replace(RESULT, task=2, model="<script>", made_by="")]
-    html = scoreboard_page.as_page(tables_of(*results))
-    assert html == scoreboard_page.as_page(tables_of(*results[::-1]))
+    results += [replace(RESULT, **private), replace(RESULT, task=2, model="<script>", options={})]
+    html = scoreboard.as_page(tables_of(*results))
+    assert html == scoreboard.as_page(tables_of(*results[::-1]))
     # Exactly one of the charts is shown; on a wide screen it is as wide as the page.
     assert "max-width: 46rem" in html
     found = re.findall(r'<div class="(\S+)"><svg class="chart" viewBox="0 0 (\S+) ', html)

@@ -237,6 +237,29 @@ def test_only_lines_with_the_right_fields_and_types_are_results(submission: Path
     assert results.read_results(path) == ([RESULT] * 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("made_by", "script", "name"),
+    [
+        ("", "", "majority"),
+        ("python task_1/my_idea.py --local --depth=2 --seed 1", "task_1/my_idea.py", "--depth 2"),
+        ("python -m tools.blend a/one.parquet two.parquet --local", "tools/blend.py", "one two"),
+        ("python -m tools.blend --local 'one 1.parquet' 2.parquet", "tools/blend.py", "one 1 2"),
+        ("python x.py --weights 0.5 -1 --output_dir a b", "x.py", "--weights 0.5 -1"),
+    ],
+)
+def test_lines_of_former_versions_are_read(
+    tmp_path: Path, made_by: str, script: str, name: str
+) -> None:
+    """They hold the command instead of script and options."""
+    line = {**asdict(RESULT), "made_by": made_by}
+    del line["script"], line["options"]
+    (tmp_path / NAME).write_text(json.dumps(line) + "\n")
+    (found,) = read(tmp_path)
+    assert (found.script, found.name) == (script, f"majority {name}".removesuffix(" majority"))
+    (tmp_path / NAME).write_text(json.dumps({**line, "made_by": "python 'x"}) + "\n")
+    assert results.read_results(tmp_path / NAME) == ([], 1)
+
+
 def test_a_line_may_hold_any_character(tmp_path: Path) -> None:
     """Also those that end a line elsewhere, and bytes of a file's name that are not UTF-8."""
     submission = tmp_path / "a\u2028b\udcff.csv"
