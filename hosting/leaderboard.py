@@ -10,7 +10,7 @@ from common import io
 from common.errors import printable
 
 import numpy as np
-from bundle import Bundle, Column, Task
+from platform_rules import Bundle, Column, Task
 
 # With how many decimal places the platform keeps a score.
 _DECIMALS = 10
@@ -119,7 +119,7 @@ def _order(attempt: Attempt, columns: Sequence[Column]) -> tuple[object, ...]:
     values: list[object] = []
     for column in columns:
         value = attempt.scores.get(column.key)
-        sign = -1.0 if column.descending else 1.0
+        sign = -1.0 if column.sorting == "desc" else 1.0
         values.append((1, 0.0) if value is None else (0, sign * round(value, _DECIMALS)))
     return (*values, attempt.submitted, attempt.file)
 

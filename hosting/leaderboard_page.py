@@ -5,8 +5,8 @@ from html import escape
 
 from common import charts, pages
 
-from bundle import Bundle
 from leaderboard import Attempt, Board, score_text, used_columns
+from platform_rules import Bundle
 
 # A chart of more teams is longer than its table.
 _MAX_DRAWN = 25

@@ -31,8 +31,8 @@ import leaderboard_page
 import platform_rules
 import submission_records
 import submission_run
-from bundle import Bundle, Phase, Task
 from leaderboard import Attempt, task_number
+from platform_rules import Bundle, Phase, Task
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
@@ -111,16 +111,18 @@ def describe(bundle: Bundle) -> list[str]:
 
 def find_phase(bundle: Bundle, name: str) -> Phase:
     """Return the phase of a name, in capitals or not."""
-    for phase in bundle.phases:
-        if phase.name.casefold() == name.casefold():
-            return phase
+    found: list[Phase] = [
+        phase for phase in bundle.phases if phase.name.casefold() == name.casefold()
+    ]
+    if found:
+        return found[0]
     names = ", ".join(printable(phase.name) for phase in bundle.phases)
     raise InputError(f"--phase {printable(name)}: the bundle has no such phase, expected {names}")
 
 
 def find_tasks(bundle: Bundle, phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
     """Return the tasks of a phase, or those of the given numbers, that can be played here."""
-    if bundle.primary.computed:
+    if bundle.primary.computation:
         raise InputError(
             f"the primary column, {bundle.primary.key}, is computed from others on the platform, "
             "expected one that the scoring program writes"
@@ -220,7 +222,7 @@ def score_all(
                 result = submission_run.score(
                     submission.path, task, bundle.columns, bundle.primary, phase.time_limit
                 )
-                found = records.add(sha, task, result, bundle.shows_details)
+                found = records.add(sha, task, result, bundle.enable_detailed_results)
             attempts.append(
                 Attempt(*about, task, found["scores"], found["fault"], found["details"])
             )

@@ -6,7 +6,7 @@ from typing import Any
 from common import io, run_log
 
 import submission_run
-from bundle import Task
+from platform_rules import Task
 
 RESULTS_NAME = "leaderboard_results.jsonl"
 DETAILS_DIR = "details"

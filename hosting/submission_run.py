@@ -25,8 +25,7 @@ from common.errors import InputError, printable, quote
 
 import unpacking
 import yaml
-from bundle import Column, Task
-from platform_rules import METADATA_NAMES, program_command
+from platform_rules import METADATA_NAMES, Column, Task, program_command
 
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"

@@ -8,10 +8,9 @@ import leaderboard
 import leaderboard_page
 import pytest
 import toy_bundle
-from bundle import Bundle
 from leaderboard import Attempt, make_boards
 from page_reading import Page, read_page
-from platform_rules import read_bundle
+from platform_rules import Bundle, read_bundle
 
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
 

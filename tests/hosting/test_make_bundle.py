@@ -331,10 +331,11 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path) -> None:
     tasks = [bundle.tasks[index].name for index in private.tasks]
     assert tasks == [f"Task {task}, private" for task in (1, 2, 3, 4)]
     # The best score first, the smallest error, the first mask.
-    columns = [(column.key, column.descending, column.precision) for column in bundle.columns[:3]]
-    assert columns == [("score", True, 4), ("standard_error", False, 4), ("mask_0", True, 4)]
+    columns = [(column.key, column.sorting, column.precision) for column in bundle.columns[:3]]
+    assert columns == [("score", "desc", 4), ("standard_error", "asc", 4), ("mask_0", "desc", 4)]
     assert bundle.primary is bundle.columns[0]
-    assert (bundle.image, bundle.shows_details) == ("codalab/codalab-legacy:py312", True)
+    assert bundle.docker_image == "codalab/codalab-legacy:py312"
+    assert bundle.enable_detailed_results
     described = yaml.safe_load((secret / "competition.yaml").read_text())
     for flag in ("make_programs_available", "make_input_data_available",
                  "can_participants_make_submissions_public",

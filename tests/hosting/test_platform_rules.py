@@ -51,14 +51,12 @@ FAULTS: list[tuple[str, object, str]] = [
     ("tasks.1.index", 0, "tasks, entry 2 ('Task 1, private'): index is 0, as of another task"),
     ("tasks.2.scoring_program", GONE, "scoring_program is missing, expected a folder or zip"),
     ("tasks.2.reference_data", "a", "reference_data: 'a' is not in the bundle"),
-    ("solutions", [{"index": 0, "path": "public.zip", "tasks": [9]}], "entry 1: tasks names 9"),
     ("phases.0.start", GONE, "start is missing, expected a time in quotes"),
     ("phases.0.start", "soon", "start is 'soon', expected a time in quotes"),
     ("phases.0.end", GONE, "before it, 'Public', has no end"),
     ("phases.1.start", "2026-11-01 09:00", "expected a time after 2026-11-01 09:00"),
     # What YAML takes for a date loses its hours.
     ("phases.1.start", datetime(2026, 11, 1, 9, 1), "start is 2026-11-01 00:00:00, expected a ti"),
-    ("phases.0.auto_migrate_to_this_phase", True, "auto_migrate_to_this_phase is set"),
     ("phases.0.execution_time_limit", -1, "execution_time_limit is -1"),
     ("phases.0.public_data", "data.zip", "public_data: 'data.zip' is not in the"),
     ("phases.1.tasks", GONE, "tasks is missing, expected at least one index of a task"),
@@ -68,8 +66,6 @@ FAULTS: list[tuple[str, object, str]] = [
     (f"{COLUMN}.index", 0, "columns, entry 2 ('Standard error'): index is 0, as of"),
     (f"{COLUMN}.key", "score", "key is 'score', as of another column"),
     (f"{COLUMN}.sorting", "down", "sorting is 'down', expected one of desc, asc"),
-    (f"{COLUMN}.computation", "avg", "computation_indexes is missing"),
-    (f"{COLUMN}.computation_indexes", ["0"], "computation is missing"),
 ]
 
 
@@ -79,15 +75,6 @@ def test_a_fault_in_what_the_file_says_is_refused(
 ) -> None:
     change(reworded, {place: value})
     assert expected in fault_of(reworded, tmp_path / "none")
-
-
-def test_faults_of_two_keys(reworded: Path, tmp_path: Path) -> None:
-    change(reworded, {"leaderboards": GONE, "leaderboard": []})
-    expected = "leaderboard is not a key that is read, expected leaderboards"
-    assert expected in fault_of(reworded, tmp_path)
-    for of, expected in ((["0", "1"], "names '1'"), ([0], "is [0], expected a list")):
-        change(reworded, {f"{COLUMN}.computation": "avg", f"{COLUMN}.computation_indexes": of})
-        assert f"computation_indexes {expected}" in fault_of(reworded, tmp_path)
 
 
 WARNINGS: list[tuple[str, object, str]] = [

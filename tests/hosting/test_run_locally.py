@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 import submission_run
 import toy_bundle
-from bundle import Bundle
 from conftest import Run
 from page_reading import Page
-from platform_rules import read_bundle
+from platform_rules import Bundle, read_bundle
 from run_scripts import ROOT, Done
 
 SCRIPT = "hosting/run_locally.py"
