@@ -95,6 +95,8 @@ class ProbabilityScores:
         The calibration, shape (10,): in bins of equal width, the mean of the probabilities, how
         often it happened, and the number of answers; NaN in an empty bin. Of two categories the
         probability of the second, from 0 to 1; of more, that of the most probable one.
+    n_other
+        How many predictions are not the most probable value.
     """
 
     log_loss: float
@@ -104,13 +106,16 @@ class ProbabilityScores:
     expected: FloatArray
     happened: FloatArray
     counts: npt.NDArray[np.int64]
+    n_other: int
 
 
 _N_BINS = 10
 
 
 def score_probabilities(
-    truth: IntArray, probability: npt.NDArray[np.floating[Any]]
+    truth: IntArray,
+    probability: npt.NDArray[np.floating[Any]],
+    predicted: IntArray | None = None,
 ) -> ProbabilityScores:
     """Score predicted probabilities.
 
@@ -120,15 +125,16 @@ def score_probabilities(
         What happened, from 0 to categories - 1, shape (answers,).
     probability
         Of every category, shape (answers, categories); rows sum to 1, but for rounding.
-
-    Returns
-    -------
-    ProbabilityScores
+    predicted
+        What was predicted beside them, as `truth`; None: the most probable category.
     """
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-    n_categories = probability.shape[1]
+    n_categories, n_other = probability.shape[1], 0
+    if predicted is not None:
+        own = probability[np.arange(len(predicted)), predicted]
+        n_other = int((own < probability.max(axis=1)).sum())
     p = np.asarray(probability, np.float64)
     p = p / p.sum(axis=1, keepdims=True)
     if n_categories == 2:
@@ -151,6 +157,7 @@ def score_probabilities(
         expected=mean,
         happened=share,
         counts=counts,
+        n_other=n_other,
     )
 
 

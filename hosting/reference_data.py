@@ -8,7 +8,7 @@ from importlib.metadata import files
 from pathlib import Path
 
 from common import io, layout, made, pages, schema, source_code, submission
-from common.scores.pair_facts import Place, read_facts
+from common.evaluation.pair_facts import read_facts
 
 import numpy as np
 from programs import facts_file
@@ -94,12 +94,15 @@ def _write_pairs(data_dir: Path, folder: Path, task: int, phase: str) -> None:
     """Write what tasks 1 and 2 need besides the answers."""
     reference = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
     pairs = submission.read_pair_values(io.file_source(reference), schema.PREDICTED_COLUMN[task])
-    place = Place(
+    facts = read_facts(
+        pairs.student,
+        pairs.question,
+        task,
         reference=reference,
         train=data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2,
-        metadata=data_dir / layout.METADATA_DIR.name,
+        folder=data_dir / layout.METADATA_DIR.name,
     )
-    facts_file.write_facts(folder / "facts.npz", read_facts(place, pairs, task))
+    facts_file.write_facts(folder / "facts.npz", facts)
     # A submission holds the rows of both phases: of the other one the pairs, each with the same
     # value, which is nobody's answer.
     (other_phase,) = (name for name in layout.PHASES if name != phase)

@@ -10,12 +10,13 @@ the file tells, which a sample model writes with its flag of that name. A submis
 incomplete or wrong gets a message, never a score.
 """
 
-from common import cli, pair_evaluation
+from common import cli
+from common.evaluation import pairs
 
 
 def main() -> None:
     """Score the submission that the flags name."""
-    pair_evaluation.evaluate(__doc__, task=1)
+    pairs.evaluate(__doc__, task=1)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 from pathlib import Path
 
 from common import cli, io, layout, metrics, schema, submission
-from common.expert_judgements import compare_with_experts, rank_pairs, read_judgements
+from common.evaluation.judgements import compare_with_experts, rank_pairs, read_judgements
 from common.schema import Column
 
 import numpy as np
@@ -87,13 +87,13 @@ def main() -> None:
     for name, ranking in rankings.items():
         figures = compare_with_experts(judgements, *rank_pairs(judgements, question, ranking))
         cells = [
-            "" if row.n_judged == 0 else f"{row.share:.2f} ({row.low:.2f}–{row.high:.2f})"
-            for row in (*figures.experts, figures.mean, figures.best)
+            "" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})"
+            for share, low, high in figures[["share", "low", "high"]].reindex(header[1:]).to_numpy()
         ]
         print(f"| {name} | {' | '.join(cells)} |")
     others = [
-        "" if row.others is None else f"{row.others:.2f}"
-        for row in (*figures.experts, figures.mean)
+        "" if np.isnan(share) else f"{share:.2f}"
+        for share in figures["others"].reindex(header[1:-1])
     ]
     print(f"| the other experts | {' | '.join(others)} | |")
     floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)

@@ -9,12 +9,13 @@ are the 95 % interval of every figure and how often the experts agree with each 
 lists the pairs on which ranking and experts disagree.
 """
 
-from common import cli, ranking_evaluation
+from common import cli
+from common.evaluation import ranking
 
 
 def main() -> None:
     """Score the ranking that the flags name."""
-    ranking_evaluation.evaluate(__doc__)
+    ranking.evaluate(__doc__)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,11 @@ from pathlib import Path
 
 from common import cli, io, layout, made, metrics, schema, submission, zips
 from common.errors import InputError, quote
-from common.expert_judgements import rank_pairs, read_judgements
-from common.pair_evaluation import score_pairs
-from common.scores import outcomes, results
-from common.scores.outcomes import Outcomes
+from common.evaluation import outcomes
+from common.evaluation.judgements import rank_pairs, read_judgements
+from common.evaluation.outcomes import Outcomes
+from common.evaluation.pairs import score_pairs
+from common.scores import results
 from common.scores.results import CROSS_VALIDATION, LOCAL, Result, title_of
 from tools.paired_difference import Scored, describe, describe_size
 from tools.scoreboard import name_of_phase

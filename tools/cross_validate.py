@@ -29,8 +29,9 @@ from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.answers import IntArray, read_answer_table
 from common.errors import InputError
+from common.evaluation import outcomes
 from common.made import Made
-from common.scores import outcomes, results
+from common.scores import results
 from common.scores.results import CROSS_VALIDATION, Evaluation
 from common.splits import hold_out_answers
 from common.submission import PairValues, find_pairs, read_pair_values

@@ -3,7 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 
-from common.scores.outcomes import Outcomes
+from common.evaluation.outcomes import Outcomes
 
 import numpy as np
 import numpy.typing as npt

@@ -25,10 +25,10 @@ from common.adaptive.playing import (
 )
 from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
+from common.evaluation import outcomes, score_files
 from common.made import Made, parse
+from common.metrics import ProbabilityScores, score_probabilities
 from common.pages import Html
-from common.scores import outcomes, score_files, score_page
-from common.scores.explain import Beliefs, describe_beliefs, judge_beliefs
 from common.scores.results import TASK_TITLES, Evaluation, append_result
 
 import numpy as np
@@ -85,7 +85,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     beliefs = None
     if setting.probabilities:
         beliefs = write_probabilities(setting.probabilities, reference, run.games)
-        body += score_page.calibration(beliefs.scores, beliefs.n_other, "answered correctly")
+        body += score_files.calibration(beliefs, "answered correctly")
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     asked = list_asked(reference, run.games)
     io.write_csv(sequence_path, dict(asked.items()))
@@ -95,7 +95,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     deviation = f" ± {run.accuracies.std(ddof=1):.4f}" if n_masks > 1 else ""
     print(f"score {evaluation.score:.4f}{deviation} ({masks}, {evaluation.rules})")
     if beliefs:
-        for line in describe_beliefs(beliefs):
+        for line in score_files.probability_lines(beliefs):
             print(line)
     for note in list_notes(run):
         print(f"note: {note}")
@@ -182,13 +182,15 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def write_probabilities(path: Path, reference: Reference, games: Mapping[str, Game]) -> Beliefs:
+def write_probabilities(
+    path: Path, reference: Reference, games: Mapping[str, Game]
+) -> ProbabilityScores:
     """Write what an entry believes of the targets of all masks, and score it."""
     student, question, truth, predicted, part = games_as_columns(reference, games)
     p_right = np.concatenate([np.asarray(game.probability) for game in games.values()])
     masks = np.array(list(games))[part]
     probabilities.write_mask_probabilities(path, masks, student, question.astype(np.int32), p_right)
-    return judge_beliefs(truth, predicted, np.stack([1 - p_right, p_right], axis=1))
+    return score_probabilities(truth, np.stack([1 - p_right, p_right], axis=1), predicted)
 
 
 def list_facts(

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from common import io, layout, made, run_log
+from common.evaluation import outcomes
+from common.evaluation.outcomes import Outcomes
 from common.made import Made, show_path
-from common.scores import outcomes
-from common.scores.outcomes import Outcomes
 
 LOCAL = "local"
 CROSS_VALIDATION = "cross-validation"
@@ -130,7 +130,7 @@ class Result:
     memory
         Largest memory that the script took to fit and predict, in bytes; None if not known.
     outcomes
-        Name of the file of what was predicted right (`common.scores.outcomes`), or nothing.
+        Name of the file of what was predicted right (`common.evaluation.outcomes`), or nothing.
     metric_name
         Short name of the metric of a related challenge: ``token F1``.
     """

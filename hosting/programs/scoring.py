@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
-from common import io, layout, metrics, pages, pair_evaluation, ranking_evaluation, schema
+from common import io, layout, metrics, pages, schema
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import read_reference
 from common.adaptive.training import count_questions
 from common.answers import number_ids
 from common.errors import InputError
-from common.scores import score_files, score_page
+from common.evaluation import pairs, ranking, score_files
 from common.scores.results import TASK_TITLES, Evaluation
 
 import facts_file
@@ -32,12 +33,11 @@ _ERROR_DIGITS = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A score with its standard error, None if it is not known, and the page about it."""
+    """A score with its standard error, None if it is not known, and what the page shows."""
 
     evaluation: Evaluation
     error: float | None
-    body: str
-    style: str = ""
+    page: dict[str, Any]
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
@@ -79,7 +79,7 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
             scores[f"mask_{number}"] = accuracy
     name = score_files.score_name(task, phase)
     text_path, page_path = score_files.write_scores(
-        output_dir, name, evaluation, error=judged.error, body=judged.body, style=judged.style
+        output_dir, name, evaluation, error=judged.error, **judged.page
     )
     text_path.unlink()
     page_path.replace(output_dir / PAGE_NAME)
@@ -119,12 +119,11 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     path = _find_submission(task)
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
     column = schema.PREDICTED_COLUMN[task]
-    pair_score = pair_evaluation.score_pairs(path, reference_path, task, column, phase=phase)
+    pair_score = pairs.score_pairs(path, reference_path, task, column, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    evaluation, explained = pair_evaluation.describe(
-        pair_score, task, facts, submission_path=path, reference_path=reference_path, phase=phase
-    )
-    return Judged(evaluation, explained.error, explained.body, score_page.STYLE)
+    explained = pairs.explain(pair_score, task, facts, path, reference_path, phase)
+    page = {"template": "pairs.html", **explained.page}
+    return Judged(explained.evaluation, explained.error, page)
 
 
 def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
@@ -132,14 +131,11 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
     template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
     path = _find_submission(task)
-    judged = ranking_evaluation.judge(
-        path, reference_path, template_path, phase, with_answers=False
-    )
+    judged = ranking.judge(path, reference_path, template_path, phase, with_answers=False)
     # Of a share of pairs: equal scores have equal ones.
     share, n_pairs = judged.evaluation.score, judged.n_pairs
     error = (share * (1 - share) / n_pairs) ** 0.5
-    style = score_page.STYLE + ranking_evaluation.STYLE
-    return Judged(judged.evaluation, error, judged.body, style)
+    return Judged(judged.evaluation, error, {"template": "ranking.html", **judged.page})
 
 
 def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
@@ -162,7 +158,7 @@ def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     student, _, truth, prediction, _ = adaptive_evaluation.games_as_columns(reference, record.games)
     error = metrics.clustered_standard_error(truth == prediction, number_ids(student)[1])
     known_error = error if len(reference.student) > 1 else None
-    return Judged(evaluation, known_error, body, score_page.STYLE)
+    return Judged(evaluation, known_error, {"body": body})
 
 
 _JUDGES: dict[int, Callable[[Path, int, str], Judged]] = {

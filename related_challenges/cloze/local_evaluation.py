@@ -11,7 +11,8 @@ With --candidates N only the first N guesses at each query count.
 from collections.abc import Sequence
 
 from common import challenge, cli, pages
-from common.scores import results, score_files
+from common.evaluation import score_files
+from common.scores import results
 from common.scores.results import Evaluation
 
 import numpy as np

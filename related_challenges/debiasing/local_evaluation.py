@@ -14,7 +14,8 @@ from pathlib import Path
 
 from common import challenge, cli, io, layout, made, pages
 from common.errors import InputError
-from common.scores import results, score_files
+from common.evaluation import score_files
+from common.scores import results
 from common.scores.results import Evaluation
 
 import clicks

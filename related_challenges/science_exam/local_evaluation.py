@@ -10,7 +10,8 @@ The submission has the columns id and prediction, up to three labels separated b
 import sys
 
 from common import challenge, cli
-from common.scores import results, score_files
+from common.evaluation import score_files
+from common.scores import results
 from common.scores.results import Evaluation
 
 import exam

@@ -13,7 +13,8 @@ SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their 
 
 from common import challenge, cli, pages
 from common.errors import InputError
-from common.scores import results, score_files
+from common.evaluation import score_files
+from common.scores import results
 from common.scores.results import Evaluation
 
 import grading_measures

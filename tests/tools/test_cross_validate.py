@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from common.scores import outcomes
+from common.evaluation import outcomes
 from common.scores.results import read_results
 from tools import cross_validate
 

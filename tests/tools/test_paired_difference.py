@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from common import metrics
-from common.scores import outcomes
+from common.evaluation import outcomes
 from tools.paired_difference import Scored, describe
 
 import numpy as np

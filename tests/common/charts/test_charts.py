@@ -366,7 +366,7 @@ def test_names_in_any_script_are_drawn_without_a_warning() -> None:
 
 def test_only_drawing_imports_matplotlib() -> None:
     code = """import sys
-import common.pair_evaluation, common.adaptive.evaluation, tools.scoreboard
+import common.evaluation.pairs, common.adaptive.evaluation, tools.scoreboard
 assert 'matplotlib' not in sys.modules
 import common.charts as charts
 charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')

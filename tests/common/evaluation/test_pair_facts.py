@@ -5,16 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common import schema
+from common.evaluation.breakdown import QUIZZES, break_down, break_down_students, most_lost
+from common.evaluation.pair_facts import PairFacts, read_facts
 from common.io import file_source
-from common.scores import pair_groups
-from common.scores.breakdown import Scored
-from common.scores.pair_facts import QUIZ_GROUPS, PairFacts, Place, read_facts
 from common.submission import read_pair_values
 
 import numpy as np
+import pandas as pd
 import pytest
 
-QUIZZES = "metadata/answer_metadata_task_1_2.csv"
+QUIZ_FILE = "metadata/answer_metadata_task_1_2.csv"
 FILES = {
     "data/valid.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,5,100,1,2,2
@@ -33,7 +33,7 @@ FILES = {
 50,5,5,1,1,1
 """,
     # Student 5 answered 3 (training) and 101 in quiz 11; quiz 12 is known from others alone.
-    QUIZZES: """AnswerId,QuizId
+    QUIZ_FILE: """AnswerId,QuizId
 0,12.0
 3.0,11
 4,
@@ -71,49 +71,51 @@ def folder(write: Callable[[str, str], Path], tmp_path: Path) -> Path:
 
 
 def read(folder: Path, task: int) -> PairFacts:
-    place = Place(folder / "data/valid.csv", folder / "data/train.csv", folder / "metadata")
-    column = schema.PREDICTED_COLUMN[task]
-    return read_facts(place, read_pair_values(file_source(place.reference), column), task)
+    reference = folder / "data/valid.csv"
+    pairs = read_pair_values(file_source(reference), schema.PREDICTED_COLUMN[task])
+    train, metadata = folder / "data/train.csv", folder / "metadata"
+    columns = pairs.student, pairs.question, task
+    return read_facts(*columns, reference=reference, train=train, folder=metadata)
 
 
 @pytest.mark.parametrize("task", [1, 2])
 def test_training_answers_are_counted(folder: Path, task: int) -> None:
     facts = read(folder, task)
     assert facts.left_out == []
-    assert facts.student_ids[facts.student].tolist() == [5, 5, 6, 7]
-    assert facts.question_ids[facts.question].tolist() == [20, 30, 20, 40]
-    training = facts.training
-    assert training is not None
-    assert training.n_of_student.tolist() == [2, 2, 1, 1]
-    assert training.n_of_question.tolist() == [3, 2, 3, 0]
-    assert training.share_right.tolist() == pytest.approx([2 / 3, 0.5, 2 / 3, np.nan], nan_ok=True)
+    pairs = facts.pairs
+    assert pairs.student_code.tolist() == [0, 0, 1, 2]
+    assert pairs.n_of_student.tolist() == [2, 2, 1, 1]
+    assert pairs.n_of_question.tolist() == [3, 2, 3, 0]
+    assert pairs.share_right.tolist() == pytest.approx([2 / 3, 0.5, 2 / 3, np.nan], nan_ok=True)
     # A tie, and a question that nobody answered, go by all answers; of options the smaller wins.
-    assert training.majority.tolist() == ([1, 1, 1, 1] if task == 1 else [2, 3, 2, 2])
-    correct = training.correct_option
-    assert correct is None if task == 1 else correct.tolist() == [2, 3, 2, 0]
+    assert pairs.majority.tolist() == ([1, 1, 1, 1] if task == 1 else [2, 3, 2, 2])
+    if task == 2:
+        assert pairs.correct_option.tolist() == [2, 3, 2, 0]
     # A quiz is known by other answers of the same student.
     known = "other answers in the quiz known"
     expected = ["no other answer in the quiz known", known, *["quiz not known"] * 2]
-    assert [QUIZ_GROUPS[k] for k in np.asarray(facts.quiz)] == expected
+    assert [QUIZZES[k] for k in pairs.quiz] == expected
     # Nothing is known of the quizzes of training answers.
-    (folder / QUIZZES).write_text("AnswerId,QuizId\n100,12\n101,11\n")
-    quiz = np.asarray(read(folder, task).quiz)
-    assert [QUIZ_GROUPS[k] for k in quiz] == [expected[0], expected[0], *expected[2:]]
+    (folder / QUIZ_FILE).write_text("AnswerId,QuizId\n100,12\n101,11\n")
+    assert [QUIZZES[k] for k in read(folder, task).pairs.quiz] == [*expected[:1] * 2, *expected[2:]]
 
 
-def scored(facts: PairFacts, right: list[bool]) -> Scored:
-    return Scored(facts.student, facts.question, np.array(right))
+def scored(facts: PairFacts, right: list[bool], folder: Path, n_times: int = 1) -> pd.DataFrame:
+    """Return the pairs, each several times, so that they are enough to be shown."""
+    asked = pd.read_csv(folder / "data/valid.csv")["QuestionId"]
+    pairs = facts.pairs.assign(QuestionId=asked, right=right)
+    return pd.concat([pairs] * n_times, ignore_index=True)
 
 
 def test_subjects_and_students_are_joined(folder: Path) -> None:
     facts = read(folder, 1)
-    answers = scored(facts, [True, False, False, True])
+    pairs = scored(facts, [True, False, False, True], folder, 20)
     assert [
-        (part.title, {g.name: (g.n_students, g.n_answers, g.accuracy) for g in part.groups})
-        for part in [
-            *pair_groups.break_down(answers, facts),
-            *pair_groups.subgroups(answers, facts),
-        ]
+        (part.title, {
+            name: (n_students, n_answers / 20, accuracy)
+            for name, n_answers, n_students, accuracy in part.groups.iloc[:, :3].itertuples()
+        })
+        for part in [*break_down(pairs, facts.subjects), *break_down_students(pairs)]
         if " number " not in part.title and "quiz" not in part.title
     ] == [
         (
@@ -130,13 +132,13 @@ def test_subjects_and_students_are_joined(folder: Path) -> None:
             "Age in years on 2019-09-01",
             {"12": (1, 1, 0), "13": (1, 2, 0.5), "not known": (1, 1, 1)},
         ),
-    ]
+    ]  # fmt: skip
     # Of the subjects that are lost with only the most specific of each question count.
-    answers = scored(facts, [False, True, False, True])
-    lost = [*pair_groups.lost_questions(answers, facts), *pair_groups.lost_subjects(answers, facts)]
-    assert [(n.name, n.about, n.loss.n_answers, n.loss.n_wrong, n.loss.excess) for n in lost] == [
-        ("20", "Adding", 2, 2, 1.0),
-        ("Adding", "Number", 3, 2, 0.5),
+    lost = most_lost(scored(facts, [False, True, False, True], folder, 20), facts.subjects)
+    columns = ["name", "about", "n_answers", "n_wrong", "lost"]
+    assert [row for table in lost for row in table[columns].itertuples(index=False, name=None)] == [
+        (20, "Adding", 40, 40, 20),
+        ("Adding", "Number", 60, 40, 10),
     ]
 
 
@@ -155,18 +157,17 @@ def test_rare_subjects_go_together(folder: Path) -> None:
         path = folder / f"metadata/{name}.csv"
         path.write_text(path.read_text() + "".join(lines))
     facts = read(folder, 1)
-    parts = pair_groups.break_down(scored(facts, [True] * len(pairs)), facts)
+    parts = break_down(scored(facts, [True] * len(pairs), folder), facts.subjects)
     (part,) = (part for part in parts if part.title == "By subject")
     named = [(f"Subject {k}", 27 if k == 0 else 20 - k) for k in range(12)]
-    found = [(group.name, group.n_answers) for group in part.groups]
-    assert found == [*named, ("other subjects", 8)]
+    assert [*part.groups["n_answers"].items()] == [*named, ("other subjects", 8)]
 
 
 def test_what_is_not_there_is_left_out(folder: Path) -> None:
     for name in FILES.keys() - {"data/valid.csv"}:
         (folder / name).unlink()
     facts = read(folder, 2)
-    assert (facts.training, facts.quiz, facts.subjects, facts.students) == (None,) * 4
+    assert facts.pairs.columns.tolist() == ["student_code"] and facts.subjects is None
     assert [part.is_fault for part in facts.left_out] == [False] * 4
     assert all(part.why.endswith("is not there") for part in facts.left_out)
 
@@ -178,7 +179,7 @@ NO_IDS = "by quiz: training and true answers do not both have a column AnswerId"
     ("name", "old", "new", "expected"),
     [
         ("data/train.csv", "20,9,2,0", "20,9,2,7", "The maj.* column 'IsCorrect': row 4 is '7'"),
-        (QUIZZES, "5,13", "5,x", "by quiz: .* column 'QuizId': row 5 is 'x'"),
+        (QUIZ_FILE, "5,13", "5,x", "by quiz: .* column 'QuizId': row 5 is 'x'"),
         ("metadata/subject_metadata.csv", "ng,3,2", "ng,9,2", "by subject: .* is 9, which is no"),
         ("metadata/student_metadata_task_1_2.csv", "5,1,", "5,9,", "by gender.* column 'Gender'"),
         # Answers without ids have no quizzes, which is no fault.

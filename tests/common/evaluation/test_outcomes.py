@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from common.errors import InputError
-from common.scores import outcomes
-from common.scores.outcomes import Outcomes
+from common.evaluation import outcomes
+from common.evaluation.outcomes import Outcomes
 
 import numpy as np
 import pytest

@@ -1,12 +1,18 @@
 """Expert judgements of pairs of questions, and how often a ranking agrees with them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common import io, metrics, schema
 from common.errors import InputError
 
 import numpy as np
+
+if TYPE_CHECKING:  # Importing it takes 0.2 s.
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,7 @@ class Judgements:
 
 
 def read_judgements(path: Path) -> Judgements:
-    """Read expert judgements.
-
-    Parameters
-    ----------
-    path
-        CSV with left, right, and a column for each expert.
+    """Read a CSV with left, right, and a column for each expert.
 
     Raises
     ------
@@ -53,18 +54,7 @@ def read_judgements(path: Path) -> Judgements:
 def rank_pairs(
     judgements: Judgements, question: io.IntArray, ranking: io.IntArray
 ) -> tuple[io.IntArray, io.IntArray]:
-    """Look up the ranks of the judged questions, by their ids.
-
-    Parameters
-    ----------
-    judgements
-        The pairs.
-    question, ranking
-        QuestionIds and their ranks, in any order.
-
-    Returns
-    -------
-    rank_left, rank_right : arrays of int64, shape (pairs,)
+    """Look up the ranks of the judged questions, by their ids; shape (pairs,) both.
 
     Raises
     ------
@@ -84,87 +74,41 @@ def rank_pairs(
     return left, right
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Share of pairs on which a ranking agrees with an expert, or with several.
-
-    Attributes
-    ----------
-    name
-        Who judged.
-    share, low, high
-        The share and the ends of its 95 % interval.
-    n_judged
-        Number of pairs; 0 for an expert without a judgement, None for a summary of several experts.
-    others
-        Mean share on which the other experts agree with this one; for the mean, on which any two
-        agree; None for the best.
-    """
-
-    name: str
-    share: float
-    low: float
-    high: float
-    n_judged: int | None = None
-    others: float | None = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How often a ranking agrees with the experts, one by one and summarised.
-
-    Attributes
-    ----------
-    experts
-        One for each expert.
-    mean, best
-        Mean over the experts, and the best expert.
-    """
-
-    experts: list[Agreement]
-    mean: Agreement
-    best: Agreement
-
-
 def compare_with_experts(
     judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
-) -> Comparison:
-    """Compute all figures of a ranking.
+) -> pd.DataFrame:
+    """Compute how often a ranking agrees with every expert, their mean and their best.
 
     The intervals of the experts are exact binomial ones; those of their mean and their best come
     from resampling the pairs 10,000 times. The best of several experts in a sample is more often a
     lucky one than an unlucky one: the interval of the best lies too high, if anything.
 
-    Parameters
-    ----------
-    judgements
-        Of the experts.
-    rank_left, rank_right
-        From `rank_pairs`.
+    Returns
+    -------
+    DataFrame
+        A row for each expert that has judged, then ``mean`` and ``best``: share of the pairs, low
+        and high (the 95 % interval); n_judged, number of pairs, and others, the mean share on which
+        the other experts agree with this one, for the mean that on which any two agree; NaN where
+        that is not known.
     """
+    import pandas as pd
+
     agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
     share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements.better)
-    concordance, _ = metrics.expert_concordance(judgements.better)
-    experts = []
-    for name, row, n, others in zip(
-        schema.EXPERT_NAMES, agrees, n_judged.tolist(), concordance, strict=True
-    ):
-        low, high = metrics.binomial_interval(int(np.nansum(row)), n) if n else (np.nan, np.nan)
-        experts.append(
-            Agreement(name, np.nansum(row) / max(n, 1), low, high, n, mean_if_any(others))
-        )
+    others, _ = metrics.expert_concordance(judgements.better)
+    table = pd.DataFrame({"share": share, "n_judged": n_judged}, index=list(schema.EXPERT_NAMES))
+    table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
+    table = table[table["n_judged"] > 0]
+    table[["low", "high"]] = [
+        metrics.binomial_interval(int(np.nansum(row)), n)
+        for row, n in zip(agrees, n_judged.tolist(), strict=True)
+        if n
+    ]
     # Without experts and pairs that have no judgement at all, every draw holds some.
     judged = ~np.isnan(agrees)
     drawn = metrics.bootstrap_agreement(agrees[judged.any(axis=1)][:, judged.any(axis=0)])
-    low, high = np.nanpercentile(np.nanmean(drawn, axis=1), (2.5, 97.5))
-    mean = Agreement(
-        "mean", float(np.nanmean(share)), low, high, others=mean_if_any(concordance.ravel())
-    )
-    low, high = np.nanpercentile(np.nanmax(drawn, axis=1), (2.5, 97.5))
-    return Comparison(experts, mean, Agreement("best", float(np.nanmax(share)), low, high))
-
-
-def mean_if_any(shares: metrics.FloatArray) -> float | None:
-    """Return the mean of the shares that are not NaN; None if all are."""
-    known = shares[~np.isnan(shares)]
-    return float(known.mean()) if len(known) else None
+    for name, summary in (("mean", np.nanmean), ("best", np.nanmax)):
+        low, high = np.nanpercentile(summary(drawn, axis=1), (2.5, 97.5))
+        table.loc[name, ["share", "low", "high"]] = summary(share), low, high
+    table.loc["mean", "others"] = pd.Series(others.ravel()).mean()
+    return table

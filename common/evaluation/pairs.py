@@ -1,0 +1,379 @@
+"""Score predictions for (student, question) pairs, in tasks 1 and 2 alike."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common import charts, cli, io, layout, made, metrics, pages, schema, submission
+from common.answers import pair_keys
+from common.evaluation import breakdown, outcomes, score_files
+from common.evaluation.pair_facts import PairFacts, are_among, read_facts
+from common.metrics import ProbabilityScores
+from common.probabilities import read_probabilities
+from common.schema import Column
+from common.scores import results
+from common.scores.results import Evaluation
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:  # Importing it takes 0.2 s.
+    pass
+
+# Keys of what the simulation's record says the best possible accuracies are.
+_LIMITS = {1: "right_or_wrong", 2: "option"}
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """Predictions beside the true values.
+
+    Attributes
+    ----------
+    reference
+        The pairs scored, with the true values.
+    predicted
+        The predictions for them, in their order.
+    outside
+        Rows of the submission that were not scored, in words; empty where there are none.
+    """
+
+    reference: submission.PairValues
+    predicted: npt.NDArray[np.integer[Any]]
+    outside: str
+
+    @property
+    def outcomes(self) -> outcomes.Outcomes:
+        """What was predicted right."""
+        own = self.reference
+        return outcomes.of_predictions(own.student, own.question, own.value, self.predicted)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A score in words and pictures: its standard error, None if it is not known, and the rest."""
+
+    evaluation: Evaluation
+    error: float | None
+    lines: list[str]
+    page: dict[str, Any]
+
+
+def evaluate(doc: str | None, task: int) -> None:
+    """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
+    p = cli.parser(doc)
+    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/test_input")
+    p.add_argument(
+        "--ref_data", metavar="FILE", help=f"the true answers (default {layout.VALID_TASK_1_2})"
+    )
+    p.add_argument("--submission_dir", type=Path, metavar="DIR", help="default data/test_output")
+    p.add_argument(
+        "--submit_data",
+        metavar="FILE",
+        help=f"CSV or zip (default {layout.local_submission_name(task)})",
+    )
+    p.add_argument(
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_OUTPUT_DIR,
+        help="default data/test_output",
+    )
+    p.add_argument(
+        "--phase",
+        choices=layout.PHASES,
+        help="score submissions/ against the released answers in data/test_data instead",
+    )
+    p.add_argument(
+        "--probabilities",
+        type=Path,
+        metavar="FILE",
+        help="what a sample model wrote with its flag of that name: adds log loss, Brier score and "
+        "calibration" + ", and AUC" * (task == 1),
+    )
+    options = p.parse_args()
+    if options.phase:
+        input_dir, reference_name = layout.TEST_DIR, layout.test_answers_name(task, options.phase)
+        submission_dir, submission_name = layout.SUBMISSION_DIR, layout.submission_name(task)
+    else:
+        input_dir, reference_name = layout.TEST_INPUT_DIR, layout.VALID_TASK_1_2
+        submission_dir = layout.TEST_OUTPUT_DIR
+        submission_name = layout.local_submission_name(task)
+    input_dir = options.input_dir or input_dir
+    reference = input_dir / (options.ref_data or reference_name)
+    submitted = (options.submission_dir or submission_dir) / (
+        options.submit_data or submission_name
+    )
+    name = score_files.score_name(task, options.phase or results.LOCAL)
+
+    made.require_current([reference])
+    score_files.remove_scores(options.output_dir, name)
+    started = time.perf_counter()
+    column = schema.PREDICTED_COLUMN[task]
+    score = score_pairs(submitted, reference, task, column, phase=options.phase)
+    beliefs = None
+    if options.probabilities is not None:
+        probability = read_probabilities(options.probabilities, task).at(score.reference)
+        truth, predicted = (v - column.low for v in (score.reference.value, score.predicted))
+        beliefs = metrics.score_probabilities(truth, probability, predicted)
+    # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
+    train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
+    facts = read_facts(
+        score.reference.student,
+        score.reference.question,
+        task,
+        reference=reference,
+        train=train_dir / layout.TRAIN_TASK_1_2,
+        folder=input_dir.parent / layout.METADATA_DIR.name,
+    )
+    phase = options.phase or results.LOCAL
+    explained = explain(score, task, facts, submitted, reference, phase, beliefs)
+    evaluation = explained.evaluation
+    seconds = time.perf_counter() - started
+    shown = [*name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
+    paths = score_files.write_scores(
+        options.output_dir,
+        name,
+        replace(evaluation, facts=shown),
+        error=explained.error,
+        template="pairs.html",
+        **explained.page,
+    )
+    results.append_result(options.output_dir, task, evaluation)
+    beside = "" if explained.error is None else f" ± {explained.error:.4f}"
+    n_pairs = len(score.predicted)
+    print(f"score {evaluation.score:.4f}{beside} (accuracy on {n_pairs:,} pairs)")
+    for line in explained.lines:
+        print(line)
+    if score.outside:
+        print(score.outside)
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def name_entry(submission: Path) -> list[tuple[str, str]]:
+    """Say how a submission was made, for the top of the page."""
+    origin = made.read(submission)
+    if origin is None:
+        unknown = "not known: no record of the command that made it lies beside the submission"
+        return [("Entry", unknown)]
+    seed = "the script's default" if origin.seed is None else str(origin.seed)
+    memory = "not known" if origin.memory is None else f"{origin.memory / 1e9:.2f} GB"
+    return [
+        ("Entry", origin.model),
+        ("Made by", origin.command),
+        ("Seed", seed),
+        ("Fit and predict", f"{origin.seconds:,.1f} s, memory {memory}"),
+    ]
+
+
+# ---- The score -----------------------------------------------------------------------------------
+
+
+def score_pairs(
+    submission_path: Path,
+    reference_path: Path,
+    task: int,
+    column: Column,
+    *,
+    phase: str | None = None,
+) -> PairScore:
+    """Check a submission against the true answers and find its predictions.
+
+    Parameters
+    ----------
+    submission_path
+        CSV, or a zip that holds it.
+    reference_path
+        CSV with UserId, QuestionId and the true values.
+    task
+        1 or 2.
+    column
+        The column predicted.
+    phase
+        ``public`` or ``private``: the other rows must be of the other phase, whose answers lie
+        beside the reference. None: other rows may be there, such as the rest of the template.
+
+    Raises
+    ------
+    InputError
+        If the submission is not complete and valid; there is no score then.
+    """
+    source = submission.submission_source(
+        submission_path, layout.submission_name(task), reference_path
+    )
+    reference = submission.read_pair_values(io.file_source(reference_path), column)
+    predictions = submission.read_pair_values(source, column)
+    rows, extra = submission.find_pairs(predictions, reference)
+    outside = ""
+    if phase is not None:
+        (other_phase,) = (name for name in layout.PHASES if name != phase)
+        other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
+        outside = _count_other_phase(predictions, extra, reference, other_path, column)
+    elif extra.any():
+        outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
+    return PairScore(reference, predictions.value[rows], outside)
+
+
+def _count_other_phase(
+    predictions: submission.Pairs,
+    extra: npt.NDArray[np.bool_],
+    reference: submission.Pairs,
+    other_path: Path,
+    column: Column,
+) -> str:
+    """Describe how many rows are of the other phase, and how many of those are missing.
+
+    Raises
+    ------
+    InputError
+        If a row is of neither phase.
+    """
+    n_found = int(extra.sum())
+    found = f"{n_found:,} rows of the other phase ignored"
+    if not n_found and not other_path.is_file():
+        return found
+    other = submission.read_pair_values(io.file_source(other_path), column)
+    wanted = pair_keys(other.student, other.question)
+    unknown = extra.copy()
+    unknown[extra] = ~are_among(
+        pair_keys(predictions.student[extra], predictions.question[extra]), wanted
+    )
+    submission.require_no_extra(predictions, unknown, f"{reference.name} or {other_path.name}")
+    n_missing = len(wanted) - n_found
+    if n_missing:
+        found += f"; {n_missing:,} of its {len(wanted):,} pairs are missing, expected in an upload"
+    return found
+
+
+# ---- What explains it ----------------------------------------------------------------------------
+
+
+def explain(
+    score: PairScore,
+    task: int,
+    facts: PairFacts,
+    submission_path: Path,
+    reference_path: Path,
+    phase: str,
+    beliefs: ProbabilityScores | None = None,
+) -> Explained:
+    """Put a score into words and pictures.
+
+    Parameters
+    ----------
+    score
+        From `score_pairs`.
+    task
+        1 or 2.
+    facts
+        What is known about the pairs.
+    submission_path, reference_path
+        What was scored, and against what; the reference lies in a folder of a tree like `data/`.
+    phase
+        ``local``, ``public`` or ``private``.
+    beliefs
+        What the submission's probabilities tell; None without such.
+    """
+    column = schema.PREDICTED_COLUMN[task]
+    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
+    truth, predicted = score.reference.value, score.predicted
+    categories = tuple(range(column.low, column.high + 1))
+    counts = metrics.confusion_matrix(truth, predicted, categories)
+
+    pairs = facts.pairs.assign(QuestionId=score.reference.question, right=truth == predicted)
+    has_majority = "majority" in pairs
+    if has_majority:
+        pairs["majority_right"] = pairs["majority"] == truth
+    n_students = pairs["student_code"].nunique()
+    error = metrics.clustered_standard_error(truth == predicted, pairs["student_code"].to_numpy())
+    (total,) = breakdown.accuracy_by(pairs, breakdown.all_together(pairs)).to_dict("records")
+    evaluation = Evaluation(
+        title=results.TASK_TITLES[task],
+        metric="Accuracy: the share of pairs predicted correctly",
+        score=metrics.accuracy(truth, predicted),
+        submission=submission_path,
+        reference=reference_path,
+        phase=phase,
+        parts=dict(zip(labels, np.diag(metrics.normalise_rows(counts)), strict=True)),
+        facts=[
+            ("Pairs scored", f"{len(predicted):,}"),
+            *([("Rows not scored", score.outside)] if score.outside else []),
+            (
+                "Standard error",
+                f"{error:.4f}, 95 % interval {total['low']:.4f} to {total['high']:.4f}: "
+                f"{n_students:,} students, whose own answers are not independent"
+                if n_students > 1
+                else "not known: all answers are of one student",
+            ),
+        ],
+        outcomes=score.outcomes,
+    )
+
+    lines = [f"majority {total['majority']:.4f}"] if has_majority else []
+    if beliefs is not None:
+        lines += score_files.probability_lines(beliefs)
+    lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
+    best = find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
+    compared = {"majority": total.get("majority"), "best possible": best}
+    dots = [charts.Dot(name, v, accent=False) for name, v in compared.items() if v is not None]
+    comparison = ""
+    if dots:
+        own = charts.Dot("this entry", evaluation.score, interval=(total["low"], total["high"]))
+        label = "The score and what to compare it with"
+        comparison = charts.dot_chart([own, *dots], label=label, digits=4)
+    happens = "answered correctly" if task == 1 else "chosen"
+    lost_questions, lost_subjects = breakdown.most_lost(pairs, facts.subjects)
+    page = {
+        "comparison": pages.Html(comparison),
+        "has_majority": has_majority,
+        "has_best": best is not None,
+        "confusion": score_files.confusion_table(counts, labels),
+        "calibration": score_files.calibration(beliefs, happens) if beliefs else "",
+        "breakdowns": [
+            (part, pages.Html(_draw(part))) for part in breakdown.break_down(pairs, facts.subjects)
+        ],
+        "losses": [
+            ("Questions", "QuestionId", lost_questions),
+            ("Subjects", "Subject", lost_subjects),
+        ],
+        "of_students": breakdown.break_down_students(pairs),
+        "left_out": facts.left_out,
+        "few": breakdown.FEW,
+    }
+    return Explained(evaluation, error if n_students > 1 else None, lines, page)
+
+
+def _draw(part: breakdown.Breakdown) -> str:
+    """Draw the accuracy of each group and its share of all answers."""
+    rows = []
+    for name, group in zip(part.groups.index, part.groups.to_dict("records"), strict=True):
+        known = {key: value for key, value in group.items() if not np.isnan(value)}
+        tooltip = f"{group['n_answers']:,} answers"
+        for key in ("accuracy", "majority"):
+            if key in known:
+                tooltip += f", {key} {known[key]:.3f}"
+        interval = (known["low"], known["high"]) if "accuracy" in known else None
+        rows.append(
+            charts.ShareRow(
+                name,
+                known.get("accuracy"),
+                group["share"],
+                interval,
+                known.get("majority"),
+                tooltip,
+            )
+        )
+    return charts.share_chart(rows, label=part.title, value_name="accuracy", share_name="answers")
+
+
+def find_best_possible(data_dir: Path, task: int) -> float | None:
+    """Return the accuracy that no model exceeds on average, by the simulation's record."""
+    marker = made.read_marker(data_dir)
+    try:
+        best = (marker or {})["best_expected_accuracy"]["1_2"][_LIMITS[task]]
+    except (KeyError, TypeError):
+        return None
+    return float(best) if isinstance(best, float) and 0 <= best <= 1 else None

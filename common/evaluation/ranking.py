@@ -1,0 +1,220 @@
+"""Score a ranking of questions against expert judgements, in task 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common import charts, cli, io, layout, metrics, pages, schema, submission
+from common.evaluation import outcomes, score_files
+from common.evaluation.judgements import (
+    Judgements,
+    compare_with_experts,
+    rank_pairs,
+    read_judgements,
+)
+from common.scores import results
+from common.scores.results import Evaluation
+
+import numpy as np
+
+if TYPE_CHECKING:  # Importing it takes 0.2 s.
+    import pandas as pd
+
+TASK = 3
+
+
+def evaluate(doc: str | None) -> None:
+    """Run the `local_evaluation.py` of task 3, whose docstring is the help."""
+    p = cli.parser(doc)
+    p.add_argument(
+        "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
+    )
+    p.add_argument(
+        "--input_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_DIR,
+        help="default data/test_data",
+    )
+    p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
+    p.add_argument(
+        "--submission_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.SUBMISSION_DIR,
+        help="default submissions",
+    )
+    p.add_argument(
+        "--submit_data",
+        metavar="FILE",
+        default=layout.submission_name(TASK),
+        help=f"CSV or zip (default {layout.submission_name(TASK)})",
+    )
+    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
+    p.add_argument(
+        "--output_dir",
+        type=Path,
+        metavar="DIR",
+        default=layout.TEST_OUTPUT_DIR,
+        help="default data/test_output",
+    )
+    options = p.parse_args()
+    name = score_files.score_name(TASK, options.phase)
+    score_files.remove_scores(options.output_dir, name)
+    reference = options.input_dir / (
+        options.ref_data or layout.expert_judgements_name(options.phase)
+    )
+    template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
+
+    judged = judge(options.submission_dir / options.submit_data, reference, template, options.phase)
+    paths = score_files.write_scores(
+        options.output_dir, name, judged.evaluation, template="ranking.html", **judged.page
+    )
+    results.append_result(options.output_dir, TASK, judged.evaluation)
+    figures = judged.figures
+    for expert in (*schema.EXPERT_NAMES, "mean", "best"):
+        if expert not in figures.index:
+            print(f"{expert:20} none")
+            continue
+        row = figures.loc[expert]
+        pairs = "" if np.isnan(row["n_judged"]) else f" of {row['n_judged']:.0f} pairs"
+        others = f"; experts among themselves {row['others']:.2f}"
+        print(
+            f"{expert:20} {row['share']:.2f} ({row['low']:.2f} to {row['high']:.2f}){pairs}"
+            + ("" if np.isnan(row["others"]) else others)
+        )
+    print(f"score {judged.evaluation.score:.4f} (best expert); {judged.luck}")
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A ranking beside the judgements: its agreement with each expert, the best being its score.
+
+    What random rankings reach is said in words; `page` is what ranking.html shows.
+    """
+
+    evaluation: Evaluation
+    figures: pd.DataFrame
+    n_pairs: int
+    luck: str
+    page: dict[str, Any]
+
+
+def judge(
+    submission_path: Path,
+    reference_path: Path,
+    template_path: Path,
+    phase: str,
+    *,
+    with_answers: bool = True,
+) -> Judged:
+    """Check a ranking and score it.
+
+    Parameters
+    ----------
+    submission_path
+        CSV, or a zip that holds it.
+    reference_path
+        CSV of the judgements.
+    template_path
+        The template, which lists the questions to be ranked.
+    phase
+        ``public`` or ``private``.
+    with_answers
+        Whether the page lists pairs with what each expert said of them; not where participants
+        see the page and may submit again.
+
+    Raises
+    ------
+    InputError
+        If the submission is not complete and valid; there is no score then.
+    """
+    source = submission.submission_source(
+        submission_path, layout.submission_name(TASK), template_path
+    )
+    judgements = read_judgements(reference_path)
+    expected = submission.read_ranking_template(template_path)
+    question, ranking = submission.read_ranking(source, expected)
+    ranks = rank_pairs(judgements, question, ranking)
+    left, right, better = judgements.left, judgements.right, judgements.better
+    figures = compare_with_experts(judgements, *ranks)
+    floor = metrics.random_best_agreement(left, right, better)
+    floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
+
+    n_experts = len(schema.EXPERT_NAMES)
+    luck = (
+        f"random rankings reach {floor_mean:.2f} on average as the best of {n_experts}, at most "
+        f"1 in 20 exceeds {floor_high:.2f}"
+    )
+    agrees = metrics.pair_agreement(*ranks, better)
+    evaluation = Evaluation(
+        title=results.TASK_TITLES[TASK],
+        metric="Share of pairs on which the ranking agrees with its best expert",
+        score=float(figures["share"]["best"]),
+        submission=submission_path,
+        reference=reference_path,
+        phase=phase,
+        parts={
+            **figures["share"].drop(["mean", "best"]),
+            "random rankings, mean": floor_mean,
+            "random rankings, 95th percentile": floor_high,
+        },
+        facts=[("Pairs", f"{len(left)}"), ("Read it with care", luck)],
+        outcomes=outcomes.of_judgements(left, right, better, agrees),
+    )
+    concordance, _ = metrics.expert_concordance(better)
+    page = {
+        "agreement": figures,
+        "chart": pages.Html(_draw(figures, (floor_mean, floor_high))),
+        "experts": schema.EXPERT_NAMES,
+        "concordance": concordance,
+        "contested": list_contested(judgements, *ranks, agrees) if with_answers else None,
+        "n_pairs": len(left),
+    }
+    return Judged(evaluation, figures, len(left), luck, page)
+
+
+def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
+    """Draw the agreement with each expert; the best beside what random rankings reach there."""
+    dots = [
+        charts.Dot(
+            name,
+            row["share"],
+            interval=(row["low"], row["high"]),
+            mark=None if np.isnan(row["others"]) else row["others"],
+            band=random_range if name == "best" else None,
+        )
+        for name, row in zip(figures.index, figures.to_dict("records"), strict=True)
+    ]
+    return charts.dot_chart(
+        dots,
+        label="Agreement of the ranking with each expert, with 95 % intervals",
+        digits=2,
+        limits=(0, 1),
+        chance=0.5,
+        axis="share of pairs",
+    )
+
+
+def list_contested(
+    judgements: Judgements,
+    rank_left: io.IntArray,
+    rank_right: io.IntArray,
+    agrees: metrics.FloatArray,
+) -> list[dict[str, Any]]:
+    """Return the pairs on which any expert contradicts the ranking, the most contested first.
+
+    Each has QuestionId and rank of the better and of the worse question, and what the experts say:
+    1 agrees, 0 contradicts, NaN no judgement.
+    """
+    n_against = (agrees == 0).sum(axis=0)
+    order = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
+    pairs = []
+    for pair in order.tolist():
+        sides = [(rank_left, judgements.left), (rank_right, judgements.right)]
+        better, worse = sorted((int(rank[pair]), int(question[pair])) for rank, question in sides)
+        pairs.append({"better": better, "worse": worse, "agrees": agrees[:, pair].tolist()})
+    return pairs

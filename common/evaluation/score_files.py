@@ -1,0 +1,125 @@
+"""Score files: `scores_task_N.txt` for programs, `scores_task_N.html` for people."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import charts, cli, io, metrics, pages
+from common.metrics import ProbabilityScores
+from common.scores.results import LOCAL, Evaluation
+
+import numpy.typing as npt
+
+
+def score_name(task: int, phase: str) -> str:
+    """Return what was scored, as in the names of its score files.
+
+    ``task_1`` for the local split, as the organisers named them, ``task_1_public`` for a phase: the
+    scores of one do not overwrite those of the other.
+    """
+    return f"task_{task}" if phase == LOCAL else f"task_{task}_{phase}"
+
+
+def remove_scores(output_dir: Path, name: str) -> None:
+    """Remove the score files of an earlier run, before anything else is done.
+
+    If this run fails, the score of another submission cannot be mistaken for its own.
+    """
+    for suffix in ("txt", "html"):
+        (output_dir / f"scores_{name}.{suffix}").unlink(missing_ok=True)
+
+
+def write_scores(
+    output_dir: Path,
+    name: str,
+    evaluation: Evaluation,
+    *,
+    error: float | None = None,
+    figures: Mapping[str, float] | None = None,
+    body: str = "",
+    template: str = "score.html",
+    **shown: Any,
+) -> list[Path]:
+    """Write a score as text and as a page.
+
+    Parameters
+    ----------
+    output_dir
+        Folder for both files, made if missing.
+    name
+        What was scored, for the file names: ``task_1`` for `scores_task_1.txt` and `.html`.
+    evaluation
+        The score and what it was made from.
+    error
+        Standard error of the score, shown beside it; None if it is not known.
+    figures
+        What the text holds after the score, a line each: ``{"ndcg_half": 0.04}``.
+    body
+        What the page shows below, as HTML.
+    template, shown
+        One that extends score.html, and what it shows.
+
+    Returns
+    -------
+    list of Path
+        The files written: text, page.
+    """
+    facts = [
+        ("Submission", cli.show(evaluation.submission)),
+        ("Scored against", cli.show(evaluation.reference)),
+    ]
+    if evaluation.phase:
+        facts.append(("Phase", "local split" if evaluation.phase == LOCAL else evaluation.phase))
+    page = pages.render(
+        template,
+        title=evaluation.title,
+        tab=f"{evaluation.title}: {evaluation.score:.4f}",
+        evaluation=evaluation,
+        error=error,
+        facts=[*facts, *evaluation.facts],
+        body=pages.Html(body),
+        **shown,
+    )
+    paths = [output_dir / f"scores_{name}.txt", output_dir / f"scores_{name}.html"]
+    with io.atomic_write(*paths) as (text_file, page_file):
+        for figure, value in {"score": evaluation.score, **(figures or {})}.items():
+            text_file.write(f"{figure}:{value!r}\n".encode())
+        page_file.write(page.encode())
+    return paths
+
+
+def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
+    """Return a confusion matrix, truth in rows, as HTML: counts, and shares of each row."""
+    return pages.part("confusion", counts.tolist(), metrics.normalise_rows(counts), labels)
+
+
+def calibration(scores: ProbabilityScores, happens: str) -> str:
+    """Return what probabilities tell beyond the accuracy, as HTML; `happens` says of what."""
+    chart = charts.calibration_chart(
+        scores.expected.tolist(),
+        scores.happened.tolist(),
+        scores.counts.tolist(),
+        label="Calibration of the probabilities",
+        expected_name="probability predicted",
+        happened_name=f"share {happens}",
+    )
+    rows = [(name[0].upper() + name[1:], text) for name, text in _name_figures(scores).items()]
+    return pages.part("calibration", rows, scores.n_other, pages.Html(chart))
+
+
+def probability_lines(scores: ProbabilityScores) -> list[str]:
+    """Return what probabilities tell, as lines for the terminal."""
+    lines = [", ".join(f"{name} {text}" for name, text in _name_figures(scores).items())]
+    if scores.n_other:
+        lines.append(f"{scores.n_other:,} predictions are not the most probable value")
+    return lines
+
+
+def _name_figures(scores: ProbabilityScores) -> dict[str, str]:
+    named = {
+        "log loss": scores.log_loss,
+        "AUC": scores.auc,
+        "Brier score": scores.brier,
+        "calibration error": scores.calibration_error,
+    }
+    return {name: f"{value:.4f}" for name, value in named.items() if value is not None}
