@@ -1,17 +1,20 @@
 """How well the words of an answer match those of each reference answer, rare words counting more.
 
 None of it knows the words of a question beforehand, so that it serves for questions and domains
-that no answer has been learned from.
+that no answer has been learned from. `match` finds once which words match; how rare they are is
+told by training answers alone, so that `describe` weighs them for every fold anew.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Any
 
 from common.folds import BoolArray
 
 import numpy as np
+import numpy.typing as npt
 import similarity
 from responses import FloatArray, IntArray, Responses
 from scipy.sparse import csr_array
@@ -21,7 +24,7 @@ FUNCTION_WEIGHT = 0.3  # Of a function word, as a share of its rarity.
 MIN_SPELLING = 0.55  # Below this similarity of spelling, two words are different ones.
 SAME_SPELLING = 0.8  # From this on, a word counts as one of the question.
 
-# Columns of `compare`, for one reference answer.
+# What an answer and a reference answer are compared by.
 COMPARED = (
     *("recall", "precision", "f1"),
     *("recall of what the question lacks", "precision of that", "f1 of that"),
@@ -32,28 +35,6 @@ COMPARED = (
 )
 # Of these, the smallest value over the reference answers is a feature as well.
 _SMALLEST = [0, 1, 2, 3, 15]
-
-
-@dataclass(frozen=True)
-class Words:
-    """What is known about the words of a question, its reference answers and its answers.
-
-    Attributes
-    ----------
-    spelling
-        Similarity of every two words, from 0 to 1, shape (words, words).
-    weight
-        Rarity of every word, at least 0, shape (words,); so are the others.
-    is_function_word, is_in_question, is_negation, is_symbol
-        What kind of word it is; a symbol is a number or a single letter, such as a bulb's name.
-    """
-
-    spelling: FloatArray
-    weight: FloatArray
-    is_function_word: BoolArray
-    is_in_question: BoolArray
-    is_negation: BoolArray
-    is_symbol: BoolArray
 
 
 def stems(text: str) -> list[str]:
@@ -86,13 +67,7 @@ FUNCTION_WORDS = frozenset(
 
 
 def compare_spelling(vocabulary: Sequence[str]) -> FloatArray:
-    """Compare the spelling of every two words by their pairs and triples of letters.
-
-    Returns
-    -------
-    array of float64, shape (words, words)
-        Dice's coefficient of the two sets of pairs and triples, word ends included, from 0 to 1.
-    """
+    """Return Dice's coefficient of every two words' pairs and triples of letters, ends included."""
     pieces = [
         {padded[i : i + n] for n in (2, 3) for i in range(len(padded) - n + 1)}
         for padded in (f"^{word}$" for word in vocabulary)
@@ -105,53 +80,41 @@ def compare_spelling(vocabulary: Sequence[str]) -> FloatArray:
     return np.asarray(2 * (has @ has.T).toarray() / (sizes[:, None] + sizes))
 
 
-def know_words(
-    vocabulary: Sequence[str], question: Sequence[str], n_texts: int, n_with: Counter[str]
-) -> Words:
-    """Gather what is known about words.
+@dataclass(frozen=True)
+class Words:
+    """All words, sorted: the similarity of every two, shape (words, words), and their kinds, (words,).
 
-    Parameters
-    ----------
-    vocabulary
-        Stems, each once.
-    question
-        Those of the question.
-    n_texts, n_with
-        Number of training answers, and of those with each word: the rarity of a word is
-        log((n_texts + 1) / (n_with + 1)), plus 0.3 so that no word counts nothing.
+    A symbol is a number or a single letter, such as a bulb's name.
     """
+
+    number_of: dict[str, int]
+    spelling: FloatArray
+    is_function_word: BoolArray
+    is_negation: BoolArray
+    is_symbol: BoolArray
+
+    def numbers(self, text: str) -> IntArray:
+        """Return the number of each word of a text, in order."""
+        return np.array([self.number_of[word] for word in stems(text)], int)
+
+
+def know_words(vocabulary: Sequence[str]) -> Words:
+    """Gather what is known about stems, each once."""
     spelling = compare_spelling(vocabulary)
-    spelling = np.where(spelling >= MIN_SPELLING, spelling, 0)
-    n_having = np.array([n_with[word] for word in vocabulary])
+    spelling[spelling < MIN_SPELLING] = 0
     is_function_word = np.isin(vocabulary, sorted(FUNCTION_WORDS))
-    is_asked = np.isin(vocabulary, sorted(set(question)))
     return Words(
+        {word: number for number, word in enumerate(vocabulary)},
         spelling,
-        (np.log((n_texts + 1) / (n_having + 1)) + 0.3)
-        * np.where(is_function_word, FUNCTION_WEIGHT, 1),
         is_function_word,
-        spelling[:, is_asked].max(axis=1, initial=0) >= SAME_SPELLING,
         np.isin(vocabulary, sorted(NEGATIONS)),
         np.array([len(w) == 1 or w.isdigit() for w in vocabulary], bool) & ~is_function_word,
     )
 
 
-def covered(words: IntArray, by: IntArray, spelling: FloatArray, weight: FloatArray) -> float:
-    """Return which share of the weight of some words is found among others.
-
-    Each word counts as much as its best match resembles it. No words at all are covered by 0.
-
-    Parameters
-    ----------
-    words, by
-        Numbers of the words, each once.
-    spelling, weight
-        As in `Words`.
-    """
-    if not len(words) or not len(by):
-        return 0.0
-    best = spelling[np.ix_(words, by)].max(axis=1)
-    return float(weight[words] @ best / weight[words].sum())
+def best_match(some: IntArray, others: IntArray, words: Words) -> FloatArray:
+    """Return for each of some words how much the most similar of others resembles it."""
+    return np.asarray(words.spelling[np.ix_(some, others)].max(axis=1, initial=0))
 
 
 def shared_runs(left: IntArray, right: IntArray, n: int) -> tuple[float, float]:
@@ -165,115 +128,189 @@ def shared_runs(left: IntArray, right: IntArray, n: int) -> tuple[float, float]:
 
 
 def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
-    """Compare an answer with a reference answer; the result is in the order of `COMPARED`.
-
-    Parameters
-    ----------
-    answer, reference
-        Numbers of their words, in order.
-    words
-        What is known about these.
-    """
-    spelling, weight, equal = words.spelling, words.weight, np.ones(len(words.weight))
+    """Compare two texts, given as numbers of words, by what in `COMPARED` needs no weights."""
     own, other = np.unique(answer), np.unique(reference)
-    recall = covered(other, own, spelling, weight)
-    precision = covered(own, other, spelling, weight)
-    own_new, other_new = own[~words.is_in_question[own]], other[~words.is_in_question[other]]
-    new_recall = covered(other_new, own, spelling, weight) if len(other_new) else recall
-    new_precision = covered(own_new, other, spelling, weight)
     own_content, other_content = (x[~words.is_function_word[x]] for x in (own, other))
     own_symbols, other_symbols = (x[words.is_symbol[x]] for x in (own, other))
-    is_own, is_other = np.zeros((2, len(weight)), bool)
-    is_own[own], is_other[other] = True, True
-    is_missing = spelling[np.ix_(other, own)].max(axis=1, initial=0) == 0
     return [
-        *(recall, precision, _harmonic(recall, precision)),
-        *(new_recall, new_precision, _harmonic(new_recall, new_precision)),
-        covered(other_content, own_content, spelling, equal),
-        covered(own_content, other_content, spelling, equal),
+        _mean(best_match(other_content, own_content, words)),
+        _mean(best_match(own_content, other_content, words)),
         *shared_runs(answer, reference, 2),
         *shared_runs(answer, reference, 3),
-        float(is_own[other].mean()) if len(other) else 0.0,
-        float(is_own[other_symbols].mean()) if len(other_symbols) else 1.0,
-        float(is_other[own_symbols].mean()) if len(own_symbols) else 1.0,
+        _mean(np.isin(other, own)),
+        _mean(np.isin(other_symbols, own), 1.0),
+        _mean(np.isin(own_symbols, other), 1.0),
         float(words.is_negation[own].any()) - float(words.is_negation[other].any()),
         float(np.log((len(answer) + 1) / (len(reference) + 1))),
-        float(weight[other][is_missing].max(initial=0)),
     ]
 
 
-def _harmonic(left: float, right: float) -> float:
-    return 2 * left * right / (left + right) if left + right else 0.0
+def _mean(values: npt.NDArray[Any], of_none: float = 0.0) -> float:
+    return float(values.mean()) if len(values) else of_none
 
 
-def describe_answer(
-    answer: IntArray, references: Sequence[IntArray], question: IntArray, words: Words
-) -> FloatArray:
-    """Describe an answer beside its question and reference answers.
+class Sets:
+    """Sets of words, every word with how well another text matches it, from 0 to 1."""
 
-    Returns
-    -------
-    array of float64, shape (features,)
-        `compare` with the best reference answer (by F1), its largest, mean and, of some, smallest
-        value over all; how far question and answer cover each other; lengths and kinds of words.
-    """
-    compared = np.array([compare(answer, reference, words) for reference in references])
-    own, asked = np.unique(answer), np.unique(question)
-    new = own[~words.is_in_question[own]]
-    itself = [
-        covered(asked, own, words.spelling, words.weight),
-        covered(own, asked, words.spelling, words.weight),
-        *(len(answer), len(new), len(new) / max(len(own), 1)),
-        words.is_negation[answer].sum(),
-        words.weight[new].max(initial=0),
-        words.weight[own].mean() if len(own) else 0,
-        words.is_function_word[answer].mean() if len(answer) else 0,
-        words.is_symbol[answer].sum(),
-        *(len(references), np.mean([len(reference) for reference in references]), len(question)),
-    ]
-    best = compared[compared[:, 2].argmax()]
-    smallest = compared.min(axis=0)[_SMALLEST]
-    return np.concatenate([best, compared.max(axis=0), compared.mean(axis=0), smallest, itself])
+    def __init__(self, sets: Sequence[tuple[IntArray, FloatArray]]) -> None:
+        self.n_sets = len(sets)
+        self.set = np.repeat(np.arange(len(sets)), [len(words) for words, _ in sets])
+        self.word = np.concatenate([words for words, _ in sets])
+        self.matched = np.concatenate([matched for _, matched in sets])
+
+    def total(self, values: FloatArray) -> FloatArray:
+        """Return the sum of every set, given a value for each of its words, shape (sets,)."""
+        return np.bincount(self.set, values, self.n_sets)
+
+    def share(self, weight: FloatArray) -> FloatArray:
+        """Return which share of every set's weight is matched, shape (sets,); of no word, 0."""
+        whole = self.total(weight[self.word])
+        return self.total(weight[self.word] * self.matched) / np.where(whole, whole, 1)
+
+    def heaviest(self, weight: FloatArray, *, unmatched: bool = False) -> FloatArray:
+        """Return the largest weight of every set's words, or of the unmatched ones; of none, 0."""
+        result = np.zeros(self.n_sets)
+        counts = self.matched == 0 if unmatched else True
+        np.maximum.at(result, self.set, np.where(counts, weight[self.word], 0))
+        return result
 
 
-def describe(answers: Responses, train: BoolArray) -> FloatArray:
-    """Describe every answer as `describe_answer` does, words weighed by training answers alone.
+@dataclass(frozen=True)
+class Matches:
+    """How the words of all answers match, before they are weighed.
 
-    Parameters
+    Answers of the same words to the same question are one case, and a case makes a pair with each
+    reference answer.
+
+    Attributes
     ----------
-    answers
-        All answers.
-    train
-        Which of them to count words in, shape (answers,).
+    is_function_word
+        Of every word of all texts, shape (words,).
+    case, first_pair
+        Case of every answer, shape (answers,); first pair of every case, shape (cases,).
+    of_reference, of_answer, new_of_reference, new_of_answer
+        For every pair: words of the reference answer, matched in the answer, the other way round,
+        and both again of what the question lacks.
+    of_question, of_case
+        For every case: words of the question, matched in the answer, and the other way round.
+    pair_features, case_features
+        What needs no weights, shape (pairs, 11) and (cases, 9).
+    """
+
+    is_function_word: BoolArray
+    case: IntArray
+    first_pair: IntArray
+    of_reference: Sets
+    of_answer: Sets
+    new_of_reference: Sets
+    new_of_answer: Sets
+    of_question: Sets
+    of_case: Sets
+    pair_features: FloatArray
+    case_features: FloatArray
+
+
+def match(answers: Responses) -> Matches:
+    """Find how the words of every answer match those of its question and reference answers."""
+    texts = chain(answers.texts, *((q.text, *q.references) for q in answers.questions))
+    words = know_words(sorted({stem for text in texts for stem in stems(text)}))
+    asked = [words.numbers(question.text) for question in answers.questions]
+    references = [[words.numbers(text) for text in q.references] for q in answers.questions]
+    is_asked_in = [words.spelling[:, own].max(axis=1, initial=0) >= SAME_SPELLING for own in asked]
+    number_of: dict[tuple[int, ...], int] = {}
+    case = [
+        number_of.setdefault((question, *words.numbers(text).tolist()), len(number_of))
+        for question, text in zip(answers.question, answers.texts, strict=True)
+    ]
+    first_pair, pairs, pair_features, cases, case_features = [], [], [], [], []
+    for question, *spoken in number_of:
+        answer, of_question = np.array(spoken, int), np.unique(asked[question])
+        is_asked = is_asked_in[question]
+        own = np.unique(answer)
+        own_new = own[~is_asked[own]]
+        first_pair.append(len(pairs))
+        for reference in references[question]:
+            other = np.unique(reference)
+            # Where the question lacks nothing of it, the whole reference answer.
+            other_new = other if is_asked[other].all() else other[~is_asked[other]]
+            sets = ((other, own), (own, other), (other_new, own), (own_new, other))
+            pairs.append([(some, best_match(some, by, words)) for some, by in sets])
+            pair_features.append(compare(answer, reference, words))
+        sets = ((of_question, own), (own, of_question))
+        cases.append([(some, best_match(some, by, words)) for some, by in sets])
+        lengths = [len(reference) for reference in references[question]]
+        case_features.append(
+            [
+                *(len(answer), len(own_new), len(own_new) / max(len(own), 1)),
+                words.is_negation[answer].sum(),
+                _mean(words.is_function_word[answer]),
+                words.is_symbol[answer].sum(),
+                *(len(lengths), np.mean(lengths), len(asked[question])),
+            ]
+        )
+    return Matches(
+        words.is_function_word,
+        np.array(case),
+        np.array(first_pair),
+        *map(Sets, zip(*pairs, strict=True)),
+        *map(Sets, zip(*cases, strict=True)),
+        np.array(pair_features),
+        np.array(case_features),
+    )
+
+
+def describe(matches: Matches, train: BoolArray) -> FloatArray:
+    """Describe every answer, words weighed by how rare they are in the training answers alone.
 
     Returns
     -------
     array of float64, shape (answers, features)
+        `COMPARED` with the best reference answer (by F1), its largest, mean and, of some, smallest
+        value over all; how far question and answer cover each other; lengths and kinds of words.
     """
-    texts = [stems(text) for text in answers.texts]
-    n_with = Counter(word for row in np.flatnonzero(train) for word in set(texts[row]))
-    features: list[FloatArray] = [np.empty(0)] * len(answers)
-    for number, question in enumerate(answers.questions):
-        rows = np.flatnonzero(answers.question == number)
-        asked = stems(question.text)
-        references = [stems(text) for text in question.references]
-        vocabulary = sorted(set(asked).union(*references, *(texts[row] for row in rows)))
-        words = know_words(vocabulary, asked, int(train.sum()), n_with)
-        number_of = {word: n for n, word in enumerate(vocabulary)}
+    n_answers = np.bincount(matches.case[train], minlength=len(matches.first_pair))
+    own = matches.of_case
+    n_with = np.bincount(own.word, n_answers[own.set], len(matches.is_function_word))
+    # Plus 0.3, so that no word counts nothing.
+    rarity = np.log((train.sum() + 1) / (n_with + 1)) + 0.3
+    weight = rarity * np.where(matches.is_function_word, FUNCTION_WEIGHT, 1)
 
-        def number_words(text: Sequence[str], number_of: dict[str, int] = number_of) -> IntArray:
-            return np.array([number_of[word] for word in text], int)
+    recall, precision = matches.of_reference.share(weight), matches.of_answer.share(weight)
+    new_recall = matches.new_of_reference.share(weight)
+    new_precision = matches.new_of_answer.share(weight)
+    compared = np.column_stack(
+        [
+            *(recall, precision, _harmonic(recall, precision)),
+            *(new_recall, new_precision, _harmonic(new_recall, new_precision)),
+            matches.pair_features,
+            matches.of_reference.heaviest(weight, unmatched=True),
+        ]
+    )
+    first = matches.first_pair
+    n_pairs = np.diff(first, append=len(compared))
+    largest = np.maximum.reduceat(compared, first)
+    # The first of the best.
+    rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], n_pairs))
+    best = rows[np.searchsorted(rows, first)]
+    features = np.column_stack(
+        [
+            compared[best],
+            largest,
+            np.add.reduceat(compared, first) / n_pairs[:, None],
+            np.minimum.reduceat(compared, first)[:, _SMALLEST],
+            *(matches.of_question.share(weight), own.share(weight)),
+            matches.case_features[:, :4],
+            matches.new_of_answer.heaviest(weight)[first],
+            own.total(weight[own.word]) / np.maximum(own.total(np.ones(len(own.word))), 1),
+            matches.case_features[:, 4:],
+        ]
+    )
+    return np.asarray(features[matches.case])
 
-        numbered = [number_words(text) for text in references]
-        numbered_question = number_words(asked)
-        known: dict[tuple[str, ...], FloatArray] = {}
-        for row in rows:
-            key = tuple(texts[row])
-            if key not in known:
-                answer = number_words(key)
-                known[key] = describe_answer(answer, numbered, numbered_question, words)
-            features[row] = known[key]
-    return np.array(features)
+
+def _harmonic(left: FloatArray, right: FloatArray) -> FloatArray:
+    total = left + right
+    return np.asarray(2 * left * right / np.where(total, total, 1))
 
 
 def mark_words(answers: Responses) -> list[str]:

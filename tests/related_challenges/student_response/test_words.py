@@ -12,8 +12,18 @@ responses = import_module("responses")
 similarity = import_module("similarity")
 
 
-def words_of(vocabulary: list[str], question: list[str]) -> Any:
-    return alignment.know_words(vocabulary, question, 9, alignment.Counter({"the": 9}))
+def compared(write: Write, question: str, reference: str, *answers: str) -> Any:
+    """Return how answers to a question compare with its reference answer, all answers known."""
+    elements = (
+        f'<studentAnswer id="{number}" accuracy="correct">{text}</studentAnswer>'
+        for number, text in enumerate(answers)
+    )
+    own = GOOD.replace("Why?", question).replace("Because.", reference)
+    head, tail = own.split("<studentAnswers>")[0], "</studentAnswers></question>"
+    path = write("a.xml", f"{head}<studentAnswers>{''.join(elements)}{tail}")
+    found = responses.read_responses(path.parent)
+    features = alignment.describe(alignment.match(found), np.ones(len(found), bool))
+    return [dict(zip(alignment.COMPARED, row, strict=False)) for row in features]
 
 
 def test_shared_phrases_by_hand() -> None:
@@ -29,39 +39,52 @@ def test_alignment_by_hand() -> None:
     spelling = alignment.compare_spelling(["bulb", "bulbs", "cat"])
     # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
     assert spelling[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
-    weight = np.array([1.0, 1.0, 3.0])
-    covered = alignment.covered(np.array([0, 2]), np.array([1]), spelling, weight)
-    assert covered == pytest.approx(0.7 / 4)
+    words = alignment.know_words(["bulb", "bulbs", "cat"])
+    matched = alignment.best_match(np.array([0, 2]), np.array([1]), words)
+    sets = alignment.Sets([(np.array([0, 2]), matched), (np.array([], int), np.array([]))])
+    assert sets.share(np.array([1.0, 1.0, 3.0])).tolist() == pytest.approx([0.7 / 4, 0])
+    assert sets.heaviest(np.array([1.0, 1.0, 3.0]), unmatched=True).tolist() == [3, 0]
     runs = alignment.shared_runs(np.array([0, 1, 2]), np.array([0, 1, 0, 1]), 2)
     assert runs == (1 / 3, 1 / 2)
 
 
-def test_words_are_weighed_and_told_apart() -> None:
-    words = words_of(["the", "bulb", "not", "b", "12", "bulbz"], ["bulb"])
-    usual = np.log(10) + 0.3
-    assert words.weight.tolist() == pytest.approx([0.09, usual, 0.3 * usual, *[usual] * 3])
+def test_words_are_told_apart_and_weighed(write: Write) -> None:
+    words = alignment.know_words(["the", "bulb", "not", "b", "12", "bulbz"])
     assert words.is_negation.tolist() == [False, False, True, False, False, False]
     assert words.is_symbol.tolist() == [False, False, False, True, True, False]
-    assert words.is_in_question.tolist() == [False, True, False, False, False, False]
     for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
         assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
 
+    # Of three answers all have "the", one "zebra" and none "quiz" or "not".
+    answers = ("the", "the zebra", "the")
+    rarest = "rarest word missing"
+    for reference, weight in (
+        ("quiz", np.log(4) + 0.3), ("not", 0.3 * (np.log(4) + 0.3)), ("zebra", np.log(2) + 0.3),
+        ("the", 0),
+    ):  # fmt: skip
+        assert compared(write, "Why?", reference, *answers)[0][rarest] == pytest.approx(weight)
+    features = compared(write, "Why?", "the zebra", *answers)[0]
+    assert features["recall"] == pytest.approx(0.09 / (0.09 + np.log(2) + 0.3))
+    # Of a reference answer, "bulb" is the question's own, "bulbz" is not.
+    lacking = "recall of what the question lacks"
+    rows = compared(write, "Which bulb?", "bulb zebra", "bulb", "zebra")
+    assert [row[lacking] for row in rows] == [0, 1]
+    assert compared(write, "Which bulb?", "bulbz zebra", "zebra")[0][lacking] < 1
 
-def test_an_answer_is_compared_with_a_reference() -> None:
-    words = words_of(["the", "bulb", "not", "b", "light", "lights"], ["bulb"])
 
-    def compare(left: list[int], right: list[int]) -> dict[str, float]:
-        values = alignment.compare(np.array(left, int), np.array(right, int), words)
-        return dict(zip(alignment.COMPARED, values, strict=True))
-
-    compared, swapped = compare([0, 1, 2, 4], [1, 5]), compare([1, 5], [0, 1, 2, 4])
+def test_an_answer_is_compared_with_a_reference(write: Write) -> None:
+    left, right = "the bulb not light", "bulb lightz"
+    others = ("", "x", "x")
+    (first, *_) = compared(write, "Which bulb?", right, left, right, *others)
+    (_, swapped, *_) = compared(write, "Which bulb?", left, left, right, *others)
     # What an answer covers of a reference is what the reference covers of the answer, swapped.
-    assert compared["precision"] == swapped["recall"] < compared["recall"] == swapped["precision"]
-    assert compared["more negations"] == -swapped["more negations"] != 0
-    same = compare([0, 1, 2], [0, 1, 2])
+    assert first["precision"] == swapped["recall"] < first["recall"] == swapped["precision"]
+    assert first["more negations"] == -swapped["more negations"] != 0
+    same = compared(write, "Which bulb?", left, left, *others)[0]
     assert (same["f1"], same["recall of words as spelt"]) == pytest.approx((1, 1))
     assert same["rarest word missing"] == 0 < swapped["rarest word missing"]
-    assert np.isfinite([*compare([], [1]).values(), *compare([1], []).values()]).all()
+    empty = compared(write, "Which bulb?", right, *others)[0]
+    assert np.isfinite([*empty.values()]).all() and empty["recall"] == 0
 
 
 def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
@@ -70,13 +93,16 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
         return responses.read_responses(write("a.xml", text).parent, reads_labels=False)
 
     train = np.array([True, False])
-    features = [alignment.describe(read(last), train) for last in ("because", "no", "")]
+    def describe(last: str, train: Any = train) -> Any:
+        return alignment.describe(alignment.match(read(last)), train)
+
+    features = [describe(last) for last in ("because", "no", "")]
     assert np.isfinite(features).all()
     for other in features[1:]:
         np.testing.assert_array_equal(features[0][0], other[0])
         assert (features[0][1] != other[1]).any()
     # Only the words of training answers are counted.
-    assert (alignment.describe(read("because"), ~train) != features[0]).any()
+    assert (describe("because", ~train) != features[0]).any()
     marked = alignment.mark_words(read("because lamp"))
     assert marked[1] == "=because +lamp because_lamp because lamp"
 
@@ -84,5 +110,5 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
 def test_texts_without_a_word_have_features_too(write: Write) -> None:
     text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
     answers = responses.read_responses(write("a.xml", text).parent)
-    assert np.isfinite(alignment.describe(answers, np.array([True, False]))).all()
+    assert np.isfinite(alignment.describe(alignment.match(answers), np.array([True, False]))).all()
     assert alignment.mark_words(answers) == ["", ""]
