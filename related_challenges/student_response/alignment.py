@@ -36,6 +36,9 @@ COMPARED = (
 # Of these, the smallest value over the reference answers is a feature as well.
 _SMALLEST = [0, 1, 2, 3, 15]
 
+# Words, and how well each is matched.
+Matched = tuple[IntArray, FloatArray]
+
 
 def stems(text: str) -> list[str]:
     """Split a text into lower-case words without their endings."""
@@ -82,7 +85,7 @@ def compare_spelling(vocabulary: Sequence[str]) -> FloatArray:
 
 @dataclass(frozen=True)
 class Words:
-    """All words, sorted: the similarity of every two, shape (words, words), and their kinds, (words,).
+    """The similarity of every two words, shape (words, words), and the kind of each, (words,).
 
     A symbol is a number or a single letter, such as a bulb's name.
     """
@@ -152,7 +155,7 @@ def _mean(values: npt.NDArray[Any], of_none: float = 0.0) -> float:
 class Sets:
     """Sets of words, every word with how well another text matches it, from 0 to 1."""
 
-    def __init__(self, sets: Sequence[tuple[IntArray, FloatArray]]) -> None:
+    def __init__(self, sets: Sequence[Matched]) -> None:
         self.n_sets = len(sets)
         self.set = np.repeat(np.arange(len(sets)), [len(words) for words, _ in sets])
         self.word = np.concatenate([words for words, _ in sets])
@@ -160,7 +163,7 @@ class Sets:
 
     def total(self, values: FloatArray) -> FloatArray:
         """Return the sum of every set, given a value for each of its words, shape (sets,)."""
-        return np.bincount(self.set, values, self.n_sets)
+        return np.bincount(self.set, values, self.n_sets).astype(float)
 
     def share(self, weight: FloatArray) -> FloatArray:
         """Return which share of every set's weight is matched, shape (sets,); of no word, 0."""
@@ -179,33 +182,18 @@ class Sets:
 class Matches:
     """How the words of all answers match, before they are weighed.
 
-    Answers of the same words to the same question are one case, and a case makes a pair with each
-    reference answer.
-
-    Attributes
-    ----------
-    is_function_word
-        Of every word of all texts, shape (words,).
-    case, first_pair
-        Case of every answer, shape (answers,); first pair of every case, shape (cases,).
-    of_reference, of_answer, new_of_reference, new_of_answer
-        For every pair: words of the reference answer, matched in the answer, the other way round,
-        and both again of what the question lacks.
-    of_question, of_case
-        For every case: words of the question, matched in the answer, and the other way round.
-    pair_features, case_features
-        What needs no weights, shape (pairs, 11) and (cases, 9).
+    Answers of the same words to the same question are one case, shape (answers,), and a case makes
+    a pair with each reference answer, the first of them named. The sets of every pair are the words
+    of the reference answer, matched in the answer, the other way round, and both again of what the
+    question lacks; those of every case the words of the question, matched in the answer, and the
+    other way round. Features are what needs no weights, shape (pairs, 11) and (cases, 9).
     """
 
     is_function_word: BoolArray
     case: IntArray
     first_pair: IntArray
-    of_reference: Sets
-    of_answer: Sets
-    new_of_reference: Sets
-    new_of_answer: Sets
-    of_question: Sets
-    of_case: Sets
+    pair_sets: list[Sets]
+    case_sets: list[Sets]
     pair_features: FloatArray
     case_features: FloatArray
 
@@ -222,7 +210,9 @@ def match(answers: Responses) -> Matches:
         number_of.setdefault((question, *words.numbers(text).tolist()), len(number_of))
         for question, text in zip(answers.question, answers.texts, strict=True)
     ]
-    first_pair, pairs, pair_features, cases, case_features = [], [], [], [], []
+    pairs: list[list[Matched]] = []
+    cases: list[list[Matched]] = []
+    first_pair, pair_features, case_features = [], [], []
     for question, *spoken in number_of:
         answer, of_question = np.array(spoken, int), np.unique(asked[question])
         is_asked = is_asked_in[question]
@@ -233,11 +223,11 @@ def match(answers: Responses) -> Matches:
             other = np.unique(reference)
             # Where the question lacks nothing of it, the whole reference answer.
             other_new = other if is_asked[other].all() else other[~is_asked[other]]
-            sets = ((other, own), (own, other), (other_new, own), (own_new, other))
-            pairs.append([(some, best_match(some, by, words)) for some, by in sets])
+            both_ways = [(other, own), (own, other), (other_new, own), (own_new, other)]
+            pairs.append([(some, best_match(some, by, words)) for some, by in both_ways])
             pair_features.append(compare(answer, reference, words))
-        sets = ((of_question, own), (own, of_question))
-        cases.append([(some, best_match(some, by, words)) for some, by in sets])
+        both_ways = [(of_question, own), (own, of_question)]
+        cases.append([(some, best_match(some, by, words)) for some, by in both_ways])
         lengths = [len(reference) for reference in references[question]]
         case_features.append(
             [
@@ -252,8 +242,8 @@ def match(answers: Responses) -> Matches:
         words.is_function_word,
         np.array(case),
         np.array(first_pair),
-        *map(Sets, zip(*pairs, strict=True)),
-        *map(Sets, zip(*cases, strict=True)),
+        [Sets(sets) for sets in zip(*pairs, strict=True)],
+        [Sets(sets) for sets in zip(*cases, strict=True)],
         np.array(pair_features),
         np.array(case_features),
     )
@@ -269,21 +259,20 @@ def describe(matches: Matches, train: BoolArray) -> FloatArray:
         value over all; how far question and answer cover each other; lengths and kinds of words.
     """
     n_answers = np.bincount(matches.case[train], minlength=len(matches.first_pair))
-    own = matches.of_case
+    of_reference, _, _, new_of_answer = matches.pair_sets
+    of_question, own = matches.case_sets
     n_with = np.bincount(own.word, n_answers[own.set], len(matches.is_function_word))
     # Plus 0.3, so that no word counts nothing.
     rarity = np.log((train.sum() + 1) / (n_with + 1)) + 0.3
     weight = rarity * np.where(matches.is_function_word, FUNCTION_WEIGHT, 1)
 
-    recall, precision = matches.of_reference.share(weight), matches.of_answer.share(weight)
-    new_recall = matches.new_of_reference.share(weight)
-    new_precision = matches.new_of_answer.share(weight)
+    recall, precision, new_recall, new_precision = (s.share(weight) for s in matches.pair_sets)
     compared = np.column_stack(
         [
             *(recall, precision, _harmonic(recall, precision)),
             *(new_recall, new_precision, _harmonic(new_recall, new_precision)),
             matches.pair_features,
-            matches.of_reference.heaviest(weight, unmatched=True),
+            of_reference.heaviest(weight, unmatched=True),
         ]
     )
     first = matches.first_pair
@@ -298,9 +287,9 @@ def describe(matches: Matches, train: BoolArray) -> FloatArray:
             largest,
             np.add.reduceat(compared, first) / n_pairs[:, None],
             np.minimum.reduceat(compared, first)[:, _SMALLEST],
-            *(matches.of_question.share(weight), own.share(weight)),
+            *(of_question.share(weight), own.share(weight)),
             matches.case_features[:, :4],
-            matches.new_of_answer.heaviest(weight)[first],
+            new_of_answer.heaviest(weight)[first],
             own.total(weight[own.word]) / np.maximum(own.total(np.ones(len(own.word))), 1),
             matches.case_features[:, 4:],
         ]

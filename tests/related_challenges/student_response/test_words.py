@@ -93,6 +93,7 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
         return responses.read_responses(write("a.xml", text).parent, reads_labels=False)
 
     train = np.array([True, False])
+
     def describe(last: str, train: Any = train) -> Any:
         return alignment.describe(alignment.match(read(last)), train)
 
