@@ -15,61 +15,36 @@ SUBMISSION = "submission.csv"
 
 
 def data_dir(script: str) -> Path:
-    """Return the folder of a challenge's files, `data/` beside its scripts.
-
-    Parameters
-    ----------
-    script
-        The ``__file__`` of a script of the challenge.
-    """
+    """Return the folder of a challenge's files, `data/` beside the script that is given."""
     return Path(script).resolve().parent / layout.DATA_DIR.name
 
 
 def split_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's `local_data_split.py`.
-
-    Parameters
-    ----------
-    doc, script
-        The script's ``__doc__`` and ``__file__``.
-    """
+    """Make the parser of a challenge's `local_data_split.py`, given its docstring and its file."""
     p = cli.parser(doc)
-    add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
-    add_folder(p, "--output_dir", data_dir(script) / layout.TEST_INPUT_DIR.name)
+    cli.add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
+    cli.add_folder(p, "--output_dir", data_dir(script) / layout.TEST_INPUT_DIR.name)
     return p
 
 
 def model_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
     """Make the parser of a challenge's sample model; a model adds its own flags to it."""
     p = cli.parser(doc)
-    add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
-    add_folder(p, "--output_dir", data_dir(script) / layout.TEST_OUTPUT_DIR.name)
-    p.add_argument(
-        "--output_file", metavar="FILE", default=SUBMISSION, help=f"default {SUBMISSION}"
-    )
+    cli.add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
+    cli.add_folder(p, "--output_dir", data_dir(script) / layout.TEST_OUTPUT_DIR.name)
+    cli.add_file(p, "--output_file", SUBMISSION)
     return p
 
 
 def evaluation_parser(
     doc: str | None, script: str, *, input_dir: str = layout.TRAIN_DIR.name
 ) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's `local_evaluation.py`.
-
-    Parameters
-    ----------
-    doc, script
-        The script's ``__doc__`` and ``__file__``.
-    input_dir
-        Folder in `data/` that holds the true answers.
-    """
-    output_dir = data_dir(script) / layout.TEST_OUTPUT_DIR.name
+    """Make the parser of a challenge's `local_evaluation.py`; input_dir holds the true answers."""
     p = cli.parser(doc)
-    add_folder(p, "--input_dir", data_dir(script) / input_dir)
-    add_folder(p, "--submission_dir", output_dir)
-    p.add_argument(
-        "--submit_data", metavar="FILE", default=SUBMISSION, help=f"default {SUBMISSION}"
-    )
-    add_folder(p, "--output_dir", output_dir)
+    cli.add_folder(p, "--input_dir", data_dir(script) / input_dir)
+    cli.add_folder(p, "--submission_dir", data_dir(script) / layout.TEST_OUTPUT_DIR.name)
+    cli.add_file(p, "--submit_data", SUBMISSION)
+    cli.add_folder(p, "--output_dir", data_dir(script) / layout.TEST_OUTPUT_DIR.name)
     return p
 
 
@@ -77,21 +52,14 @@ def check_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
     """Make the parser of a challenge's `check_submission.py`."""
     p = cli.parser(doc)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
+    cli.add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
     return p
 
 
 def run_check(submission: Path, script: str, check: Callable[[Report], list[str]]) -> None:
     """Print all that is wrong with a submission and exit with 2, or a summary of a valid one.
 
-    Parameters
-    ----------
-    submission
-        The file.
-    script
-        The ``__file__`` of the challenge's `check_submission.py`.
-    check
-        Calls what it is given with each fault; returns the lines of the summary.
+    `check` calls what it is given with each fault, and returns the lines of the summary.
     """
     faults: list[str] = []
     summary: list[str] = []
@@ -129,18 +97,6 @@ def write_submission(
         origin_file.write(made_now.as_json())
 
 
-def add_folder(p: argparse.ArgumentParser, flag: str, default: Path) -> None:
-    """Add a flag that names a folder."""
-    p.add_argument(
-        flag, type=Path, metavar="DIR", default=default, help=f"default {cli.show(default)}"
-    )
-
-
-def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
-    """Add a flag that names a file in a folder that another flag names."""
-    p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
-
-
 def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, int], None]) -> None:
     """Run a challenge's `generate_sample.py`: write a simulated sample and mark it as such.
 
@@ -157,7 +113,7 @@ def run_generator(doc: str | None, script: str, write_sample: Callable[[Path, in
         If the folder holds files that are not simulated.
     """
     p = cli.parser(doc)
-    add_folder(p, "--output_dir", data_dir(script))
+    cli.add_folder(p, "--output_dir", data_dir(script))
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
 

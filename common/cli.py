@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from common import io, layout, made, run_log, submission
+from common import io, layout, made, submission
 from common.errors import InputError, one_line, printable
 
 
@@ -23,34 +23,24 @@ def run(main: Callable[[], None]) -> NoReturn:
         without write permission) is for the user to fix as well. Any other exception is a bug
         and shows its traceback.
     """
-    _require_own_kit(Path(sys.argv[0]).resolve())
     # So that half-written files are removed after SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         main()
     except InputError as error:
-        _stop(str(error))
+        print_fault(str(error))
+        sys.exit(2)
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe; the last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        _stop(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
+        print_fault(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
+        sys.exit(2)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
-
-
-def _require_own_kit(script: Path) -> None:
-    """Stop where the environment of one copy of the kit runs a script of another one."""
-    roots = (folder for folder in script.parents if (folder / "common" / "layout.py").is_file())
-    root = next(roots, layout.ROOT)
-    if root != layout.ROOT:
-        _stop(
-            f"{script}: this Python belongs to the kit in {layout.ROOT} and would use its data; "
-            f"use the environment in {root}, which `python3 quickstart.py` makes there"
-        )
 
 
 def print_fault(message: str) -> None:
@@ -83,9 +73,13 @@ def print_verdict(
         print(line)
 
 
-def _stop(message: str) -> NoReturn:
-    print_fault(message)
-    sys.exit(2)
+def show(path: Path) -> str:
+    """Return a short, printable form of a path: relative to the kit's folder if it lies inside."""
+    short = path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path
+    return printable(str(short))
+
+
+# ---- Flags -----------------------------------------------------------------------------------
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
@@ -95,10 +89,16 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
     )
 
 
-def show(path: Path) -> str:
-    """Return a short, printable form of a path: relative to the kit's folder if it lies inside."""
-    short = path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path
-    return printable(str(short))
+def add_folder(p: argparse.ArgumentParser, flag: str, default: Path | str) -> None:
+    """Add a flag that names a folder; a default that depends on other flags is told in words."""
+    folder = default if isinstance(default, Path) else None
+    shown = show(default) if isinstance(default, Path) else default
+    p.add_argument(flag, type=Path, metavar="DIR", default=folder, help=f"default {shown}")
+
+
+def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
+    """Add a flag that names a file in a folder that another flag names."""
+    p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
 
 
 def share(text: str) -> float:
@@ -125,17 +125,8 @@ def count(text: str) -> int:
     return value
 
 
-@dataclass(frozen=True)
-class SplitOptions:
-    """Where a local split reads and writes."""
-
-    train: Path
-    output_dir: Path
-    seed: int
-
-
-def split_options(doc: str | None, train_name: str) -> SplitOptions:
-    """Read the flags of a `local_data_split.py`.
+def split_options(doc: str | None, train_name: str) -> argparse.Namespace:
+    """Read the flags of a `local_data_split.py`: `train`, the file to split, `output_dir`, `seed`.
 
     Parameters
     ----------
@@ -145,26 +136,18 @@ def split_options(doc: str | None, train_name: str) -> SplitOptions:
         Default name of the training file.
     """
     p = parser(doc)
-    p.add_argument(
-        "--input_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TRAIN_DIR,
-        help="default data/train_data",
-    )
-    p.add_argument("--train_data", metavar="FILE", default=train_name, help=f"default {train_name}")
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_INPUT_DIR,
-        help="default data/test_input",
-    )
+    add_folder(p, "--input_dir", layout.TRAIN_DIR)
+    add_file(p, "--train_data", train_name)
+    add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
     p.add_argument(
         "--seed", type=seed, metavar="N", default=0, help="seed of the split (default 0)"
     )
     options = p.parse_args()
-    return SplitOptions(options.input_dir / options.train_data, options.output_dir, options.seed)
+    options.train = options.input_dir / options.train_data
+    return options
+
+
+# ---- Sample models of the tasks 1 to 3 -------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -189,12 +172,7 @@ class SampleModelPaths:
 
 
 def sample_model_parser(
-    doc: str | None,
-    task: int,
-    *,
-    reads_answers: bool = True,
-    reads_metadata: bool = False,
-    logs_steps: bool = False,
+    doc: str | None, task: int, *, reads_answers: bool = True
 ) -> argparse.ArgumentParser:
     """Make the parser of a sample model of task 1, 2 or 3; a model adds its own flags to it.
 
@@ -206,33 +184,22 @@ def sample_model_parser(
         Number of the task.
     reads_answers
         Whether the model learns from the training answers.
-    reads_metadata
-        Whether the model uses what is known about answers, students and questions besides.
-    logs_steps
-        Whether the model logs the steps of its fit.
     """
     train, template = _default_names(task)
     output = layout.submission_name(task)
     p = parser(doc)
     p.usage = "%(prog)s [flags]"
+    p.set_defaults(
+        input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=False
+    )
     if reads_answers:
-        p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
-        p.add_argument("--train_data", metavar="FILE", default=train, help=f"default {train}")
-    if reads_metadata:
-        p.add_argument(
-            "--metadata_dir",
-            type=Path,
-            metavar="DIR",
-            help="folder of the metadata of these answers, of which any file may be missing; "
-            "default data/metadata, and none for training answers from another folder",
-        )
+        add_folder(p, "--input_dir", "data/train_data")
+        add_file(p, "--train_data", train)
     add_template_flags(p, template)
-    p.add_argument("--output_dir", type=Path, metavar="DIR", help="default submissions")
+    add_folder(p, "--output_dir", "submissions")
     p.add_argument(
         "--output_file", metavar="FILE", help=f"default {output}; the zip is written beside it"
     )
-    if logs_steps:
-        run_log.add_log_flag(p)
     if task in (1, 2):
         p.add_argument(
             "--probabilities",
@@ -250,11 +217,21 @@ def sample_model_parser(
     return p
 
 
+def add_metadata_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that names the metadata, to a model that uses what is known besides answers."""
+    p.add_argument(
+        "--metadata_dir",
+        type=Path,
+        metavar="DIR",
+        default=None,
+        help="folder of the metadata of these answers, of which any file may be missing; "
+        "default data/metadata, and none for training answers from another folder",
+    )
+
+
 def add_template_flags(p: argparse.ArgumentParser, name: str) -> None:
     """Add the two flags that name a submission template."""
-    p.add_argument(
-        "--submission_template_dir", type=Path, metavar="DIR", help="default submission_templates"
-    )
+    add_folder(p, "--submission_template_dir", "submission_templates")
     p.add_argument("--submission_template_file", metavar="FILE", help=f"default {name}")
 
 
@@ -275,29 +252,26 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         If a file to be read, or a folder that was named, is missing, or a file cannot be written
         where it is to go; this is reported before any work starts.
     """
-    if getattr(options, "local", False):
+    train, template = _default_names(task)
+    input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
+    output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
+    if options.local:
         input_dir = template_dir = layout.TEST_INPUT_DIR
         template = layout.LOCAL_TEMPLATE_TASK_1_2
         output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
-    else:
-        input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
-        template = _default_names(task)[1]
-        output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
-    reads_answers = hasattr(options, "train_data")
-    train = options.train_data if reads_answers else _default_names(task)[0]
-    train_dir = getattr(options, "input_dir", None) or input_dir
+    train_dir = options.input_dir or input_dir
     paths = SampleModelPaths(
-        train=train_dir / train,
+        train=train_dir / (options.train_data or train),
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
-        metadata=_metadata_dir(options, train_dir),
-        probabilities=getattr(options, "probabilities", None),
+        metadata=_metadata_dir(options.metadata_dir, train_dir),
+        probabilities=options.probabilities,
     )
-    if reads_answers:
+    if options.train_data:
         io.require_file(paths.train)
+        made.require_current([paths.train])
     io.require_file(paths.template)
     _require_places(paths)
-    made.require_current([paths.train])
     return paths
 
 
@@ -316,15 +290,17 @@ def _require_places(paths: SampleModelPaths) -> None:
         taken.add(path.resolve())
 
 
-def _metadata_dir(options: argparse.Namespace, train_dir: Path) -> Path | None:
-    """Return the folder of the metadata that belong to the training answers of a folder."""
-    if not hasattr(options, "metadata_dir"):
+def _metadata_dir(named: Path | str | None, train_dir: Path) -> Path | None:
+    """Return the folder of the metadata that belong to the training answers of a folder.
+
+    What the flag names: None by default, nothing where the model has no such flag.
+    """
+    if named == "":
         return None
-    if options.metadata_dir is not None:
-        named: Path = options.metadata_dir
-        if not named.is_dir():
+    if named is not None:
+        if not Path(named).is_dir():
             raise InputError(f"{named}: not found, expected a folder of metadata")
-        return named
+        return Path(named)
     # Other answers have other ids, which must not be looked up in the default files.
     own = {folder.resolve() for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR)}
     return layout.METADATA_DIR if train_dir.resolve() in own else None

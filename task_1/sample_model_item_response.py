@@ -29,7 +29,9 @@ TASK = 1
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True, logs_steps=True)
+    parser = cli.sample_model_parser(__doc__, TASK)
+    cli.add_metadata_flag(parser)
+    run_log.add_log_flag(parser)
     parser.add_argument(
         "--dimensions",
         type=int,

@@ -18,7 +18,7 @@ import argparse
 import atexit
 import os
 
-from common import cli, progress, submission
+from common import cli, progress, run_log, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -126,7 +126,8 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
 
 def main() -> None:
     """Load, train, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, logs_steps=True)
+    parser = cli.sample_model_parser(__doc__, TASK)
+    run_log.add_log_flag(parser)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of z (default 8)")
     flag("--steps", type=int, metavar="N", help="default 420, or 16 passes over the students")

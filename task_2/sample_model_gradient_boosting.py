@@ -50,7 +50,9 @@ def as_matrix(columns: answer_features.Columns) -> npt.NDArray[np.float32]:
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True, logs_steps=True)
+    parser = cli.sample_model_parser(__doc__, TASK)
+    cli.add_metadata_flag(parser)
+    run_log.add_log_flag(parser)
     parser.add_argument(
         "--features",
         nargs="+",

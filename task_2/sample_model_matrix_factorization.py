@@ -19,7 +19,7 @@ counts in the step of the other, so that too many dimensions do no harm (variati
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, progress, submission
+from common import cli, progress, run_log, submission
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -75,7 +75,8 @@ def ridge_step(
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, logs_steps=True)
+    parser = cli.sample_model_parser(__doc__, TASK)
+    run_log.add_log_flag(parser)
     flag = parser.add_argument
     flag("--dimensions", type=int, default=8, metavar="K", help="length of the vectors (default 8)")
     flag("--iterations", type=int, default=20, metavar="N", help="passes of the fit (default 20)")

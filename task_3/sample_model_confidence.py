@@ -20,7 +20,9 @@ TASK = 3
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = cli.sample_model_parser(__doc__, TASK, reads_metadata=True).parse_args()
+    parser = cli.sample_model_parser(__doc__, TASK)
+    cli.add_metadata_flag(parser)
+    options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     data = read_for_features(["mean_confidence"], [paths.train], question, paths.metadata)

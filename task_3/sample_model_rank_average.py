@@ -21,7 +21,8 @@ CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
 
 def main() -> None:
     """Load, model, predict, write."""
-    parser = cli.sample_model_parser(__doc__, TASK, reads_metadata=True)
+    parser = cli.sample_model_parser(__doc__, TASK)
+    cli.add_metadata_flag(parser)
     parser.add_argument(
         "--features",
         nargs="+",

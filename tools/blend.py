@@ -95,15 +95,11 @@ def _parse() -> argparse.Namespace:
         "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
     )
     p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
-    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
-    p.add_argument(
-        "--train_data",
-        metavar="FILE",
-        default=layout.TRAIN_TASK_1_2,
-        help=f"default {layout.TRAIN_TASK_1_2}",
-    )
+    p.set_defaults(metadata_dir="", probabilities=None)
+    cli.add_folder(p, "--input_dir", "data/train_data")
+    cli.add_file(p, "--train_data", layout.TRAIN_TASK_1_2)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
-    p.add_argument("--output_dir", type=Path, metavar="DIR", help="default as a sample model's")
+    cli.add_folder(p, "--output_dir", "as a sample model's")
     p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
     return p.parse_args()
 

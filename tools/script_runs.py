@@ -123,7 +123,7 @@ def link(folder: Path, place: Path) -> None:
 def reads_metadata(script: Path) -> bool:
     """Return whether a script takes --metadata_dir, judging by its text."""
     text = script.read_text(encoding="utf-8", errors="replace")
-    return "reads_metadata=True" in text or "--metadata_dir" in text
+    return "add_metadata_flag(" in text or "--metadata_dir" in text
 
 
 def metadata_of(train: Path) -> Path | None:

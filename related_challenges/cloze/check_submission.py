@@ -18,8 +18,8 @@ import queries
 def main() -> None:
     """Check the submission that the flags name."""
     p = challenge.check_parser(__doc__, __file__)
-    challenge.add_file(p, "--train_data", queries.TRAIN)
-    challenge.add_file(p, "--test_data", queries.TEST)
+    cli.add_file(p, "--train_data", queries.TRAIN)
+    cli.add_file(p, "--test_data", queries.TEST)
     options = p.parse_args()
 
     def check(report: Report) -> list[str]:

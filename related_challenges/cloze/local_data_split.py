@@ -14,7 +14,7 @@ import queries
 def main() -> None:
     """Split the file that the flags name."""
     p = challenge.split_parser(__doc__, __file__)
-    challenge.add_file(p, "--train_data", queries.TRAIN)
+    cli.add_file(p, "--train_data", queries.TRAIN)
     p.add_argument("--folds", type=int, metavar="N", default=5, help="default 5")
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()

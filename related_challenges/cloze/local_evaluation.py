@@ -24,7 +24,7 @@ HEADER = ("", "queries", "token F1", "in full")
 def main() -> None:
     """Score the submission that the flags name."""
     p = challenge.evaluation_parser(__doc__, __file__)
-    challenge.add_file(p, "--ref_data", queries.TRAIN)
+    cli.add_file(p, "--ref_data", queries.TRAIN)
     p.add_argument(
         "--candidates",
         type=queries.n_candidates,

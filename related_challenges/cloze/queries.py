@@ -151,8 +151,8 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
     """Read the flags of a sample model."""
     local_dir = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
     p = challenge.model_parser(doc, __file__)
-    challenge.add_file(p, "--train_data", TRAIN)
-    challenge.add_file(p, "--test_data", TEST)
+    cli.add_file(p, "--train_data", TRAIN)
+    cli.add_file(p, "--test_data", TEST)
     p.add_argument(
         "--local",
         action="store_true",
@@ -165,8 +165,8 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
         default=N_GUESSES,
         help=f"guesses at each query, 1 to {N_GUESSES} (default {N_GUESSES})",
     )
-    challenge.add_folder(p, "--submission_template_dir", local_dir)
-    challenge.add_file(p, "--submission_template_file", layout.FOLDS)
+    cli.add_folder(p, "--submission_template_dir", local_dir)
+    cli.add_file(p, "--submission_template_file", layout.FOLDS)
     return p.parse_args()
 
 

@@ -29,7 +29,7 @@ NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitr
 def main() -> None:
     """Score the submission that the flags name."""
     p = challenge.evaluation_parser(__doc__, __file__, input_dir=layout.TEST_INPUT_DIR.name)
-    challenge.add_file(p, "--ref_data", clicks.ANSWERS)
+    cli.add_file(p, "--ref_data", clicks.ANSWERS)
     p.add_argument("--final_stage", action="store_true", help="score phases 7 to 9, plus 7")
     options = p.parse_args()
     score_files.remove_scores(options.output_dir, "debiasing")

@@ -16,7 +16,7 @@ import exam
 def main() -> None:
     """Check the submission that the flags name."""
     p = challenge.check_parser(__doc__, __file__)
-    challenge.add_file(p, "--test_data", exam.TEST)
+    cli.add_file(p, "--test_data", exam.TEST)
     options = p.parse_args()
     test = options.input_dir / options.test_data
 

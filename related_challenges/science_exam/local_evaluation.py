@@ -21,7 +21,7 @@ import numpy as np
 def main() -> None:
     """Score the submission that the flags name."""
     p = challenge.evaluation_parser(__doc__, __file__)
-    challenge.add_file(p, "--ref_data", exam.TRAIN)
+    cli.add_file(p, "--ref_data", exam.TRAIN)
     options = p.parse_args()
     score_files.remove_scores(options.output_dir, "science_exam")
     reference_path = options.input_dir / options.ref_data

@@ -15,7 +15,7 @@ import numpy as np
 def main() -> None:
     """Load, model, predict, write."""
     p = challenge.model_parser(__doc__, __file__)
-    challenge.add_file(p, "--test_data", exam.TEST)
+    cli.add_file(p, "--test_data", exam.TEST)
     options = p.parse_args()
     questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
 

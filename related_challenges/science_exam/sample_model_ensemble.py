@@ -33,8 +33,8 @@ MIN_OPTIONS = 5
 def main() -> None:
     """Load, model, predict, write."""
     p = challenge.model_parser(__doc__, __file__)
-    challenge.add_file(p, "--train_data", exam.TRAIN)
-    challenge.add_file(p, "--test_data", exam.TEST)
+    cli.add_file(p, "--train_data", exam.TRAIN)
+    cli.add_file(p, "--test_data", exam.TEST)
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds (default 0)")
     p.add_argument(
         "--members",

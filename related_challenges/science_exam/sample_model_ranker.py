@@ -27,8 +27,8 @@ N_FOLDS = 10
 def main() -> None:
     """Load, model, predict, write."""
     p = challenge.model_parser(__doc__, __file__)
-    challenge.add_file(p, "--train_data", exam.TRAIN)
-    challenge.add_file(p, "--test_data", exam.TEST)
+    cli.add_file(p, "--train_data", exam.TRAIN)
+    cli.add_file(p, "--test_data", exam.TEST)
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds (default 0)")
     options = p.parse_args()
     train = exam.read_questions(options.input_dir / options.train_data, answers=True)

@@ -35,7 +35,7 @@ OUTSIDE = ("i do not know", "no idea", "help me please", "what", "i am tired", "
 def main() -> None:
     """Simulate into the folder that the flags name."""
     p = cli.parser(__doc__)
-    challenge.add_folder(p, "--output_dir", challenge.data_dir(__file__))
+    cli.add_folder(p, "--output_dir", challenge.data_dir(__file__))
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
 

@@ -28,8 +28,8 @@ def add_flags(p: argparse.ArgumentParser, script: str) -> None:
         The model's ``__file__``.
     """
     test_input = challenge.data_dir(script) / layout.TEST_INPUT_DIR.name
-    challenge.add_folder(p, "--submission_template_dir", test_input)
-    challenge.add_file(p, "--submission_template_file", layout.FOLDS)
+    cli.add_folder(p, "--submission_template_dir", test_input)
+    cli.add_file(p, "--submission_template_file", layout.FOLDS)
     p.add_argument(
         "--test_dir",
         type=Path,

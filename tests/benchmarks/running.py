@@ -76,5 +76,5 @@ def load_module(path: Path) -> ModuleType:
 
 def metadata_flags(script: Path, folder: Path) -> list[str | Path]:
     """Return the flags that tell a sample model where the metadata are, if it reads any."""
-    reads_metadata = "reads_metadata=True" in script.read_text(encoding="utf-8")
+    reads_metadata = "add_metadata_flag(" in script.read_text(encoding="utf-8")
     return ["--metadata_dir", folder] if reads_metadata else []

@@ -12,7 +12,9 @@ Show = Callable[..., str]
 MODEL = """
 from common import cli
 def main():
-    parser = cli.sample_model_parser("A model.", 1, reads_metadata={reads_metadata})
+    parser = cli.sample_model_parser("A model.", 1)
+    if {reads_metadata}:
+        cli.add_metadata_flag(parser)
     paths = cli.sample_model_paths(parser.parse_args(), 1)
     print(paths.metadata, paths.output)
 cli.run(main)
