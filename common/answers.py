@@ -15,9 +15,8 @@ from common.errors import InputError, Report, printable, stop
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-if TYPE_CHECKING:  # Importing it takes 0.2 s, which evaluations do without.
+if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
     import pandas as pd
 
 IntArray = io.IntArray
@@ -26,23 +25,31 @@ IntArray = io.IntArray
 _SMALL_TABLE = 10_000_000
 
 
-def read_answer_table(
-    path: Path, *, options: bool | None = None, ids: bool = True, masks: bool = False
-) -> pa.Table:
-    """Read and check a file of answers as a table with the official column names.
+def read_answers(
+    path: Path, *, options: bool | None = None, ids: bool = False, masks: bool = False
+) -> pd.DataFrame:
+    """Read and check a file of answers.
 
     Parameters
     ----------
     path
         CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
     options
-        Whether to read the options. True: they must be there; False: they are not read even if
-        present; None: they are read if present.
+        Whether to read CorrectAnswer and AnswerValue. True: they must be there; False: they are not
+        read; None: they are read if present.
     ids
-        Whether to read AnswerId if present.
+        Whether to read AnswerId if present, by which `common.metadata` finds what is known about an
+        answer.
     masks
         Whether to read the target masks of task 4, at least one of which must be there: IsTarget,
         or IsTarget_0 and so on.
+
+    Returns
+    -------
+    DataFrame
+        UserId and QuestionId (int32), IsCorrect (int8); with AnswerId (int32), CorrectAnswer,
+        AnswerValue and masks (int8) as asked. pandas returns sums of int8 by group as int8 where
+        they fit: convert them (`astype`) before computing with them.
 
     Raises
     ------
@@ -66,59 +73,24 @@ def read_answer_table(
                 f"'{schema.IS_TARGET}_0' and so on), found: {printable(', '.join(header), 300)}"
             )
         columns += [schema.is_target(name) for name in names]
-    table = io.read_table(source, columns)
-    data = io.to_arrays(table, columns)
-    require_distinct_pairs(source, data["UserId"], data["QuestionId"])
-    if "AnswerValue" in data:
-        contradiction = (data["AnswerValue"] == data["CorrectAnswer"]) != data["IsCorrect"]
+    answers = io.read_table(source, columns)
+    require_distinct_pairs(source, answers["UserId"].to_numpy(), answers["QuestionId"].to_numpy())
+    if "AnswerValue" in answers:
+        is_right = answers["AnswerValue"] == answers["CorrectAnswer"]
+        contradiction = (is_right != answers["IsCorrect"]).to_numpy()
         if contradiction.any():
             row = int(contradiction.argmax())
             raise InputError(
                 f"{source.name}: row {source.row_number(row)}: column 'IsCorrect' is "
-                f"{data['IsCorrect'][row]}, but AnswerValue is {data['AnswerValue'][row]} and "
-                f"CorrectAnswer is {data['CorrectAnswer'][row]} ({int(contradiction.sum())} such "
-                "rows)"
+                f"{answers['IsCorrect'][row]}, but AnswerValue is {answers['AnswerValue'][row]} "
+                f"and CorrectAnswer is {answers['CorrectAnswer'][row]} "
+                f"({int(contradiction.sum())} such rows)"
             )
-    return table
-
-
-def read_answers(path: Path, *, options: bool | None = None, ids: bool = False) -> pd.DataFrame:
-    """Read and check a file of answers.
-
-    Parameters
-    ----------
-    path
-        CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
-    options
-        Whether to read CorrectAnswer and AnswerValue. True: they must be there; False: they are not
-        read; None: they are read if present.
-    ids
-        Whether to read AnswerId if present, by which `common.metadata` finds what is known about an
-        answer.
-
-    Returns
-    -------
-    DataFrame
-        UserId and QuestionId (int32), IsCorrect (int8); with AnswerId (int32), CorrectAnswer and
-        AnswerValue (int8) as asked. pandas returns sums of int8 by group as int8 where they fit:
-        convert them (`astype`) before computing with them.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong, a (student, question) pair appears twice, or IsCorrect contradicts
-        the options.
-    """
-    return as_frame(read_answer_table(path, options=options, ids=ids))
+    return answers
 
 
 def read_students(files: list[Path]) -> pd.DataFrame:
     """Read right and wrong answers of different students from several files.
-
-    Parameters
-    ----------
-    files
-        As for `read_answers`; at least one.
 
     Raises
     ------
@@ -128,26 +100,16 @@ def read_students(files: list[Path]) -> pd.DataFrame:
     import pandas as pd
 
     parts = [read_answers(file, options=False) for file in files]
-    seen = np.unique(parts[0]["UserId"])
-    for part, file in zip(parts[1:], files[1:], strict=True):
-        students = np.unique(part["UserId"])
-        twice = np.intersect1d(seen, students)
+    seen = np.empty(0, np.int32)
+    for part, file in zip(parts, files, strict=True):
+        twice = np.intersect1d(seen, part["UserId"])
         if len(twice):
             raise InputError(
                 f"{file}: UserId {twice[0]} appears in another training file as well, expected "
                 "different students"
             )
-        seen = np.union1d(seen, students)
-    return pd.concat(parts, ignore_index=True)[["UserId", "QuestionId", "IsCorrect"]]
-
-
-def as_frame(table: pa.Table) -> pd.DataFrame:
-    """Convert a checked table to a DataFrame that shares its memory."""
-    import pandas as pd
-
-    names = ("UserId", "QuestionId", "AnswerId", "IsCorrect", "CorrectAnswer", "AnswerValue")
-    found = {name: io.to_array(table[name]) for name in names if name in table.column_names}
-    return pd.DataFrame(found, copy=False)
+        seen = np.union1d(seen, part["UserId"])
+    return pd.concat(parts, ignore_index=True)
 
 
 def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int32]]:

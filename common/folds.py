@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import io, made
+from common import io, made, schema
 from common.errors import InputError, Report, quote, stop
 from common.schema import INT32, TEXT, Column
 
@@ -186,4 +186,4 @@ def match_ids(
             f"{path}: {len(missing)} of {len(expected)} ids are missing, first {shown}, "
             f"expected every id of {expected_in}"
         )
-    return np.array([row_of.get(value, io.UNREADABLE) for value in expected], np.int64)
+    return np.array([row_of.get(value, schema.UNREADABLE) for value in expected], np.int64)

@@ -1,10 +1,14 @@
-"""Reading and writing: typed CSV through pyarrow, JSON, atomic files.
+"""Reading and writing: CSV files as pandas DataFrames, typed and checked; JSON; atomic files.
+
+`pandas.read_csv` reads. Only where it refuses a file, or a value is out of range, is the file read
+again, row by row, to say what is wrong or to read what is valid but unusually written.
 
 Errors name exactly the file, column, row and value that is wrong. Rows are counted as a
 spreadsheet shows them: the header is row 1, the first data row is row 2.
 """
 
-import codecs
+from __future__ import annotations
+
 import csv
 import difflib
 import glob
@@ -14,24 +18,27 @@ import os
 import re
 import shutil
 import stat
+import sys
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
 from common.made import is_running
-from common.schema import DATE, TEXT, Column
+from common.schema import DATE, INT8, INT32, TEXT, UNREADABLE, Column
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
+
+if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
+    import pandas as pd
 
 IntArray = npt.NDArray[np.integer[Any]]
 Columns = dict[str, npt.NDArray[Any]]
@@ -40,17 +47,13 @@ Columns = dict[str, npt.NDArray[Any]]
 SHOWN = 3
 _LONGEST_HEADER = 1 << 16
 _SHOWN_HEADER = 300
-_LINE_END = re.compile(rb"[\r\n]")
-
-# Larger than pyarrow's own megabyte: a large file then leaves fewer holes in the memory.
-_BLOCK_SIZE = 4 << 20
-# A row must fit into a block.
-_LONGEST_ROW = 1 << 20
-# Small enough for a block to stay in the processor's cache.
-_SURVEY_SIZE = 1 << 18
-
-# Replaces a cell that was reported as faulty in an array of whole numbers.
-UNREADABLE = -1
+# Rows that are read at once: few enough to leave no large holes in the memory.
+_CHUNK = 1 << 18
+# Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
+_END = "\ud800"
+# What bytes that are not UTF-8 are read as.
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+csv.field_size_limit(sys.maxsize)
 
 
 @dataclass(frozen=True)
@@ -62,28 +65,38 @@ class Source:
     name
         Its name in messages.
     open
-        Opens it for reading bytes. Always one of pyarrow's own files: its threads read ahead, and
-        one that called into Python while the interpreter ends would abort the process.
+        Opens it for reading bytes.
     column_names
         Names of the columns, in order, of a file without a header; empty where row 1 is one.
     """
 
     name: str
-    open: Callable[[], pa.NativeFile]
+    open: Callable[[], BinaryIO]
     column_names: tuple[str, ...] = ()
 
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the cells of every row, the header too; a blank line is no row."""
+        with self.open() as file:
+            lines = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            number = 0
+            for number, row in enumerate(csv.reader(chain(lines, [_END])), start=1):
+                if row == [_END]:
+                    return
+                if row and (len(row) > 1 or not row[0].isspace()):
+                    yield number, row
+        # The last row has swallowed the end.
+        raise InputError(
+            f"{self.name}: row {number} has a quotation mark that is not closed; is the file cut "
+            "off?"
+        )
+
     def row_number(self, index: int) -> int:
-        """Return the number of a data row as a spreadsheet shows it, for messages.
+        """Return the number of a data row, given its place from 0, as a spreadsheet shows it.
 
         This reads the file up to that row: a blank line is not a data row, but has a number.
-
-        Parameters
-        ----------
-        index
-            Place among the data rows, from 0.
         """
         place = index if self.column_names else index + 1
-        return next((row[0] for row in islice(_number_rows(self), place, None)), place + 1)
+        return next((number for number, _ in islice(self.rows(), place, None)), place + 1)
 
 
 def is_there(path: Path) -> bool:
@@ -136,40 +149,20 @@ def _why_missing(path: Path) -> str:
 
 
 def file_source(path: Path, column_names: tuple[str, ...] = ()) -> Source:
-    """Return a CSV file on disk as a source.
-
-    Parameters
-    ----------
-    path
-        The file.
-    column_names
-        Names of its columns, in order, if it has no header.
-
-    Raises
-    ------
-    InputError
-        If there is no such file.
-    """
+    """Return a CSV file on disk as a source; with the names of its columns if it has no header."""
     require_file(path)
     return Source(str(path), lambda: _open_file(path), column_names)
 
 
-def _open_file(path: Path) -> pa.NativeFile:
+def _open_file(path: Path) -> BinaryIO:
     try:
-        return pa.OSFile(str(path), "rb")
+        return path.open("rb")
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
-        raise InputError(f"{path}: cannot be read ({reason})") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def read_header(source: Source) -> list[str]:
-    """Read the column names of a CSV source; an unnamed column is an empty text.
-
-    Raises
-    ------
-    InputError
-        If the file is empty, not UTF-8 text, or names a column twice.
-    """
+    """Read the column names of a CSV source; an unnamed column is an empty text."""
     with source.open() as file:
         start = file.read(_LONGEST_HEADER)
     if not start.strip():
@@ -177,7 +170,7 @@ def read_header(source: Source) -> list[str]:
         raise InputError(f"{source.name}: is empty, expected {expected}")
     if source.column_names:
         return list(source.column_names)
-    line = _LINE_END.split(start, 1)[0]
+    line = re.split(rb"[\r\n]", start, maxsplit=1)[0]
     if len(line) == _LONGEST_HEADER:
         raise InputError(f"{source.name}: row 1 is longer than {len(line):,} bytes, expected CSV")
     try:
@@ -208,13 +201,13 @@ def require_columns(
 
 
 def read_table(
-    source: Source,
+    source: Source | Path,
     columns: Sequence[Column],
     *,
     keep_others: bool = False,
     report: Report = stop,
-) -> pa.Table:
-    """Read columns of a CSV source, typed and checked.
+) -> pd.DataFrame:
+    """Read columns of a CSV file, typed and checked.
 
     Tolerates CR and CRLF line ends, blank lines, a byte order mark, columns in any order, whole
     numbers that are written as ``1.0``, and ``True`` and ``False`` in a column that may hold them.
@@ -229,11 +222,11 @@ def read_table(
         Whether to keep all further columns, as unchanged text, in the file's order.
     report
         What to do with a column that is missing, a row that is cut off, or wrong values; if it
-        does not raise, the cells are null in the table.
+        does not raise, such cells are `Column.missing`.
 
     Returns
     -------
-    pyarrow.Table
+    DataFrame
         One row for each row of the file.
 
     Raises
@@ -241,367 +234,222 @@ def read_table(
     InputError
         If a column is missing, the file is cut off or holds no rows, or a value is wrong.
     """
+    import pandas as pd
+
+    return pd.DataFrame(_read(source, columns, keep_others, report), copy=False)
+
+
+def read_columns(
+    source: Source | Path, columns: Sequence[Column], report: Report = stop
+) -> Columns:
+    """As `read_table`, but an array for each column, which may be written to; texts as objects."""
+    data = _read(source, columns, False, report)
+    return {
+        name: values if isinstance(values, np.ndarray) else values.to_numpy(object)
+        for name, values in data.items()
+    }
+
+
+def _read(
+    source: Source | Path, columns: Sequence[Column], keep_others: bool, report: Report
+) -> dict[str, Any]:
+    """Return an array, or a Series of texts, for each column name."""
+    import pandas as pd
+
+    source = source if isinstance(source, Source) else file_source(source)
     header = read_header(source)
     require_columns(source, header, columns, report)
-    missing = [column for column in columns if column.name not in header]
-    columns = [column for column in columns if column.name in header]
-    types = {name: pa.string() for name in header}
-    types.update({column.name: _arrow_type(column) for column in columns})
-    wanted = header if keep_others or not columns else [column.name for column in columns]
-    convert = pa_csv.ConvertOptions(
-        column_types={name: types[name] for name in wanted},
-        include_columns=wanted,
-        null_values=[""],
-        strings_can_be_null=False,
-    )
-    survey = _survey(source)
-    parse = pa_csv.ParseOptions(newlines_in_values=survey.has_quotes)
-    table = None
-    if not survey.is_odd:
-        try:
-            with source.open() as file:
-                options = pa_csv.ReadOptions(
-                    block_size=_BLOCK_SIZE, column_names=source.column_names
-                )
-                table = pa_csv.read_csv(file, options, parse, convert)
-        except pa.ArrowException:
-            pass
-    if table is None or not all(_is_valid(table[column.name], column) for column in columns):
-        # Slower, but with row numbers: find what is wrong, or read what is valid but unusually
-        # written.
-        table = _read_with_care(source, header, wanted, columns, report)
-    if table.num_rows == 0:
+    known = {column.name: column for column in columns}
+    wanted = {
+        place: known.get(name, Column(name, TEXT, may_be_empty=True))
+        for place, name in enumerate(header)
+        if keep_others or name in known
+    }
+    # Where all columns are missing, the file is looked through nevertheless.
+    wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
+    chunks = _read_quickly(source, len(header), wanted)
+    if chunks is None:
+        chunks = _read_with_care(source, header, wanted, report)
+    if not chunks:
         raise InputError(f"{source.name}: holds a header but no rows")
+    data: dict[str, Any] = {}
+    for place, column in wanted.items():
+        # One column after the other, so that no more than one exists twice at a time.
+        parts = [chunk.pop(place) for chunk in chunks]
+        is_text = column.dtype == TEXT
+        data[column.name] = (
+            pd.concat(parts, ignore_index=True) if is_text else np.concatenate(parts)
+        )
+    n_rows = len(data[column.name])
     for column in columns:
-        if column.dtype != TEXT:
-            # In one piece, column by column, so that NumPy can later share the memory and no more
-            # than one column exists twice at a time.
-            index = table.column_names.index(column.name)
-            table = table.set_column(index, column.name, table[column.name].combine_chunks())
-            pa.default_memory_pool().release_unused()
-    for column in missing:
-        table = table.append_column(column.name, pa.nulls(table.num_rows, _arrow_type(column)))
-    return table
+        if column.name not in data:
+            data[column.name] = _to_column([column.missing] * n_rows, column)
+    return data if keep_others else {column.name: data[column.name] for column in columns}
 
 
-def read_columns(path: Path, columns: Sequence[Column], report: Report = stop) -> Columns:
-    """Read columns of a CSV file into NumPy arrays, typed and checked.
+def _to_column(values: Sequence[Any], column: Column) -> Any:
+    """Return values as an array, or a Series of texts."""
+    import pandas as pd
 
-    Parameters
-    ----------
-    path
-        The file.
-    columns
-        The columns that must be there, with the types and ranges that their values must have.
-    report
-        As in `read_table`.
-
-    Returns
-    -------
-    dict
-        For each column name an array of the column's type; text columns as object arrays.
-
-    Raises
-    ------
-    InputError
-        As `read_table`.
-    """
-    return to_arrays(read_table(file_source(path), columns, report=report), columns)
+    if column.dtype == TEXT:
+        return pd.Series(values, dtype="str")
+    return np.array(values, column.dtype)
 
 
-def to_arrays(table: pa.Table, columns: Sequence[Column]) -> Columns:
-    """Return columns of a checked table as NumPy arrays.
+class _Watched:
+    """A file that takes note, while pandas reads it, of what pandas does not mind."""
 
-    An empty number becomes NaN, an empty date NaT; a whole number that was reported as faulty,
-    `UNREADABLE`.
-    """
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.n_commas = 0
+        self.has_quotes = self.has_nul = False
 
-    def values(column: Column) -> npt.NDArray[Any]:
-        values = table[column.name]
-        if values.null_count and pa.types.is_integer(values.type):
-            values = pc.fill_null(values, UNREADABLE)
-        array = to_array(values)
-        return array.astype(DATE) if column.dtype == DATE else array
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        block = self.file.read(size)
+        self.n_commas += block.count(b",")
+        self.has_quotes = self.has_quotes or b'"' in block
+        self.has_nul = self.has_nul or b"\0" in block
+        return block
 
-    return {column.name: values(column) for column in columns}
+    def __iter__(self) -> Iterator[bytes]:
+        """Go through the lines, which pandas wants to be possible."""
+        return iter(self.file)
+
+
+def _read_quickly(
+    source: Source, n_columns: int, wanted: Mapping[int, Column]
+) -> list[dict[int, Any]] | None:
+    """Return columns by their place, for each chunk of rows; None if anything is unusual."""
+    import pandas as pd
+
+    # Read into fewer bits, pandas 2 would cut off what does not fit.
+    read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
+    options: Any = {
+        "dtype": {place: read_as.get(column.dtype, "float64") for place, column in wanted.items()},
+        "na_values": {
+            place: [""]
+            for place, column in wanted.items()
+            if column.may_be_empty and column.dtype not in read_as
+        },
+        "keep_default_na": False,
+        # Places instead of names, of which one may be empty.
+        "names": range(n_columns),
+        "header": None,
+        "skiprows": 0 if source.column_names else 1,
+        "index_col": False,
+        "usecols": list(wanted),
+        "low_memory": False,
+        "chunksize": _CHUNK,
+    }
+    chunks = []
+    with source.open() as file, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watched: Any = _Watched(file)
+        try:
+            for chunk in pd.read_csv(watched, **options):
+                chunks.append({k: _check(chunk[k], column) for k, column in wanted.items()})
+        except (ValueError, OverflowError, Warning):
+            return None
+    n_rows = sum(len(next(iter(chunk.values()))) for chunk in chunks)
+    if not n_rows or watched.has_nul:
+        return None
+    # pandas fills rows that are too short, and cuts off those that are too long.
+    if watched.has_quotes:
+        is_even = all(len(row) == n_columns for _, row in source.rows())
+    else:
+        n_rows += not source.column_names
+        is_even = watched.n_commas == n_rows * (n_columns - 1)
+    return chunks if is_even else None
+
+
+def _check(cells: pd.Series, column: Column) -> Any:
+    """Return a column of a chunk in its own type; raise ValueError if a value is not valid."""
+    import pandas as pd
+
+    if column.dtype == TEXT:
+        if not column.may_be_empty and (cells.str.strip() == "").any():
+            raise ValueError(column.name)
+        return cells
+    if column.dtype == DATE:
+        place, texts = pd.factorize(cells)
+        dates = [column.parse(text) for text in texts]
+        if any(date is None for date in dates):
+            raise ValueError(column.name)
+        return np.array(dates, DATE)[place]
+    values = cells.to_numpy()
+    valid = (values >= column.low) & (values <= column.high)
+    if values.dtype.kind == "f":
+        if column.whole:
+            valid &= values == np.round(values)
+        valid |= np.isnan(values)
+    if not valid.all():
+        raise ValueError(column.name)
+    return values.astype(column.dtype)
+
+
+def _read_with_care(
+    source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
+) -> list[dict[int, Any]]:
+    """Read every cell as text: report the faults, and convert what is valid, however written."""
+    rows = source.rows()
+    if not source.column_names:
+        next(rows)
+    parse = {place: lru_cache(_CHUNK)(column.parse) for place, column in wanted.items()}
+    uneven: tuple[int, list[str]] | None = None
+    n_uneven, n_faults = 0, Counter[int]()
+    shown: dict[int, list[str]] = {place: [] for place in wanted}
+    chunks = []
+    while block := list(islice(rows, _CHUNK)):
+        for number, row in block:
+            _require_text(source, header, number, row)
+            if len(row) != len(header):
+                uneven = uneven or (number, row)
+                n_uneven += 1
+        chunk: dict[int, Any] = {}
+        for place, column in wanted.items():
+            values = []
+            for number, row in block:
+                value = parse[place](row[place]) if len(row) == len(header) else column.missing
+                if value is None:
+                    value = column.missing
+                    n_faults[place] += 1
+                    if len(shown[place]) < SHOWN:
+                        text = row[place].strip()
+                        shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
+                values.append(value)
+            chunk[place] = _to_column(values, column)
+        chunks.append(chunk)
+    if uneven:
+        number, row = uneven
+        count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
+        report(
+            f"{source.name}: row {number} has {len(row)} columns, expected {len(header)}: "
+            f"{quote(','.join(row).strip())}{count}; is the file cut off?"
+        )
+    for place, n in sorted(n_faults.items()):
+        more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
+        report(
+            f"{source.name}: column '{wanted[place].name}': {'; '.join(shown[place])}{more}, "
+            f"expected {wanted[place].expected}"
+        )
+    return chunks
+
+
+def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:
+    """Raise `InputError` if a row holds bytes that are no text."""
+    text = ",".join(row)
+    if "\0" in text:
+        raise InputError(f"{source.name}: row {number} holds a NUL byte: {quote(text)}")
+    if not text.isascii() and _NO_TEXT.search(text):
+        places = [place for place, cell in enumerate(row) if _NO_TEXT.search(cell)]
+        column = f"column {quote(header[places[0]])}: " if places[0] < len(header) else ""
+        raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
 
 
 def to_ids(numbers: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int32]:
     """Return ids that were read as floats, because some are empty, as int32; -1 where empty."""
     return np.where(np.isnan(numbers), UNREADABLE, numbers).astype(np.int32)
-
-
-def to_array(values: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return a column of a table as an array that may be written to.
-
-    Numbers in one piece, as `read_table` returns them, share the table's memory: writing to the
-    array changes the table.
-    """
-    array: npt.NDArray[Any] = values.to_numpy()
-    if array.flags.writeable:
-        return array
-    # pyarrow returns a read-only array, even where nobody else uses the memory.
-    piece = values.chunk(0)
-    memory = piece.buffers()[1]
-    if not memory.is_mutable:
-        return array.copy()
-    return np.frombuffer(memory, array.dtype, len(piece), piece.offset * array.itemsize)
-
-
-def _arrow_type(column: Column) -> pa.DataType:
-    if column.dtype == TEXT:
-        return pa.string()
-    # pyarrow reads a fraction of a second only into a type that has room for it.
-    return pa.timestamp("ms") if column.dtype == DATE else pa.type_for_alias(column.dtype)
-
-
-def _is_valid(values: pa.ChunkedArray, column: Column) -> bool:
-    if column.dtype == TEXT:
-        blank = pc.equal(pc.utf8_trim_whitespace(values), "")
-        return column.may_be_empty or not pc.any(blank).as_py()
-    if values.null_count and not column.may_be_empty:
-        return False
-    if column.dtype == DATE:
-        return True
-    bounds = pc.min_max(values).as_py()
-    if bounds["min"] is None:
-        return True
-    # NaN passes both comparisons of min_max, so it is looked for by itself.
-    if pa.types.is_floating(values.type):
-        if pc.any(pc.is_nan(values)).as_py():
-            return False
-        if column.whole and not pc.all(pc.equal(values, pc.round(values))).as_py():
-            return False
-    return bool(bounds["min"] >= column.low and bounds["max"] <= column.high)
-
-
-@dataclass(frozen=True)
-class _Survey:
-    """What the bytes of a file show before it is parsed.
-
-    Attributes
-    ----------
-    is_odd
-        Whether there is something that pyarrow would silently accept: a NUL byte, an "x" as in a
-        hexadecimal number, a quotation mark that is not closed.
-    has_quotes
-        Whether there are quotation marks.
-    """
-
-    is_odd: bool
-    has_quotes: bool
-
-
-def _survey(source: Source) -> _Survey:
-    """Look through the bytes of a source below its header."""
-    is_odd, n_quotes = False, 0
-    with source.open() as file:
-        start = file.read(_LONGEST_HEADER)
-        if not source.column_names:
-            start = _LINE_END.split(start, 1)[-1]
-        for block in chain([start], iter(lambda: file.read(_SURVEY_SIZE), b"")):
-            is_odd = is_odd or b"x" in block or b"X" in block or b"\0" in block
-            # Counting takes four times as long as looking whether there are any.
-            if b'"' in block:
-                n_quotes += block.count(b'"')
-    return _Survey(is_odd or n_quotes % 2 == 1, n_quotes > 0)
-
-
-def _number_rows(source: Source) -> Iterator[tuple[int, str, bool]]:
-    """Number the rows of a CSV source as a spreadsheet shows them, the header included.
-
-    Yields
-    ------
-    number : int
-        From 1; a blank line has a number, but is not a row.
-    text : str
-        The row, each byte as the character of its number.
-    is_closed : bool
-        Whether every quotation mark is closed; only those of the last row may not be.
-    """
-    number, text, in_quotes = 0, "", False
-    with source.open() as file:
-        for line in io.TextIOWrapper(file, encoding="latin-1"):
-            if not in_quotes:
-                number, text = number + 1, ""
-            text += line
-            in_quotes = _ends_in_quotes(line, in_quotes)
-            if not in_quotes and text != "\n":
-                yield number, text.removesuffix("\n"), True
-    if in_quotes:
-        yield number, text, False
-
-
-def _ends_in_quotes(line: str, in_quotes: bool) -> bool:
-    """Return whether the end of a line belongs to a quoted cell, given whether its start does."""
-    if '"' not in line:
-        return in_quotes
-    # What a quotation mark means depends on what comes before it: the start of a cell, a quoted
-    # part of it, the end of one (a second mark stands for the character itself), other characters.
-    before = "quoted" if in_quotes else "start"
-    for character in line:
-        if before == "quoted":
-            before = "end" if character == '"' else "quoted"
-        elif character == '"' and before in ("start", "end"):
-            before = "quoted"
-        else:
-            before = "start" if character == "," else "other"
-    return before == "quoted"
-
-
-def _is_text(source: Source) -> bool:
-    """Return whether a source is UTF-8 text."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with source.open() as file:
-            while block := file.read(_SURVEY_SIZE):
-                decoder.decode(block)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _find_damage(source: Source, header: Sequence[str]) -> str:
-    """Describe which row of a source cannot be read as text, and why; empty if all can."""
-    for number, text, is_closed in _number_rows(source):
-        if "\0" in text:
-            return f"row {number} holds a NUL byte: {quote(text)}"
-        if not is_closed:
-            return f"row {number} has a quotation mark that is not closed; is the file cut off?"
-        if len(text) > _LONGEST_ROW:
-            return f"row {number} is longer than {_LONGEST_ROW:,} bytes: {quote(text)}"
-        try:
-            text.encode("latin-1").decode()
-        except UnicodeDecodeError as error:
-            place = len(next(csv.reader([text[: error.start] + "."]))) - 1
-            column = f"column {quote(header[place])}: " if place < len(header) else ""
-            return f"{column}row {number} is not UTF-8 text"
-    return ""
-
-
-def _read_with_care(
-    source: Source,
-    header: Sequence[str],
-    wanted: Sequence[str],
-    columns: Sequence[Column],
-    report: Report,
-) -> pa.Table:
-    """Read a source as text, row by row; report the faults and convert what is valid."""
-    survey = _survey(source)
-    if survey.is_odd or not _is_text(source):
-        damage = _find_damage(source, header)
-        if damage:
-            raise InputError(f"{source.name}: {damage}")
-    n_headers = 0 if source.column_names else 1
-    ragged: list[tuple[int, int, str]] = []
-
-    def collect_ragged(row: Any) -> str:
-        # pyarrow numbers the rows from 1, the header too, and blank lines not.
-        text = row.text if not ragged else ""
-        ragged.append((row.number - 1 - n_headers, row.actual_columns, text))
-        return "skip"
-
-    try:
-        with source.open() as file:
-            table = pa_csv.read_csv(
-                file,
-                pa_csv.ReadOptions(
-                    block_size=_BLOCK_SIZE, column_names=source.column_names, use_threads=False
-                ),
-                pa_csv.ParseOptions(
-                    newlines_in_values=survey.has_quotes, invalid_row_handler=collect_ragged
-                ),
-                pa_csv.ConvertOptions(
-                    column_types={name: pa.string() for name in header}, strings_can_be_null=False
-                ),
-            )
-    except pa.ArrowException as error:
-        reason = _find_damage(source, header) or f"cannot be read as CSV: {error}"
-        raise InputError(f"{source.name}: {printable(reason.splitlines()[0])}") from None
-    if ragged:
-        index, found, text = ragged[0]
-        count = f" ({len(ragged)} such rows)" if len(ragged) > 1 else ""
-        report(
-            f"{source.name}: row {source.row_number(index)} has {found} columns, expected "
-            f"{len(header)}: {quote(text.strip())}{count}; is the file cut off?"
-        )
-        table = _with_gaps(table, [index for index, _, _ in ragged])
-    for column in columns:
-        values = table[column.name]
-        index = table.column_names.index(column.name)
-        converted = _convert(source, values, column, report)
-        table = table.set_column(index, column.name, converted)
-    return table.select(wanted)
-
-
-def _with_gaps(table: pa.Table, gaps: Sequence[int]) -> pa.Table:
-    """Put rows of nulls where rows were skipped, so that every other row keeps its place."""
-    source_row = np.full(table.num_rows + len(gaps), UNREADABLE)
-    kept = np.ones(len(source_row), bool)
-    kept[list(gaps)] = False
-    source_row[kept] = np.arange(table.num_rows)
-    return table.take(pa.array(source_row, mask=~kept))
-
-
-def _convert(
-    source: Source, values: pa.ChunkedArray, column: Column, report: Report
-) -> pa.ChunkedArray:
-    """Convert a text column; report its faulty rows, which become null."""
-    trimmed = pc.utf8_trim_whitespace(values)
-    empty = pc.equal(trimmed, "")
-    if column.dtype == TEXT:
-        wrong = pc.and_(empty, not column.may_be_empty)
-        converted = values
-    elif column.dtype == DATE:
-        converted = _to_dates(trimmed)
-        wrong = pc.is_null(converted)
-        wrong = pc.and_(wrong, pc.invert(empty)) if column.may_be_empty else wrong
-    else:
-        if column.is_boolean:
-            words = pc.utf8_lower(trimmed)
-            trimmed = pc.if_else(pc.equal(words, "true"), "1", trimmed)
-            trimmed = pc.if_else(pc.equal(words, "false"), "0", trimmed)
-        is_number = pc.match_substring_regex(trimmed, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-        numbers = pc.cast(pc.if_else(is_number, trimmed, None), pa.float64())
-        valid = pc.and_(
-            pc.greater_equal(numbers, float(column.low)), pc.less_equal(numbers, float(column.high))
-        )
-        if column.whole:
-            valid = pc.and_(valid, pc.equal(numbers, pc.round(numbers)))
-        valid = pc.fill_null(valid, False)
-        wrong = pc.invert(pc.or_(valid, empty) if column.may_be_empty else valid)
-        converted = pc.cast(pc.if_else(wrong, None, numbers), _arrow_type(column))
-    # A null marks a row that was reported already.
-    wrong = pc.and_(pc.fill_null(wrong, False), pc.is_valid(values))
-    rows = np.flatnonzero(wrong.to_numpy())
-    if len(rows):
-        shown = [
-            (source.row_number(int(row)), values[int(row)].as_py().strip()) for row in rows[:SHOWN]
-        ]
-        found = "; ".join(f"row {row} is {quote(text) if text else 'empty'}" for row, text in shown)
-        more = f" and {len(rows) - SHOWN} more rows" if len(rows) > SHOWN else ""
-        report(f"{source.name}: column '{column.name}': {found}{more}, expected {column.expected}")
-    return converted
-
-
-def _to_dates(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Convert texts to dates; null where a text is none."""
-    is_date = pc.match_substring_regex(
-        values, r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?$"
-    )
-    # Each different text once: without the fraction, which not all of Python's versions read.
-    texts = pc.if_else(is_date, pc.utf8_slice_codeunits(values, 0, 19), None).dictionary_encode()
-    texts = texts.unify_dictionaries().combine_chunks()
-    dates = pa.array([_to_date(text) for text in texts.dictionary.to_pylist()], pa.timestamp("ms"))
-    return pa.chunked_array([dates.take(texts.indices)])
-
-
-def _to_date(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def parse_json(text: str) -> Any:
@@ -680,7 +528,9 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table, *, header: bool = True) -> None:
+def write_csv(
+    path: Path, columns: Mapping[str, Any] | pd.DataFrame, *, header: bool = True
+) -> None:
     """Write columns as a CSV file, atomically.
 
     Parameters
@@ -697,24 +547,31 @@ def write_csv(path: Path, columns: Mapping[str, Any] | pa.Table, *, header: bool
 
 
 def write_csv_to(
-    file: BinaryIO, columns: Mapping[str, Any] | pa.Table, *, header: bool = True
+    file: BinaryIO, columns: Mapping[str, Any] | pd.DataFrame, *, header: bool = True
 ) -> None:
     """Write columns as CSV to an open binary file; as `write_csv`."""
-    if not isinstance(columns, pa.Table):
-        columns = pa.table(
-            {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
-        )
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
     if header:
-        names = io.StringIO()
-        csv.writer(names, lineterminator="\n").writerow(columns.column_names)
-        file.write(names.getvalue().encode("utf-8"))
-    start = file.tell()
-    options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        table.head(0).to_csv(file, index=False, lineterminator="\n")
+    if not _write_quickly(file, table):
+        table.to_csv(file, index=False, header=False, lineterminator="\n")
+
+
+def _write_quickly(file: BinaryIO, table: pd.DataFrame) -> bool:
+    """Write rows by pyarrow, if it is installed and no text needs quotes; return whether it did."""
     try:
-        pa_csv.write_csv(columns, file, options)
-    except pa.ArrowInvalid:
-        # A text needs quotes; "needed" puts them around every text, so it is not the default.
+        import pyarrow as pa
+        from pyarrow import csv as pa_csv
+    except ImportError:
+        return False
+    start = file.tell()
+    try:
+        options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        pa_csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), file, options)
+    except pa.ArrowException:
         file.seek(start)
         file.truncate()
-        options.quoting_style = "needed"
-        pa_csv.write_csv(columns, file, options)
+        return False
+    return True

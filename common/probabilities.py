@@ -24,11 +24,10 @@ from common.submission import Pairs, find_rows_of_pairs
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-if TYPE_CHECKING:  # Importing it takes 0.2 s, which evaluations do without.
+if TYPE_CHECKING:  # Importing them takes time, which `--help` does without.
     import pandas as pd
+    import pyarrow as pa
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -121,6 +120,8 @@ def write_mask_probabilities(
     masks, student, question, p_right
         Mask, UserId, QuestionId and P(right) of each target, shape (targets of all masks,).
     """
+    import pyarrow as pa
+
     mask = pa.array(masks, pa.string()).dictionary_encode()
     _write(path, _CORRECT, {"Mask": mask, "UserId": student, "QuestionId": question}, p_right)
 
@@ -131,6 +132,9 @@ def _write(
     keys: dict[str, Any],
     probability: npt.NDArray[np.floating[Any]],
 ) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
     shape = (len(keys["UserId"]), len(names))
     value = np.asarray(probability, np.float32)
     value = value[:, None] if value.ndim == 1 else value
@@ -165,6 +169,9 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
         If it is missing or no such file, lacks a column, holds anything but probabilities, names a
         pair twice, or its rows do not sum to 1 (task 2).
     """
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
     io.require_file(path)
     names = COLUMNS[task]
     wanted = ["UserId", "QuestionId", *names]
@@ -196,10 +203,12 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
 
 
 def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
+    import pyarrow as pa
+
     _require_complete(path, table, name)
     column = table[name]
     if pa.types.is_integer(column.type):
-        values = io.to_array(column)
+        values: npt.NDArray[Any] = column.to_numpy()
         outside = (values < 0) | (values > schema.INT32_MAX)
         if not outside.any():
             return values.astype(np.int32)
@@ -212,6 +221,8 @@ def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
 
 
 def _read_numbers(path: Path, table: pa.Table, name: str) -> FloatArray:
+    import pyarrow as pa
+
     _require_complete(path, table, name)
     column = table[name]
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):

@@ -2,6 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
 
 # The types that a column may have, as in NumPy; "text" is read unchanged. A date with or without a
 # time of day, seconds and fractions of them dropped, is read in minutes.
@@ -10,6 +14,11 @@ DATE = "datetime64[m]"
 INT32_MAX = 2**31 - 1
 # From the next number on float32 leaves whole numbers out.
 FLOAT32_MAX = 2**24 - 1
+# Stands for a whole number that is not known, or was reported as faulty.
+UNREADABLE = -1
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,38 @@ class Column:
             else f"{kind} of at least {self.low}"
         )
         return f"{text} or nothing" if self.may_be_empty else text
+
+    @property
+    def missing(self) -> Any:
+        """What stands for a value that is not there: -1, NaN, NaT or an empty text."""
+        if self.dtype == TEXT:
+            return ""
+        if self.dtype == DATE:
+            return np.datetime64("NaT")
+        return UNREADABLE if self.dtype in (INT8, INT32) else np.nan
+
+    def parse(self, cell: str) -> Any:
+        """Return the value that the text of a cell stands for; None if it is not valid."""
+        text = cell.strip()
+        if not text:
+            return self.missing if self.may_be_empty else None
+        if self.dtype == TEXT:
+            return cell
+        if self.dtype == DATE:
+            return _parse_date(text)
+        if self.is_boolean:
+            text = {"true": "1", "false": "0"}.get(text.lower(), text)
+        number = float(text) if _NUMBER.fullmatch(text) else np.nan
+        is_valid = self.low <= number <= self.high and (not self.whole or number.is_integer())
+        return number if is_valid else None
+
+
+def _parse_date(text: str) -> np.datetime64 | None:
+    try:
+        # Without the fraction of a second, which not all of Python's versions read.
+        return np.datetime64(datetime.fromisoformat(text[:19])) if _DATE.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 # Answers: one row for one answer of one student to one question.

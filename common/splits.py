@@ -1,15 +1,20 @@
 """Seeded splits that keep training and validation apart."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common import io, layout, made, schema
-from common.answers import IntArray, read_answer_table
+from common.answers import IntArray, read_answers
 from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -79,16 +84,16 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
     list of Path
         The files written.
     """
-    table = read_answer_table(train)
-    held_out = hold_out_answers(table.num_rows, share, seed)
+    table = read_answers(train, ids=True)
+    held_out = hold_out_answers(len(table), share, seed)
     _require_both_parts(train, held_out, "answers")
-    valid = table.filter(held_out)
-    template = valid.select([name for name in PAIR_COLUMNS if name in table.column_names])
+    valid = table[held_out]
+    template = valid[[name for name in PAIR_COLUMNS if name in table]]
     paths = [
         output_dir / name
         for name in (layout.TRAIN_TASK_1_2, layout.VALID_TASK_1_2, layout.LOCAL_TEMPLATE_TASK_1_2)
     ]
-    _write_parts(train, paths, (table.filter(~held_out), valid, template))
+    _write_parts(train, paths, (table[~held_out], valid, template))
     return paths
 
 
@@ -111,20 +116,20 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     list of Path
         The files written.
     """
-    table = read_answer_table(train)
+    table = read_answers(train, ids=True)
     student = table["UserId"].to_numpy()
     held_out = hold_out_students(student, share, seed)
     _require_both_parts(train, held_out, "students")
-    valid = table.filter(held_out)
+    valid = table[held_out]
     # A different stream of random numbers from the one that chose the students.
-    targets = hold_out_answers(valid.num_rows, share, seed + 1)
-    valid = valid.append_column(schema.IS_TARGET, pa.array(targets.astype(np.int8)))
+    targets = hold_out_answers(len(valid), share, seed + 1)
+    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
     paths = [output_dir / name for name in (layout.TRAIN_TASK_4, layout.VALID_TASK_4)]
-    _write_parts(train, paths, (table.filter(~held_out), valid))
+    _write_parts(train, paths, (table[~held_out], valid))
     return paths
 
 
-def _write_parts(train: Path, paths: Sequence[Path], parts: Sequence[pa.Table]) -> None:
+def _write_parts(train: Path, paths: Sequence[Path], parts: Sequence[pd.DataFrame]) -> None:
     """Write the parts of a split under one stamp, so that none is used with another split's."""
     _require_other_file(train, paths)
     folder = paths[0].parent

@@ -11,13 +11,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from common.errors import InputError, Report, printable, stop
 from common.io import SHOWN, Source, require_file
-
-import pyarrow as pa
 
 # The part of a local header that repeats what the directory of the zip states (APPNOTE 4.3.7).
 _LOCAL_HEADER = struct.Struct("<4s2H3H3L2H")
@@ -194,8 +193,8 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
             if len(members) != 1:
                 raise InputError(fault)
             report(fault)
-        content = pa.py_buffer(read_member(archive, members[0], max_size))
-    return Source(f"{path}/{members[0].filename}", lambda: pa.BufferReader(content))
+        content = read_member(archive, members[0], max_size)
+    return Source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
 
 
 def _fault(names: Sequence[str]) -> str:

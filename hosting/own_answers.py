@@ -38,8 +38,6 @@ from common.errors import InputError, quote
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from competition import N_MASKS, ORGANISER_DIR
 from tqdm import tqdm
 
@@ -79,8 +77,8 @@ class OwnAnswers:
 
     path: Path
     answers: pd.DataFrame
-    students: pa.Array
-    questions: pa.Array
+    students: pd.Index[Any]
+    questions: pd.Index[Any]
     notes: list[str]
 
 
@@ -161,11 +159,11 @@ def read_own_answers(path: Path, rng: np.random.Generator) -> OwnAnswers:
     InputError
         As `make_data_folder`, for what the file holds.
     """
-    table = io.read_table(io.file_source(path), _OWN_COLUMNS)
+    table = io.read_table(path, _OWN_COLUMNS)
     student, students = _encode(table[_USER_ID.name])
     question, questions = _encode(table[_QUESTION_ID.name])
-    option = io.to_array(table[schema.ANSWER_VALUE.name])
-    key = io.to_array(table[schema.CORRECT_ANSWER.name])
+    option = table[schema.ANSWER_VALUE.name].to_numpy()
+    key = table[schema.CORRECT_ANSWER.name].to_numpy()
     later = find_repeats(student.astype(np.int64) * len(questions) + question)
     notes = []
     if len(later):
@@ -173,7 +171,7 @@ def read_own_answers(path: Path, rng: np.random.Generator) -> OwnAnswers:
             f"left out as later attempts: {len(later):,} rows; the first row of a student and a "
             "question counts"
         )
-    first = np.ones(table.num_rows, bool)
+    first = np.ones(len(table), bool)
     first[later] = False
     student, question, option, key = (part[first] for part in (student, question, option, key))
     _require_enough(path, len(student), len(students), len(questions))
@@ -193,10 +191,7 @@ def read_own_answers(path: Path, rng: np.random.Generator) -> OwnAnswers:
             f"{quote(questions[int(mended[0])])}; each answer is right or wrong by its own row"
         )
     number_of_student = rng.permutation(len(students)).astype(np.int32)
-    order = pc.sort_indices(
-        pa.table({"length": pc.utf8_length(questions), "id": questions}),
-        [("length", "ascending"), ("id", "ascending")],
-    ).to_numpy()
+    order = np.lexsort((questions, questions.str.len()))
     number_of_question = np.argsort(order).astype(np.int32)
     answers = pd.DataFrame(
         {
@@ -213,19 +208,18 @@ def read_own_answers(path: Path, rng: np.random.Generator) -> OwnAnswers:
     )
 
 
-def _encode(texts: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
+def _encode(texts: pd.Series[str]) -> tuple[npt.NDArray[np.int32], pd.Index[Any]]:
     """Number the distinct texts of a column by their first appearance, spaces around them apart.
 
     Returns
     -------
     array of int32, shape (rows,)
         Number of the text in every row.
-    pyarrow.Array
+    Index
         The distinct texts, by number.
     """
-    encoded = pc.utf8_trim_whitespace(texts).dictionary_encode()
-    encoded = encoded.unify_dictionaries().combine_chunks()
-    return encoded.indices.to_numpy(), encoded.dictionary
+    number, distinct = texts.str.strip().factorize()
+    return number.astype(np.int32), pd.Index(distinct)
 
 
 def _require_enough(

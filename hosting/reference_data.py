@@ -73,7 +73,7 @@ def write(data_dir: Path, templates: Path, bundle: Path, tasks: Iterable[int]) -
 
 def _copy_program(folder: Path, script: str, metadata: str) -> None:
     """Copy a program with all that it imports from the kit, and nothing else."""
-    for path in source_code.files_of(PROGRAMS / script):
+    for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
         target = folder / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from common import io, item_response, layout, metadata, schema
-from common.answers import as_frame, find_repeats, pair_keys, read_answer_table
+from common.answers import find_repeats, pair_keys, read_answers
 from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
@@ -155,12 +154,11 @@ def read_for_features(
         if file is not None and metadata_dir is not None:
             files[file] = metadata_dir / file
     with_metadata = layout.ANSWER_METADATA_TASK_3_4 in files
-    tables = [read_answer_table(path, options=True, ids=with_metadata) for path in train]
-    for path, table in zip(train, tables, strict=True):
-        if with_metadata and "AnswerId" not in table.column_names:
+    parts = [read_answers(path, options=True, ids=with_metadata) for path in train]
+    for path, part in zip(train, parts, strict=True):
+        if with_metadata and "AnswerId" not in part:
             raise InputError(f"{path}: column 'AnswerId' is missing, but the metadata need it")
-    table = pa.concat_tables(tables)
-    answers = as_frame(table)
+    answers = pd.concat(parts, ignore_index=True)
     repeats = find_repeats(pair_keys(answers["UserId"], answers["QuestionId"]))
     if len(repeats):
         # Each file by itself has been checked.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, io, layout, made, probabilities, schema, source_code, submission
-from common.answers import read_answer_table
+from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
@@ -248,8 +248,8 @@ def run_again(
     logs : array of float32, shape (commands, answers held out, categories)
         Logarithms of the probabilities.
     """
-    table = read_answer_table(train, options=True if task == 2 else None)
-    held_out = hold_out_answers(table.num_rows, _HELD_OUT, 0)
+    table = read_answers(train, options=True if task == 2 else None, ids=True)
+    held_out = hold_out_answers(len(table), _HELD_OUT, 0)
     if held_out.all() or not held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
     truth = table[schema.PREDICTED_COLUMN[task].name].to_numpy()[held_out].astype(np.int64)

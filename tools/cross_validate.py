@@ -27,7 +27,7 @@ from common import cli, folds, io, layout, made, metrics, schema, source_code
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
-from common.answers import IntArray, read_answer_table
+from common.answers import IntArray, read_answers
 from common.errors import InputError
 from common.evaluation import outcomes
 from common.made import Made
@@ -39,7 +39,7 @@ from tools import script_runs
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+import pandas as pd
 from tqdm import tqdm
 
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
@@ -65,7 +65,7 @@ class Fold:
     """
 
     title: str
-    table: pa.Table
+    table: pd.DataFrame
     held_out: npt.NDArray[np.bool_]
     metadata: Path | None
     folder: Path
@@ -107,7 +107,7 @@ def main() -> None:
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
     made.require_current([train])
-    table = read_answer_table(train, options=True if task == 2 else None)
+    table = read_answers(train, options=True if task == 2 else None, ids=True)
     metadata = script_runs.metadata_of(train)
     found: dict[str, Predicted] = {}
     how = describe_folds(options)
@@ -119,8 +119,8 @@ def main() -> None:
             dealt = table
             if task == 4:
                 # A different stream of random numbers from the one that dealt the students.
-                targets = hold_out_answers(table.num_rows, _TARGETS, [*seeds, 1])
-                dealt = table.append_column(schema.IS_TARGET, pa.array(targets.astype(np.int8)))
+                targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
+                dealt = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
             for k in range(options.folds):
                 title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
                 with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
@@ -173,9 +173,9 @@ def describe_folds(options: argparse.Namespace) -> str:
     return f"{options.folds} folds, {repeats}seed {options.seed}"
 
 
-def deal(table: pa.Table, task: int, n_folds: int, seeds: Sequence[int]) -> IntArray:
+def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> IntArray:
     """Return the fold of every answer; in task 4 the answers of a student stay together."""
-    group = np.arange(table.num_rows)
+    group = np.arange(len(table))
     if task == 4:
         group = np.unique(table["UserId"].to_numpy(), return_inverse=True)[1]
     return folds.assign_folds(group, n_folds, seeds)
@@ -205,7 +205,7 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> P
     path = fold.folder / layout.submission_name(task)
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    held = fold.table.filter(fold.held_out)
+    held = fold.table[fold.held_out]
     names = ("UserId", "QuestionId", column.name)
     student, question, truth = (held[name].to_numpy() for name in names)
     with name_fold(script, fold):
@@ -241,8 +241,8 @@ def play_fold(
     without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
     shutil.copytree(package, copy, ignore=without)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
-    io.write_csv(train, fold.table.filter(~fold.held_out).drop_columns([schema.IS_TARGET]))
-    io.write_csv(reference_path, fold.table.filter(fold.held_out))
+    io.write_csv(train, fold.table[~fold.held_out].drop(columns=schema.IS_TARGET))
+    io.write_csv(reference_path, fold.table[fold.held_out])
     metadata = data.parent / layout.METADATA_DIR.name
     if fold.metadata is not None:
         script_runs.link(fold.metadata, metadata)

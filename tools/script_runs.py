@@ -12,7 +12,7 @@ from common.errors import InputError, printable
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+import pandas as pd
 
 # How much of what a script prints is read, when it fails.
 _TAIL = 4096
@@ -67,7 +67,7 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
 def run_on_split(
     script: Path,
     flags: Sequence[str],
-    table: pa.Table,
+    table: pd.DataFrame,
     held_out: npt.NDArray[np.bool_],
     folder: Path,
     *,
@@ -83,7 +83,7 @@ def run_on_split(
     flags
         Further flags of its own.
     table
-        All answers, as `answers.read_answer_table` returns them.
+        All answers, as `answers.read_answers` returns them.
     held_out
         True for the answers to be predicted, shape (answers,).
     folder
@@ -99,10 +99,10 @@ def run_on_split(
         The template, whose rows are the answers held out, in their order.
     """
     template = folder / TEMPLATE
-    held = table.filter(held_out)
-    names = [name for name in splits.PAIR_COLUMNS if name in table.column_names]
-    io.write_csv(folder / TRAIN, table.filter(~held_out))
-    io.write_csv(template, held.select(names))
+    held = table[held_out]
+    names = [name for name in splits.PAIR_COLUMNS if name in table]
+    io.write_csv(folder / TRAIN, table[~held_out])
+    io.write_csv(template, held[names])
     places: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
     places += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
     places += ["--output_dir", folder]

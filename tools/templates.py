@@ -18,7 +18,6 @@ from common.io import read_columns
 from common.made import Made
 
 import numpy as np
-import pyarrow as pa
 
 
 def build_templates(
@@ -92,7 +91,7 @@ def build_ranking_template(data_dir: Path, template_dir: Path) -> None:
     path = data_dir / layout.METADATA_DIR.name / layout.QUESTION_METADATA_TASK_3_4
     questions = read_columns(path, (schema.QUESTION_ID,))
     ids = np.sort(questions[schema.QUESTION_ID.name])
-    columns = {schema.QUESTION_ID.name: ids, schema.RANKING.name: pa.nulls(len(ids))}
+    columns = {schema.QUESTION_ID.name: ids, schema.RANKING.name: None}
     _write(template_dir / layout.TEMPLATE_TASK_3, columns, [path])
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from common import io, metrics, schema
+from common import metrics, schema
 from common.adaptive import entry_runner
-from common.answers import IntArray, as_frame, read_answer_table
+from common.answers import IntArray, read_answers
 from common.errors import InputError
 
 import numpy as np
@@ -128,13 +128,13 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     IsTarget, or IsTarget_0, IsTarget_1 and so on. There are at least `n_questions` questions, more
     if the file holds larger QuestionIds.
     """
-    table = read_answer_table(path, ids=False, masks=True)
-    names = [name for name in table.column_names if schema.is_target_name(name)]
-    masks = io.to_arrays(table, [schema.is_target(name) for name in names])
+    answers = read_answers(path, masks=True)
+    names = [str(name) for name in answers if schema.is_target_name(str(name))]
+    masks = {name: answers[name].to_numpy() for name in names}
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
-    return make_reference(str(path), as_frame(table), masks, n_questions)
+    return make_reference(str(path), answers, masks, n_questions)
 
 
 def make_reference(

@@ -12,7 +12,6 @@ from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 COLUMNS = (
     schema.DATE_ANSWERED,
@@ -96,12 +95,10 @@ def read_circumstances(
         # The file's own column is no longer needed: it may be large.
         return take(data.pop(column.name), rows, missing)
 
-    found = Circumstances(
+    return Circumstances(
         date_answered=column(schema.DATE_ANSWERED, np.datetime64("NaT")),
         confidence=column(schema.CONFIDENCE, np.nan),
         group=io.to_ids(column(schema.GROUP_ID, np.nan)),
         quiz=io.to_ids(column(schema.QUIZ_ID, np.nan)),
         scheme=io.to_ids(column(schema.SCHEME_ID, np.nan)),
     )
-    pa.default_memory_pool().release_unused()
-    return found

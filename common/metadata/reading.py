@@ -11,7 +11,6 @@ from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 
 def find(folder: Path | None, name: str) -> Path | None:
@@ -63,9 +62,7 @@ def read_whole(
     if optional and not present:
         io.require_columns(source, header, optional)
     columns = [*columns, *present]
-    data = io.to_arrays(io.read_table(source, columns), columns)
-    # Columns with empty cells have been copied: the table need not stay beside them.
-    pa.default_memory_pool().release_unused()
+    data = io.read_columns(source, columns)
     with source.open() as file:
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":

@@ -223,8 +223,7 @@ def read_recommendations(path: Path, report: Report = stop) -> tuple[IntArray, I
         If a user appears twice or does not have exactly fifty different items.
     """
     source = _source(path, _RECOMMENDATION_COLUMNS)
-    table = io.read_table(source, _RECOMMENDATION_COLUMNS, report=report)
-    data = io.to_arrays(table, _RECOMMENDATION_COLUMNS)
+    data = io.read_columns(source, _RECOMMENDATION_COLUMNS, report)
     user, *items = (data[column.name] for column in _RECOMMENDATION_COLUMNS)
     stacked = np.stack(items, axis=1)
     _check_recommendations(path, user, stacked, source.row_number, report)
@@ -327,7 +326,7 @@ def _source(path: Path, columns: tuple[Column, ...]) -> io.Source:
 
 
 def _read(source: io.Source, columns: tuple[Column, ...]) -> io.Columns:
-    return io.to_arrays(io.read_table(source, columns), columns)
+    return io.read_columns(source, columns)
 
 
 def _write(path: Path, columns: tuple[Column, ...], values: tuple[npt.NDArray[Any], ...]) -> None:

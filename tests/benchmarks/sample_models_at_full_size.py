@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from common import cli, io, layout, schema
-from common.answers import read_answer_table
+from common.answers import read_answers
 from common.submission import find_pairs, read_pair_values
 
 import numpy as np
@@ -41,7 +41,7 @@ def main() -> None:
     for percent in options.percents:
         with tempfile.TemporaryDirectory() as folder:
             train = options.data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
-            table = read_answer_table(train)
+            table = read_answers(train, ids=True)
             if percent < 100:
                 table = table.filter(table["UserId"].to_numpy() % 100 < percent)
                 train = Path(folder) / layout.TRAIN_TASK_1_2

@@ -17,7 +17,6 @@ from common.io import (
     file_source,
     read_columns,
     read_table,
-    to_arrays,
     write_csv_to,
 )
 
@@ -77,7 +76,7 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         (TOP + "\n7,1\n\n\n8\n", "row 6 has 1 columns, expected 2: '8'"),
         ('QuestionId,IsCorrect,A\n7,1,"a"\n8,1,"b\n9,1,c\n', "row 3 has a quotation mark that is"),
         (TOP + "7," + "9" * 5000 + "\n", f"row 2 is '{'9' * 79}…', expected"),
-        (TOP + "7," + "y" * 9_000_000 + "\n", "row 2 is longer than 1,048,576"),
+        (TOP + "7," + "y" * 9_000_000 + "\n", f"row 2 is '{'y' * 79}…', expected"),
         (TOP + "7,\x1b[2J\u2028\n", r"row 2 is '\x1b[2J', expected"),
         ("\n" + TOP + "7,1\n", "row 1 is blank, expected a header"),
         ('"QuestionId,IsCorrect\n7,1\n', "row 1 cannot be read as CSV"),
@@ -99,7 +98,7 @@ def test_says_what_is_wrong(write: Write, content: str | bytes, expected: str) -
 def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
     columns = (schema.Column("user"), schema.Column("item"))
     source = file_source(write("a.csv", "\ufeff1,2\r\n3,4"), ("user", "item"))
-    found = to_arrays(read_table(source, columns), columns)
+    found = read_columns(source, columns)
     assert [found["user"].tolist(), found["item"].tolist()] == [[1, 3], [2, 4]]
     written = io.BytesIO()
     write_csv_to(written, found, header=False)
@@ -203,15 +202,14 @@ def test_arrays_may_be_written_to(write: Write) -> None:
 
 
 def test_other_columns_pass_through_as_they_stand(write: Write) -> None:
-    """Only a text that needs quotes makes the whole file quoted; the texts themselves are kept."""
+    """Only a text that needs quotes gets them."""
     plain = ",QuestionId,AnswerId\n0,7,0012\n1,8,1.50\n"
     mixed = ',QuestionId,Note,AnswerId\n0,7,"a, ""b""",0012\n1,8,,1.50\n'
-    texts = ',QuestionId,Note,AnswerId\n"0",7,"a, ""b""","0012"\n"1",8,"","1.50"\n'
-    for rows, expected in ((plain, plain), (mixed, texts)):
+    for rows in (plain, mixed):
         source = file_source(write("a.csv", rows))
         written = io.BytesIO()
         write_csv_to(written, read_table(source, [schema.QUESTION_ID], keep_others=True))
-        assert written.getvalue().decode() == expected
+        assert written.getvalue().decode() == rows
 
 
 def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:

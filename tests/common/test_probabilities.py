@@ -1,5 +1,6 @@
 """Files of probabilities: what is written comes back, and what is wrong is said."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from common.submission import Pairs
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ P_OPTION = np.array([[1, 0, 0, 0], [0.25] * 4, [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5,
 
 
 def pairs(student: Any = STUDENT, question: Any = QUESTION) -> Pairs:
-    source = io.Source("reference.csv", lambda: pa.BufferReader(b""))
+    source = io.Source("reference.csv", lambda: BytesIO(b""))
     return Pairs(source, np.asarray(student, np.int32), np.asarray(question, np.int32))
 
 

@@ -1,6 +1,7 @@
 """Templates and submissions: AnswerIds pass through, origins are told, pairs are found."""
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from common.submission import Pairs, find_pairs, rank_by_quality, read_template,
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -80,7 +80,7 @@ def test_a_submission_tells_how_it_was_made(
 
 def pairs(name: str, rows: list[tuple[int, int]]) -> Pairs:
     columns = np.array(rows, np.int32).reshape(-1, 2)
-    return Pairs(Source(name, open=lambda: pa.BufferReader(b"")), columns[:, 0], columns[:, 1])
+    return Pairs(Source(name, open=lambda: BytesIO(b"")), columns[:, 0], columns[:, 1])
 
 
 @given(PAIR_SETS, st.integers(0, 5))

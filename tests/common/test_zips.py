@@ -37,7 +37,7 @@ def test_every_method_is_read_whole(tmp_path: Path, method: int) -> None:
     for _ in range(2):
         with source.open() as file:
             assert file.read() == ROWS
-    assert read_table(source, [QUESTION_ID])["QuestionId"].to_pylist() == list(range(1000))
+    assert read_table(source, [QUESTION_ID])["QuestionId"].to_list() == list(range(1000))
     with pytest.raises(InputError, match=f"unpacks to more than {len(ROWS) - 1:,} bytes"):
         zip_source(path, NAME, len(ROWS) - 1)
 

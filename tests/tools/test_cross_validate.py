@@ -17,7 +17,7 @@ from common.scores.results import read_results
 from tools import cross_validate
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pytest
 
 VALIDATE = ["-m", "tools.cross_validate"]
@@ -121,7 +121,7 @@ def test_scripts_and_packages_on_every_fold(
 
 def test_a_student_of_task_4_stays_in_one_fold() -> None:
     student = np.random.default_rng(0).integers(100, 140, 1000)
-    table = pa.table({"UserId": student})
+    table = pd.DataFrame({"UserId": student})
     fold = cross_validate.deal(table, 4, 5, [0, 0])
     pairs = np.unique(np.stack([student, fold]), axis=1)
     assert np.bincount(pairs[1]).tolist() == [8] * 5
