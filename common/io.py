@@ -326,15 +326,15 @@ def _read_quickly(
     # Read into fewer bits, pandas 2 would cut off what does not fit.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     options: Any = {
-        "dtype": {place: read_as.get(column.dtype, "float64") for place, column in wanted.items()},
+        # Columns by their place: a name may be empty.
+        "names": [str(place) for place in range(n_columns)],
+        "dtype": {str(k): read_as.get(column.dtype, "float64") for k, column in wanted.items()},
         "na_values": {
-            place: [""]
+            str(place): [""]
             for place, column in wanted.items()
             if column.may_be_empty and column.dtype not in read_as
         },
         "keep_default_na": False,
-        # Places instead of names, of which one may be empty.
-        "names": range(n_columns),
         "header": None,
         "skiprows": 0 if source.column_names else 1,
         "index_col": False,
@@ -348,7 +348,7 @@ def _read_quickly(
         watched: Any = _Watched(file)
         try:
             for chunk in pd.read_csv(watched, **options):
-                chunks.append({k: _check(chunk[k], column) for k, column in wanted.items()})
+                chunks.append({k: _check(chunk[str(k)], column) for k, column in wanted.items()})
         except (ValueError, OverflowError, Warning):
             return None
     n_rows = sum(len(next(iter(chunk.values()))) for chunk in chunks)

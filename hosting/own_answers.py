@@ -25,6 +25,8 @@ none of them tells who a student is or how an answer turned out. Questions are n
 of their own ids, shorter ones first: 2 before 10, q2 before q10.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
