@@ -112,8 +112,8 @@ def test_no_question_is_predicted_by_a_model_that_has_seen_its_answer(
     """One question stands in the file fifty times: its prediction rests on the others' answers."""
     found = []
     for own, others in (("A", "A"), ("E", "A"), ("A", "E")):
-        copies = [f"x{number},{lines[0].partition(',')[2][:-3]}{own}" for number in range(50)]
-        rest = [f"{line[:-3]}{others}" for line in lines[1:21]]
+        copies = [f"x{number},{lines[0].partition(',')[2][:-1]}{own}" for number in range(50)]
+        rest = [f"{line[:-1]}{others}" for line in lines[1:21]]
         found.append(predict(model, copies + rest, copies[:1]))
     assert found[0] == found[1] != found[2]
 
