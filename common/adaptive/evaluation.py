@@ -88,7 +88,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         body += score_files.calibration(beliefs, "answered correctly")
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     asked = list_asked(reference, run.games)
-    io.write_csv(sequence_path, dict(asked.items()))
+    io.write_csv(sequence_path, asked)
     append_result(options.output_dir, 4, evaluation)
     n_masks = len(run.games)
     masks = f"mean of {n_masks} masks" if n_masks > 1 else "one mask"
