@@ -15,28 +15,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common import cli, io, layout, made
 from common.adaptive import training
 from common.adaptive.game import Reference, Rules, read_reference
-from common.answers import read_students
+from common.answers import IntArray, read_students
 from common.errors import InputError
 
 import numpy as np
 import pandas as pd
 import strategy_report
-from strategy_games import (
-    OWN,
-    Calibrated,
-    Setting,
-    Strategy,
-    find_strategies,
-    load_package,
-    play,
-)
+from ability import Bank
+from strategy_games import PlayedGame, Setting, Strategy, find_strategies, load_package, play
 from strategy_protocols import PROTOCOLS, splits
-from strategy_scores import PlayedGame, compare, score_games
 from tqdm import tqdm
 
 LOCAL = "local"
@@ -46,10 +37,14 @@ N_SPLITS = 5
 
 @dataclass(frozen=True)
 class Case:
-    """Students to be examined with one mask, and the model for them."""
+    """Students to be examined with one mask, and the model for them.
+
+    `popularity` is the number of training students who answered each question.
+    """
 
     name: str
-    calibrated: Calibrated
+    bank: Bank
+    popularity: IntArray
     reference: Reference
     mask: str
 
@@ -57,7 +52,8 @@ class Case:
 def main() -> None:
     """Play, print, write the page."""
     options = parse()
-    io.require_place(options.output_dir / OUTPUT_NAME)
+    page_path = options.output_dir / OUTPUT_NAME
+    io.require_place(page_path)
     chosen = choose_strategies(options.strategies)
     setting = Setting(options.questions, options.max_exposure, options.stop_at_error)
     began = time.perf_counter()
@@ -65,40 +61,48 @@ def main() -> None:
     cases = list(read_cases(options, setting, train, reference_path))
     calibrated_in = time.perf_counter() - began
 
-    rules = [Rules()] + [Rules(targets_queryable=True)] * options.targets_queryable
+    rules = {"Targets may not be asked": Rules()}
+    if options.targets_queryable:
+        rules["Targets may be asked"] = Rules(targets_queryable=True)
+    results = []
     with tqdm(total=len(rules) * len(chosen) * len(cases), desc="Games", disable=None) as bar:
-        results = [compare_by_rule(rule, cases, chosen, setting, bar) for rule in rules]
+        for title, rule in rules.items():
+            games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}
+            for seed, case in enumerate(cases):
+                about = case.bank, case.popularity, case.reference, case.mask, rule
+                for name, strategy in chosen.items():
+                    games[name][case.name] = play(*about, strategy, setting, seed)
+                    bar.update()
+            results.append(strategy_report.compare_games(title, games, setting.checkpoints))
     stops = setting.stop_at_error > 0
     for result in results:
         print(strategy_report.as_text(result, stops), end="\n\n")
 
     simulated = made.is_simulated(*train, reference_path)
     # A protocol splits all students, whichever file they are in.
-    files = [("Learned from", train), ("Examined", [reference_path])]
+    files = {"Learned from": train, "Examined": [reference_path]}
     if options.protocol:
-        files = [("Students of", [*train, reference_path])]
-    facts = [
-        *((name, ", ".join(map(cli.show, paths))) for name, paths in files),
-        *describe(options, setting, cases),
-        ("Time", f"calibration {calibrated_in:.0f} s, all {time.perf_counter() - began:.0f} s"),
-    ]
+        files = {"Students of": [*train, reference_path]}
+    facts = describe(options, setting, cases)
+    seconds = time.perf_counter() - began
+    facts.append(("Time", f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"))
     page = strategy_report.page(
         results,
         {
             name: (strategy.__doc__ or "").strip().partition("\n")[0]
             for name, strategy in chosen.items()
         },
-        facts,
+        [(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()] + facts,
         simulated=simulated,
         protocol=PROTOCOLS.get(options.protocol),
         stops=stops,
     )
-    io.write_text(options.output_dir / OUTPUT_NAME, page)
-    for name, value in facts[len(files) :]:
+    io.write_text(page_path, page)
+    for name, value in facts:
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
         print("from simulated answers: the figures say nothing about real students")
-    print(f"written: {cli.show(options.output_dir / OUTPUT_NAME)}")
+    print(f"written: {cli.show(page_path)}")
 
 
 def parse() -> argparse.Namespace:
@@ -220,23 +224,20 @@ def read_cases(
     """Read the answers, calibrate, and yield whom to examine."""
     package, trainer = load_package()
 
-    def calibrate(answers: pd.DataFrame, n_questions: int) -> Calibrated:
+    def calibrate(answers: pd.DataFrame, n_questions: int) -> tuple[Bank, IntArray]:
         popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=n_questions)
-        return Calibrated(package, trainer.fit(answers, n_questions), popularity)
+        return Bank(package, trainer.fit(answers, n_questions)), popularity
 
     if options.protocol:
         answers = read_students([*train, reference_path])
-        n_columns = int(answers["QuestionId"].to_numpy().max()) + 1
-        n_splits = options.masks or N_SPLITS
-        protocol = PROTOCOLS[options.protocol]
-        for learned, reference in splits(
-            answers, protocol, n_splits, setting.n_questions, n_columns
-        ):
+        n_columns = int(answers["QuestionId"].max()) + 1
+        how = PROTOCOLS[options.protocol], options.masks or N_SPLITS, setting.n_questions, n_columns
+        for learned, reference in splits(answers, *how):
             (mask,) = reference.targets
-            yield Case(reference.name, calibrate(learned, n_columns), reference, mask)
+            yield Case(reference.name, *calibrate(learned, n_columns), reference, mask)
         return
     answers = read_students(train)
-    reference = read_reference(reference_path, int(answers["QuestionId"].to_numpy().max()) + 1)
+    reference = read_reference(reference_path, int(answers["QuestionId"].max()) + 1)
     known = np.intersect1d(reference.student, answers["UserId"].to_numpy())
     if len(known):
         raise InputError(
@@ -245,40 +246,7 @@ def read_cases(
         )
     calibrated = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
-        yield Case(mask, calibrated, reference, mask)
-
-
-def compare_by_rule(
-    rules: Rules,
-    cases: list[Case],
-    chosen: dict[str, Strategy],
-    setting: Setting,
-    bar: "tqdm[Any]",
-) -> strategy_report.RuleResult:
-    """Play all strategies on all masks by one rule, and score them."""
-    games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}
-    for seed, case in enumerate(cases):
-        for name, strategy in chosen.items():
-            games[name][case.name] = play(
-                case.calibrated, case.reference, case.mask, rules, strategy, setting, seed
-            )
-            bar.update()
-    scores = {name: score_games(played, setting.checkpoints) for name, played in games.items()}
-    asked = "Targets may be asked" if rules.targets_queryable else "Targets may not be asked"
-    result = strategy_report.RuleResult(asked, setting.checkpoints, scores, {})
-    differences = {
-        name: {
-            n: compare(games[OWN], played, setting.checkpoints.index(n)) for n in result.compared
-        }
-        for name, played in games.items()
-        if OWN in games and name != OWN
-    }
-    notes = tuple(
-        f"{name} exceeds the limit of exposure {one.n_over_limit} times: no other question was left"
-        for name, one in scores.items()
-        if one.n_over_limit
-    )
-    return strategy_report.RuleResult(asked, setting.checkpoints, scores, differences, notes)
+        yield Case(mask, *calibrated, reference, mask)
 
 
 def describe(

@@ -7,17 +7,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.adaptive.game import GameState, Reference, Rules
+from common.adaptive.game import GameState, Reference, Rules, rounds
 from common.errors import InputError
 from common.source_code import load_module
 
 import numpy as np
 import strategies
+from ability import Bank, learn
 from strategies import BoolArray, FloatArray, IntArray, Posterior
-from strategy_scores import PlayedGame
 
 PACKAGE = Path(__file__).parent / "item_response"
-CHECKPOINTS = (0, 1, 3, 5, 10, 20)
 OWN = "most_right_predictions"
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
@@ -27,15 +26,9 @@ Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
 class Setting:
     """How long a test is, and how often a question may be asked.
 
-    Attributes
-    ----------
-    n_questions
-        Length of a test; the maximum if `stop_at_error` ends it earlier.
-    max_exposure
-        Share of the students of a mask whom the same question may be asked, above 0, at most 1;
-        rounded down to whole students, at least one.
-    stop_at_error
-        Standard error of the overall ability at which the test of a student ends; 0: never.
+    A test has `n_questions`, fewer if `stop_at_error`, a standard error of the overall ability (0:
+    none), ends it earlier. The same question may be asked of `max_exposure` of the students of a
+    mask, above 0, at most 1; rounded down to whole students, at least one.
     """
 
     n_questions: int = 20
@@ -45,26 +38,26 @@ class Setting:
     @property
     def checkpoints(self) -> tuple[int, ...]:
         """Numbers of questions after which predictions are scored."""
-        return (*(n for n in CHECKPOINTS if n < self.n_questions), self.n_questions)
+        return (*(n for n in (0, 1, 3, 5, 10, 20) if n < self.n_questions), self.n_questions)
 
 
 @dataclass(frozen=True)
-class Calibrated:
-    """The fitted model of `item_response/`, and how many students answered each question.
+class PlayedGame:
+    """What a strategy did with one mask; T targets, C checkpoints.
 
-    Attributes
-    ----------
-    package
-        The module `item_response/model.py`.
-    model
-        Its `Model`.
-    popularity
-        Number of training students, shape (questions,).
+    `chosen` holds the questions in the order asked, -1 after the end of a student's test, shape
+    (students, n_questions); `probability` P(right) of every target at every checkpoint, (C, T),
+    `truth` 1 right, 0 wrong and `student` the UserId of every target, (T,). Of `n_askable`
+    questions each may be asked of somebody; `n_over_limit` times one had to be asked beyond the
+    limit of exposure, since nothing else was left.
     """
 
-    package: ModuleType
-    model: Any
-    popularity: IntArray
+    chosen: IntArray
+    probability: FloatArray
+    truth: IntArray
+    student: IntArray
+    n_askable: int
+    n_over_limit: int
 
 
 def find_strategies() -> dict[str, Strategy]:
@@ -91,91 +84,59 @@ def load_package() -> tuple[ModuleType, ModuleType]:
 # ---- What is known of the students ---------------------------------------------------------------
 
 
-class Knowledge:
-    """The posterior of `item_response/`, with the abilities and the overall ability besides.
+def know_nothing(bank: Bank, askable: BoolArray) -> Any:
+    """Return the posterior of `item_response/`, with the abilities besides.
 
-    They are questions nobody answers, in further columns: the logit of ability d is the ability
-    itself, that of the overall ability the mean over all questions.
+    They are questions that nobody answers, in further columns: the logit of ability d is the
+    ability itself.
     """
-
-    def __init__(self, calibrated: Calibrated, askable: BoolArray, seed: int) -> None:
-        self.n_questions = askable.shape[1]
-        model = _add_abilities(calibrated.model.pad_questions(self.n_questions))
-        self.n_abilities = model.slopes.shape[1]
-        nobody = np.zeros((len(askable), self.n_abilities + 1), bool)
-        self.inner = calibrated.package.StudentPosterior(model, np.hstack([askable, nobody]))
-        self.seed = seed
-        popularity = calibrated.popularity[: self.n_questions]
-        self.popularity = np.pad(popularity, (0, self.n_questions - len(popularity)))
-        # Of the training students, before any answer.
-        self.deviation = float(np.sqrt(self.inner.covariance[-1, -1]))
-
-    def observe(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
-        """Learn from one answer of each of these students."""
-        self.inner.observe(student, question, is_right)
-
-    def predict(self) -> FloatArray:
-        """Return P(right), 1 or 0 for what has been seen."""
-        return np.asarray(self.inner.predict()[:, : self.n_questions])
-
-    def hidden(self) -> FloatArray:
-        """Return how probably each answer is to be predicted, up to a factor."""
-        return np.asarray(self.inner.target_weight[:, : self.n_questions])
-
-    def standard_error(self) -> FloatArray:
-        """Return that of the overall ability, in its standard deviations over students."""
-        return np.asarray(np.sqrt(self.inner.variance[:, -1]) / self.deviation)
-
-    def view(self, n_asked: int) -> Posterior:
-        """Return what strategies may know."""
-        inner, q = self.inner, self.n_questions
-        abilities = slice(q, q + self.n_abilities)
-        factors = inner.factors
-        of_abilities = factors[:, :, abilities].transpose(0, 2, 1)
-        covariance = inner.covariance[abilities] - of_abilities @ factors
-        view = Posterior(
-            mean=inner.mean[:, :q],
-            variance=inner.variance[:, :q],
-            prior_covariance=inner.covariance[:q, :q],
-            factors=factors[:, :, :q],
-            # The shift of the mean logits is no ability.
-            ability_mean=inner.mean[:, abilities] - np.float32(inner.population.shift),
-            ability_covariance=covariance[:, :, abilities],
-            cross_covariance=covariance[:, :, :q].transpose(0, 2, 1),
-            slopes=inner.model.slopes[:q],
-            guessing=float(inner.model.guessing),
-            n_answers=inner.n_answers.copy(),
-            popularity=self.popularity,
-            targets_may_be_asked=inner.targets_may_be_asked,
-            seed=np.arange(len(inner.mean)) + len(inner.mean) * (n_asked + 1000 * self.seed),
-        )
-        # A strategy that changes them in place would change the predictions.
-        for array in vars(view).values():
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
-        return view
+    n_students, q = askable.shape
+    k = bank.model.slopes.shape[1]
+    model = bank.model.pad_questions(q).pad_questions(q + k)
+    model.intercept[q:] = 0
+    model.slopes[q:] = np.eye(k)
+    nobody = np.zeros((n_students, k), bool)
+    return bank.module.StudentPosterior(model, np.hstack([askable, nobody]))
 
 
-def _add_abilities(model: Any) -> Any:
-    """Append columns for the abilities and for the mean over all questions to a model."""
-    k = model.slopes.shape[1]
-    wide = model.pad_questions(len(model.intercept) + k + 1)
-    q = len(model.intercept)
-    wide.intercept[q:] = 0
-    wide.intercept[-1] = model.intercept.mean()
-    wide.slopes[q:-1] = np.eye(k)
-    wide.slopes[-1] = model.slopes.mean(axis=0)
-    of_mean = model.quiz_covariance.mean(axis=0)
-    wide.quiz_covariance[-1, :q] = wide.quiz_covariance[:q, -1] = of_mean
-    wide.quiz_covariance[-1, -1] = of_mean.mean()
-    return wide
+def view(known: Any, popularity: IntArray, seed: IntArray) -> Posterior:
+    """Return what strategies may know, of all students and questions; `seed` of shape (students,).
+
+    `popularity` is the number of training students who answered each question.
+    """
+    k = known.model.slopes.shape[1]
+    q = known.mean.shape[1] - k
+    of_abilities = known.factors[:, :, q:].transpose(0, 2, 1)
+    covariance = known.covariance[q:] - of_abilities @ known.factors
+    posterior = Posterior(
+        mean=known.mean[:, :q],
+        variance=known.variance[:, :q],
+        prior_covariance=known.covariance[:q, :q],
+        factors=known.factors[:, :, :q],
+        # The shift of the mean logits is no ability.
+        ability_mean=known.mean[:, q:] - np.float32(known.population.shift),
+        ability_covariance=covariance[:, :, q:],
+        cross_covariance=covariance[:, :, :q].transpose(0, 2, 1),
+        slopes=known.model.slopes[:q],
+        guessing=float(known.model.guessing),
+        n_answers=known.n_answers.copy(),
+        popularity=np.pad(popularity[:q], (0, max(0, q - len(popularity)))),
+        targets_may_be_asked=known.targets_may_be_asked,
+        seed=seed,
+    )
+    # A strategy that changes them in place would change the predictions.
+    for array in vars(posterior).values():
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+    return posterior
 
 
 # ---- The game ----------------------------------------------------------------------------------
 
 
 def play(
-    calibrated: Calibrated,
+    bank: Bank,
+    popularity: IntArray,
     reference: Reference,
     mask: str,
     rules: Rules,
@@ -185,71 +146,52 @@ def play(
 ) -> PlayedGame:
     """Ask every student with one strategy; the choice of each answer sees only those before.
 
-    Parameters
-    ----------
-    calibrated
-        The model that all strategies share.
-    reference, mask, rules
-        The students, as in `common.adaptive.game.play`.
-    strategy
-        From `strategies.py`.
-    setting
-        Length and limits.
-    seed
-        For strategies that draw, and for who comes first where a question is scarce.
-
-    Raises
-    ------
-    InputError
-        If a student cannot be asked as many questions as the setting says.
+    The bank is shared by all strategies; the seed is for those that draw, and for who comes first
+    where a question is scarce.
     """
-    targets = reference.targets[mask]
     state = GameState(reference, mask, rules)
-    askable = state.can_query
-    hint = ": choose a smaller --questions"
-    state.require_askable(setting.n_questions, hint)
-    knowledge = Knowledge(calibrated, askable, seed)
+    state.require_askable(setting.n_questions, ": choose a smaller --questions")
+    known = know_nothing(bank, state.can_query)
+    n_students, n_questions = state.can_query.shape
+    n_askable = int(state.can_query.any(axis=0).sum())
     rng = np.random.default_rng(seed)
-    n_students = len(askable)
-    # The small number: 0.29 · 100 is a little less than 29.
-    limit = max(1, int(setting.max_exposure * n_students + 1e-9))
-    bank = int(askable.any(axis=0).sum())
-    chosen = np.full((n_students, setting.n_questions), -1)
-    n_asked = np.zeros(askable.shape[1], np.int64)
-    n_over_limit = 0
+    # How often each question may still be asked; 0.29 · 100 is a little less than 29.
+    left = np.full(n_questions, max(1, int(setting.max_exposure * n_students + 1e-9)))
     goes_on = np.ones(n_students, bool)
-    probability = [knowledge.predict()[targets]]
-    for number in range(setting.n_questions):
+    n_over_limit = 0
+
+    def ask(number: int) -> IntArray:
+        nonlocal n_over_limit
         # Later answers of others may change an error; the test is over nevertheless.
-        goes_on &= knowledge.standard_error() > setting.stop_at_error
-        rows = np.flatnonzero(goes_on)
-        if len(rows):
-            view = knowledge.view(number)
-            left = limit - n_asked
-            question, n_over = choose(
-                strategy, view, askable, knowledge.hidden(), rng.permutation(rows), left
-            )
-            n_over_limit += n_over
-            question = question[rows]
-            knowledge.observe(rows, question, reference.is_correct[rows, question])
-            chosen[rows, number] = question
-            askable[rows, question] = False
-            n_asked += np.bincount(question, minlength=len(n_asked))
-        if number + 1 in setting.checkpoints:
-            probability.append(knowledge.predict()[targets])
+        goes_on[bank.overall_ability(known)[1] <= setting.stop_at_error] = False
+        order = rng.permutation(np.flatnonzero(goes_on))
+        if not len(order):
+            return np.full(n_students, -1)
+        seeds = np.arange(n_students) + n_students * (number - 1 + 1000 * seed)
+        posterior = view(known, popularity, seeds)
+        hidden = known.target_weight[:, :n_questions]
+        question, n_over = choose(strategy, posterior, state.can_query, hidden, order, left)
+        n_over_limit += n_over
+        left[:] -= np.bincount(question[order], minlength=n_questions)
+        return question
+
+    probability = []
+    for n_asked in rounds(state, ask, lambda number: learn(known, state), setting.n_questions):
+        if n_asked in setting.checkpoints:
+            probability.append(known.predict()[:, :n_questions][state.targets])
     return PlayedGame(
-        chosen=chosen,
+        chosen=np.stack(state.chosen, axis=1),
         probability=np.array(probability),
-        truth=reference.is_correct[targets],
-        student=reference.student[np.nonzero(targets)[0]],
-        n_askable=bank,
+        truth=state.truth,
+        student=reference.student[np.nonzero(state.targets)[0]],
+        n_askable=n_askable,
         n_over_limit=n_over_limit,
     )
 
 
 def choose(
     strategy: Strategy,
-    view: Posterior,
+    posterior: Posterior,
     askable: BoolArray,
     hidden: FloatArray,
     order: IntArray,
@@ -264,7 +206,7 @@ def choose(
 
     Parameters
     ----------
-    strategy, view, askable, hidden
+    strategy, posterior, askable, hidden
         As in `strategies.py`, of all students.
     order
         Rows of the students to be asked, those first who come first.
@@ -277,11 +219,6 @@ def choose(
         -1 for students who are not asked.
     n_over : int
         How many had to be asked a question of which nothing was left.
-
-    Raises
-    ------
-    InputError
-        If the strategy chooses what may not be asked.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = np.empty(len(askable), np.int64)
@@ -292,7 +229,7 @@ def choose(
         free = askable[waiting] & (left > 0)
         stuck = ~free.any(axis=1)
         free[stuck] = askable[waiting[stuck]]
-        some = view if len(waiting) == len(askable) else view.take(waiting)
+        some = posterior if len(waiting) == len(askable) else posterior.take(waiting)
         # A copy: what is free is checked afterwards.
         wish = strategy(some, free.copy(), hidden[waiting])
         _require_free(strategy, wish, free)

@@ -16,21 +16,10 @@ MASK = "targets"
 class Protocol:
     """How one paper splits students and answers.
 
-    Attributes
-    ----------
-    title
-        What it is, in words.
-    n_parts
-        Into how many equal parts the students are shuffled.
-    n_test, n_unused
-        How many of them are examined, and how many validate settings there: here none are chosen,
-        and their answers are not used.
-    target_share
-        Share of the answers of a student examined that are to be predicted.
-    published
-        What the paper reports: method, accuracy, AUC ("" where unknown).
-    source
-        Where that stands, after how many questions.
+    The students are shuffled and cut into `n_parts` equal parts, of which `n_test` are examined and
+    `n_unused` validate settings there: here none are chosen, and their answers are not used. Of a
+    student examined, `target_share` of the answers are to be predicted. `published` is what the
+    paper reports, method, accuracy and AUC ("" where unknown), and `source` where that stands.
     """
 
     title: str
@@ -84,24 +73,9 @@ def splits(
 ) -> Iterator[tuple[pd.DataFrame, Reference]]:
     """Yield for every split what to learn from, and whom to examine.
 
-    Parameters
-    ----------
-    answers
-        Of all students.
-    protocol
-        How they are split. Split s examines the next part of the shuffled students, so that
-        `n_parts / n_test` splits examine everyone once; after that they are shuffled again.
-    n_splits
-        How many splits.
-    n_questions
-        Length of a test: students with fewer answers that may be asked are not examined.
-    n_columns
-        Columns of the arrays.
-
-    Raises
-    ------
-    InputError
-        If there are fewer students than parts, or no student has enough answers.
+    Split s examines the next part of the shuffled students, so that `n_parts / n_test` splits
+    examine everyone once; after that they are shuffled again. Students with fewer answers that may
+    be asked than the test has questions are not examined; the arrays get `n_columns` columns.
     """
     students, row = np.unique(answers["UserId"], return_inverse=True)
     if len(students) < protocol.n_parts:

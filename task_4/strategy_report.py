@@ -1,104 +1,176 @@
-"""What `compare_strategies.py` prints and writes: tables of 80 columns, and a page."""
+"""What `compare_strategies.py` prints and writes: scores, tables of 80 columns, and a page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
-from common import charts, pages
+from common import charts, metrics, pages
+from common.pages import Html
 
-from strategies import FloatArray
-from strategy_games import OWN
+import numpy as np
+import pandas as pd
+from strategies import IntArray
+from strategy_games import OWN, PlayedGame
 from strategy_protocols import Protocol
-from strategy_scores import Scores
 
-# Length of the challenge's tests, and of the paired comparison.
-LENGTH = 10
-COMPARED = (5, LENGTH)
+# Length of the challenge's tests; there and earlier strategies are compared in pairs.
+_LENGTH = 10
+_COMPARED = (5, _LENGTH)
 _NAME_WIDTH = 24
+_MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
+
+# By strategy, then by mask.
+Games = Mapping[str, Mapping[str, PlayedGame]]
 
 
 @dataclass(frozen=True)
-class RuleResult:
+class Compared:
     """What all strategies did by one rule.
 
-    Attributes
-    ----------
-    title
-        The rule, in words.
-    checkpoints
-        Numbers of questions after which predictions are scored.
-    scores
-        Of every strategy.
-    differences
-        By how much the kit's own strategy is more accurate than each other one, and the standard
-        error of that, by the number of questions.
-    notes
-        What else there is to say, a sentence each.
+    `scores` are those of `score_games`; `ahead` tells by how much the kit's own strategy is more
+    accurate than each other one, and the standard error of that, by the number of questions.
     """
 
     title: str
-    checkpoints: tuple[int, ...]
-    scores: Mapping[str, Scores]
-    differences: Mapping[str, Mapping[int, tuple[float, float]]]
-    notes: tuple[str, ...] = ()
+    scores: pd.DataFrame
+    ahead: Mapping[str, Mapping[int, tuple[float, float]]]
+    notes: Sequence[str] = ()
 
-    @property
-    def shown(self) -> tuple[int, ...]:
-        """Where exposure is shown: after ten questions, and at the end."""
-        last = self.checkpoints[-1]
-        return (LENGTH, last) if LENGTH in self.checkpoints[:-1] else (last,)
 
-    @property
-    def compared(self) -> tuple[int, ...]:
-        """Where strategies are compared."""
-        return tuple(n for n in COMPARED if n in self.checkpoints) or self.checkpoints[-1:]
+# ---- Scores ------------------------------------------------------------------------------------
 
+
+def compare_games(title: str, games: Games, checkpoints: Sequence[int]) -> Compared:
+    """Score all games that were played by one rule."""
+    compared = [n for n in _COMPARED if n in checkpoints] or [checkpoints[-1]]
+    ahead = {
+        name: {n: compare(games[OWN], played, checkpoints.index(n)) for n in compared}
+        for name, played in games.items()
+        if OWN in games and name != OWN
+    }
+    over_limit = {
+        name: sum(game.n_over_limit for game in played.values()) for name, played in games.items()
+    }
+    notes = [
+        f"{name} exceeds the limit of exposure {n} times: no other question was left"
+        for name, n in over_limit.items()
+        if n
+    ]
+    return Compared(title, score_games(games, checkpoints), ahead, notes)
+
+
+def score_games(games: Games, checkpoints: Sequence[int]) -> pd.DataFrame:
+    """Score every game: a row for each strategy, mask and number of questions.
+
+    accuracy, auc and log_loss are those on the hidden answers (the AUC is NaN where all have one
+    outcome), exposure is the largest share of students who were asked the same question, overlap
+    that of `mean_overlap`, bank the share of the questions that may be asked of somebody which
+    were asked, and length the mean number of questions asked.
+    """
+    rows = [
+        {"strategy": name, "mask": mask, "n": n, **_score(game, place, n)}
+        for name, played in games.items()
+        for mask, game in played.items()
+        for place, n in enumerate(checkpoints)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _score(game: PlayedGame, place: int, n: int) -> dict[str, float]:
+    p = game.probability[place].astype(np.float64)
+    scores = metrics.score_probabilities(game.truth, np.stack([1 - p, p], axis=1))
+    asked = game.chosen[:, :n]
+    counts = np.bincount(asked[asked >= 0])
+    return {
+        "accuracy": metrics.accuracy(game.truth, p > 0.5),
+        "auc": float("nan") if scores.auc is None else scores.auc,
+        "log_loss": scores.log_loss,
+        "exposure": float(counts.max(initial=0)) / len(asked),
+        "overlap": mean_overlap(counts, len(asked)),
+        "bank": float((counts > 0).sum()) / game.n_askable,
+        "length": float(counts.sum()) / len(asked),
+    }
+
+
+def mean_overlap(counts: IntArray, n_students: int) -> float:
+    """Return the mean share of questions that the tests of two students have in common.
+
+    The mean over all pairs of students of the number of common questions, over the mean length L of
+    a test: Σ m (m − 1) / (L N (N − 1)) for N students, m of whom were asked a question (Chen,
+    Ankenmann and Spray 2003, "The relationship between item exposure and test overlap in
+    computerized adaptive testing"). `counts` holds m for every question.
+    """
+    n_pairs = n_students * (n_students - 1)
+    length = counts.sum() / n_students
+    if not n_pairs or not length:
+        return 0.0
+    return float((counts * (counts - 1)).sum() / (length * n_pairs))
+
+
+def compare(
+    own: Mapping[str, PlayedGame], other: Mapping[str, PlayedGame], place: int
+) -> tuple[float, float]:
+    """Return by how much one strategy is more accurate, and the standard error of that.
+
+    The same answers of the same students at one checkpoint, all masks together; a student's answers
+    in all masks are one cluster (`metrics.clustered_standard_error`).
+    """
+    difference, student = [], []
+    for mask, game in own.items():
+        right, other_right = (
+            (g.probability[place] > 0.5) == (g.truth == 1) for g in (game, other[mask])
+        )
+        difference.append(right.astype(np.int64) - other_right)
+        student.append(game.student)
+    values = np.concatenate(difference)
+    cluster = np.unique(np.concatenate(student), return_inverse=True)[1]
+    return float(values.mean()), metrics.clustered_standard_error(values, cluster)
+
+
+# ---- Tables ------------------------------------------------------------------------------------
 
 Table = tuple[str, list[str], list[list[str]]]
 
-_MEASURES: tuple[tuple[str, Callable[[Scores], FloatArray]], ...] = (
-    ("Accuracy", lambda scores: scores.accuracy),
-    ("AUC", lambda scores: scores.auc),
-    ("Log loss", lambda scores: scores.log_loss),
-)
 
-
-def tables(result: RuleResult, stops: bool) -> list[Table]:
+def tables(result: Compared, stops: bool) -> list[Table]:
     """Return every table of a rule: what it shows, its header (maybe of two lines), its rows.
 
-    Parameters
-    ----------
-    result
-        What there is to show.
-    stops
-        Whether tests end by precision, so that their mean length is to be shown.
+    `stops` tells whether tests end by precision, so that their mean length is to be shown.
     """
-    n_masks = len(next(iter(result.scores.values())).accuracy)
-    steps = [n for n in result.checkpoints if n]
+    scores = result.scores
+    by_length = scores.groupby(["strategy", "n"], sort=False)
+    means = by_length.mean(numeric_only=True)
+    names, steps = scores["strategy"].unique(), scores["n"].unique().tolist()[1:]
+    # Exposure is shown after ten questions, and at the end.
+    shown = [_LENGTH, steps[-1]] if _LENGTH in steps[:-1] else steps[-1:]
     found: list[Table] = []
-    for title, measure in _MEASURES:
-        rows = []
-        for name, scores in result.scores.items():
-            values = measure(scores)[:, 1:]
-            row = [name, *(f"{value:.4f}" for value in values.mean(axis=0))]
-            if n_masks > 1:
-                at = steps.index(result.shown[0])
-                row.append(f"{values[:, at].std(ddof=1):.4f}")
-            rows.append(row)
+    for title, column in _MEASURES.items():
         header = ["strategy", *map(str, steps)]
-        found.append(
-            (
-                f"{title} after n questions",
-                header + [f"± ({result.shown[0]})"] * (n_masks > 1),
-                rows,
-            )
-        )
-    found.append(_usage(result, stops))
-    if result.differences:
-        header = ["strategy", *(f"after {n}" for n in result.compared)]
+        rows = [[name, *(f"{means[column][name, n]:.4f}" for n in steps)] for name in names]
+        if scores["mask"].nunique() > 1:
+            header.append(f"± ({shown[0]})")
+            deviations = by_length[column].std()
+            for row in rows:
+                row.append(f"{deviations[row[0], shown[0]]:.4f}")
+        found.append((f"{title} after n questions", header, rows))
+
+    title = "Largest exposure, mean test overlap, share of the bank used"
+    columns = ["exposure", "overlap", "bank"]
+    if stops:
+        title += ", mean length"
+        # More would not fit.
+        columns, shown = [*columns, "length"], shown[-1:]
+    cells = [(column, n) for column in columns for n in shown]
+    rows = [
+        [name, *(f"{means[c][name, n]:.{2 if c == 'length' else 3}f}" for c, n in cells)]
+        for name in names
+    ]
+    found.append((title, ["strategy", *(f"{column}\n{n}" for column, n in cells)], rows))
+
+    if result.ahead:
+        header = ["strategy", *(f"after {n}" for n in next(iter(result.ahead.values())))]
         rows = [
-            [name, *(_difference(*by_length[n]) for n in result.compared)]
-            for name, by_length in result.differences.items()
+            [name, *(_difference(*one) for one in by_n.values())]
+            for name, by_n in result.ahead.items()
         ]
         title = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
         found.append((title, header, rows))
@@ -110,98 +182,54 @@ def _difference(value: float, error: float) -> str:
     return f"{value:+.4f} ± {2 * error:.4f}{beyond}"
 
 
-def _usage(result: RuleResult, stops: bool) -> Table:
-    columns = [("exposure", "largest_exposure"), ("overlap", "overlap"), ("bank", "bank_used")]
-    if stops:
-        columns.append(("length", "n_questions"))
-    # More would not fit.
-    shown = result.shown[-1:] if stops else result.shown
-    places = [(n, result.checkpoints.index(n)) for n in shown]
-    header = ["strategy", *(f"{short}\n{n}" for short, _ in columns for n, _ in places)]
-    rows = []
-    for name, scores in result.scores.items():
-        row = [name]
-        for short, field in columns:
-            values = getattr(scores, field).mean(axis=0)
-            digits = 2 if short == "length" else 3
-            row += [f"{values[at]:.{digits}f}" for _, at in places]
-        rows.append(row)
-    title = "Largest exposure, mean test overlap, share of the bank used"
-    return (title + (", mean length" if stops else ""), header, rows)
-
-
-def as_text(result: RuleResult, stops: bool) -> str:
+def as_text(result: Compared, stops: bool) -> str:
     """Return all tables of a rule as text of at most 80 columns."""
     parts = [result.title]
     for title, header, rows in tables(result, stops):
-        heads = [cell.split("\n") for cell in header]
-        depth = max(map(len, heads))
-        body = [
-            list(line)
-            for line in zip(*([""] * (depth - len(head)) + head for head in heads), strict=True)
-        ]
-        widths = [max(len(row[i]) for row in [*body, *rows]) + 2 for i in range(1, len(header))]
+        depth = 1 + max(cell.count("\n") for cell in header)
+        heads = [[""] * (depth - 1 - cell.count("\n")) + cell.split("\n") for cell in header]
+        lines = [*zip(*heads, strict=True), *rows]
+        widths = [2 + max(map(len, column)) for column in zip(*lines, strict=True)]
         parts.append(f"\n{title}")
-        for row in [*body, *rows]:
-            cells = "".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))
-            parts.append((row[0][:_NAME_WIDTH].ljust(_NAME_WIDTH) + cells).rstrip())
+        for name, *figures in lines:
+            cells = (cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True))
+            parts.append((name[:_NAME_WIDTH].ljust(_NAME_WIDTH) + "".join(cells)).rstrip())
     return "\n".join([*parts, *(f"note: {note}" for note in result.notes)])
 
 
+# ---- The page ----------------------------------------------------------------------------------
+
+
 def page(
-    results: list[RuleResult],
+    results: Sequence[Compared],
     sentences: Mapping[str, str],
-    facts: list[tuple[str, str]],
+    facts: Sequence[tuple[str, str]],
     *,
     simulated: bool,
     protocol: Protocol | None,
     stops: bool,
 ) -> str:
-    """Return the page.
+    """Return the page: a chart and tables for each rule, what each strategy does, facts.
 
-    Parameters
-    ----------
-    results
-        One for each rule.
-    sentences
-        What each strategy does.
-    facts
-        Of the whole comparison: names and values.
-    simulated
-        Whether any answer is simulated: then nothing published stands beside.
-    protocol
-        If one of the literature was followed.
-    stops
-        As in `tables`.
+    Beside simulated answers stands nothing that was published of a protocol.
     """
-    parts = [pages.simulated_note(simulated)]
-    for result in results:
-        parts.append(f"<h2>{escape(result.title)}</h2>\n<figure>{_curves(result)}</figure>")
-        parts += [f"<p>{escape(note)}</p>" for note in result.notes]
-        for title, header, rows in tables(result, stops):
-            parts.append(pages.table(header, rows, caption=title))
-    if protocol is not None and not simulated:
-        caption = f"Published ({protocol.source}): other students, same questions"
-        rows = [list(row) for row in protocol.published]
-        parts.append("<h2>Published figures</h2>")
-        parts.append(pages.table(["method", "accuracy", "AUC"], rows, caption=caption))
-    parts.append("<h2>What each strategy asks</h2>")
-    parts.append(pages.table([], [[n, s] for n, s in sentences.items()], css_class="facts"))
-    parts.append("<h2>How this was measured</h2>")
-    parts.append(pages.table([], [list(fact) for fact in facts], css_class="facts"))
-    body = "\n".join(filter(None, parts))
-    # Seven columns of figures side by side.
-    return pages.page(
-        "Task 4: which question to ask next", body, style="th, td { padding: .4rem; }"
+    return pages.render(
+        "strategies.html",
+        title="Task 4: which question to ask next",
+        simulated=simulated,
+        results=[(one, Html(_curves(one)), tables(one, stops)) for one in results],
+        published=None if simulated else protocol,
+        sentences=list(sentences.items()),
+        facts=facts,
     )
 
 
-def _curves(result: RuleResult) -> str:
-    names = sorted(result.scores, key=lambda name: name != OWN)
-    means = {name: result.scores[name].accuracy.mean(axis=0).tolist() for name in names}
+def _curves(result: Compared) -> str:
+    accuracy = result.scores.groupby(["strategy", "n"], sort=False)["accuracy"].mean()
+    names = sorted(result.scores["strategy"].unique(), key=lambda name: name != OWN)
     return charts.curve_chart(
         [
-            charts.Curve(name, result.checkpoints, means[name], number)
+            charts.Curve(name, accuracy[name].index.tolist(), accuracy[name].tolist(), number)
             for number, name in enumerate(names)
         ],
         label=f"Accuracy after each number of questions, {result.title}",

@@ -17,12 +17,13 @@ from common import cli, io, layout, made, metadata
 from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import read_entry_file
+from common.adaptive.evaluation import name_questions
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.errors import InputError
 
 import numpy as np
-from ability import Course, ask, load_bank
-from student_page import Report, Subject, student_page
+from ability import ask, load_bank
+from student_page import Subject, student_page
 
 # A topic of fewer questions is no topic of the bank.
 MIN_QUESTIONS = 5
@@ -34,44 +35,42 @@ def main() -> None:
     options = parse()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
-    place = playing.Setting(options.package, *adaptive_options.examined(options))
-    reference = playing.read_students(place)
+    setting = playing.Setting(options.package, *adaptive_options.examined(options))
+    reference = playing.read_students(setting)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
     playing.require_other_students(options.package, reference)
     bank = load_bank(options.package)
     courses = ask(bank, reference, mask, rows, options.questions, options.stop_at_error)
 
-    simulated = made.is_simulated(place.reference)
-    subjects = find_subjects(place.metadata_dir, bank.n_questions)
-    names = name_questions(place.metadata_dir, reference.is_correct.shape[1])
-    origin = made.parse(read_entry_file(options.package, training.TRAINING) or b"")
+    length = f"{options.questions} questions"
+    if options.stop_at_error:
+        length = f"until the standard error is at most {options.stop_at_error:g}, at most {length}"
+    trained = made.parse(read_entry_file(options.package, training.TRAINING) or b"")
     facts = [
-        ("Students", f"{cli.show(place.reference)}, {mask}"),
-        ("Test", describe_test(options)),
-        ("Weights trained by", training.describe_origin(origin)),
+        ("Students", f"{cli.show(setting.reference)}, {mask}"),
+        ("Test", length),
+        ("Weights trained by", training.describe_origin(trained)),
     ]
-    pages = {
-        f"student_{reference.student[row]}.html": student_page(
-            Report(
-                student=int(reference.student[row]),
-                bank=bank,
-                course=course,
-                names=[names[question] for question in course.chosen],
-                subjects=subjects,
-                facts=facts,
-                simulated=simulated,
-            )
-        )
-        for row, course in courses.items()
-    }
-    paths = [options.output_dir / name for name in pages]
-    with io.atomic_write(*paths) as files:
+    simulated = made.is_simulated(setting.reference)
+    subjects = find_subjects(setting.metadata_dir, bank.n_questions)
+    names = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
+    pages = {}
+    for row, course in courses.items():
+        student = int(reference.student[row])
+        of_asked = [names[question] for question in course.chosen]
+        page = student_page(student, bank, course, of_asked, subjects, facts, simulated=simulated)
+        pages[options.output_dir / f"student_{student}.html"] = page
+    with io.atomic_write(*pages) as files:
         for file, page in zip(files, pages.values(), strict=True):
             file.write(page.encode())
     for row, course in courses.items():
-        print(f"UserId {reference.student[row]}: {summarise(course)}")
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+        print(
+            f"UserId {reference.student[row]}: {len(course.chosen)} questions, ability "
+            f"{course.ability[-1]:+z.2f} ± {course.deviation[-1]:.2f} (standard error), "
+            f"{course.share[-1]:.0%} of the bank expected right"
+        )
+    print(f"written: {', '.join(map(cli.show, pages))}")
 
 
 def parse() -> argparse.Namespace:
@@ -112,33 +111,24 @@ def parse() -> argparse.Namespace:
 
 
 def find_students(options: argparse.Namespace, reference: Reference, mask: str) -> list[int]:
-    """Return the rows of the students asked for.
-
-    Raises
-    ------
-    InputError
-        If there is no such mask or student, or a student has not enough answers to be asked.
-    """
+    """Return the rows of the students asked for, who must have enough answers to be asked."""
     if mask not in reference.targets:
         raise InputError(
             f"--mask {mask}: is not a mask of {reference.name}, "
             f"expected {', '.join(reference.targets)}"
         )
-    n_askable = GameState(reference, mask, Rules()).can_query.sum(axis=1)
-    examples = ", ".join(map(str, reference.student[n_askable >= options.questions][:N_EXAMPLES]))
+    state = GameState(reference, mask, Rules())
+    can_be_asked = state.can_query.sum(axis=1) >= options.questions
+    examples = ", ".join(map(str, reference.student[can_be_asked][:N_EXAMPLES]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:
         raise InputError(f"--student: names nobody, {expected}")
     unknown = np.setdiff1d(options.student, reference.student)
     if len(unknown):
         raise InputError(f"--student {unknown[0]}: is not there, {expected}")
-    rows = np.searchsorted(reference.student, options.student)
-    for row in rows[n_askable[rows] < options.questions].tolist():
-        raise InputError(
-            f"{reference.name}: UserId {reference.student[row]} has {n_askable[row]} answers that "
-            f"may be asked with mask '{mask}', expected at least {options.questions}"
-        )
-    return list(dict.fromkeys(rows.tolist()))
+    rows = np.searchsorted(reference.student, list(dict.fromkeys(options.student)))
+    state.require_askable(options.questions, rows=rows)
+    return [int(row) for row in rows]
 
 
 def find_subjects(metadata_dir: Path, n_questions: int) -> list[Subject]:
@@ -152,36 +142,10 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> list[Subject]:
     found = []
     for place in np.unique(of_question.subject).tolist():
         members = np.unique(of_question.row[of_question.subject == place])
-        is_area = tree.level[place] == 1
+        is_area = bool(tree.level[place] == 1)
         if is_area or (tree.level[place] == 2 and len(members) >= MIN_QUESTIONS):
-            found.append(Subject(tree.names[place], bool(is_area), members))
+            found.append(Subject(tree.names[place], is_area, members))
     return found
-
-
-def name_questions(metadata_dir: Path, n_questions: int) -> list[str]:
-    """Return the names of the most specific subjects of all questions; empty without metadata."""
-    questions = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
-    subjects = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
-    if not (questions and subjects):
-        return [""] * n_questions
-    return metadata.name_subjects(questions, subjects, np.arange(n_questions))
-
-
-def describe_test(options: argparse.Namespace) -> str:
-    """Say how long the test is."""
-    length = f"{options.questions} questions"
-    if not options.stop_at_error:
-        return length
-    return f"until the standard error is at most {options.stop_at_error:g}, at most {length}"
-
-
-def summarise(course: Course) -> str:
-    """Return the end of a course in one line."""
-    return (
-        f"{len(course.chosen)} questions, ability {course.ability[-1]:+z.2f} "
-        f"± {course.deviation[-1]:.2f} (standard error), {course.share[-1]:.0%} of the bank "
-        "expected right"
-    )
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ def main() -> None:
             "installs it"
         ) from None
     games = load_module(ROOT / "task_4" / "strategy_games.py")
-    scores = sys.modules["strategy_scores"]
+    report = load_module(ROOT / "task_4" / "strategy_report.py")
+    make_bank = sys.modules["ability"].Bank
     folder = real_data_dir() / "eedi_tasks_3_4"
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
     answers = read_students([folder / "train_data" / name for name in names])
@@ -67,16 +68,17 @@ def main() -> None:
 
     package, train_model = games.load_package()
     popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=N_QUESTIONS)
-    full = games.Calibrated(package, train_model.fit(answers, N_QUESTIONS), popularity)
-    flat = games.Calibrated(package, fit_one_dimension(package, full.model, answers), popularity)
+    full = make_bank(package, train_model.fit(answers, N_QUESTIONS))
+    flat = make_bank(package, fit_one_dimension(package, full.model, answers))
     strategies = games.find_strategies()
 
-    def kit(calibrated: Any, name: str) -> Callable[[str], FloatArray]:
+    def kit(bank: Any, name: str) -> Callable[[str], FloatArray]:
         def play(mask: str) -> FloatArray:
             setting = games.Setting(CHECKPOINTS[-1])
-            game = games.play(calibrated, reference, mask, Rules(), strategies[name], setting)
-            accuracy = scores.score_games({mask: game}, setting.checkpoints).accuracy
-            return np.asarray(accuracy[0, 1:])
+            about = bank, popularity, reference, mask, Rules()
+            game = games.play(*about, strategies[name], setting)
+            scores = report.score_games({name: {mask: game}}, setting.checkpoints)
+            return scores["accuracy"].to_numpy()[1:]
 
         return play
 

@@ -5,13 +5,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import pytest
 import strategies
 import strategy_games
 from page_reading import Page, read_page
-from strategy_report import RuleResult, tables
-from strategy_scores import Scores
+from strategy_report import Compared, tables
 
 Compare = Callable[..., tuple[str, Page]]
 Fails = Callable[..., str]
@@ -121,10 +120,14 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
 
 
 def test_means_over_masks_and_the_deviation_at_the_end() -> None:
-    accuracy = np.array([[0.5, 0.6, 0.7], [0.5, 0.8, 0.73]])
-    scores = Scores(accuracy, accuracy, accuracy, *[0 * accuracy] * 4, n_over_limit=0)
-    result = RuleResult("Rule", (0, 1, 5), {"some": scores}, {})
-    (_, header, rows), *_ = tables(result, stops=False)
+    accuracies = {"a": (0.5, 0.6, 0.7), "b": (0.5, 0.8, 0.73)}
+    scores = pd.DataFrame(
+        {"strategy": "some", "mask": mask, "n": n, "accuracy": accuracy}
+        for mask, values in accuracies.items()
+        for n, accuracy in zip((0, 1, 5), values, strict=True)
+    )
+    scores[["auc", "log_loss", "exposure", "overlap", "bank"]] = 0.0
+    (_, header, rows), *_ = tables(Compared("Rule", scores, {}), stops=False)
     assert header == ["strategy", "1", "5", "± (5)"]
     assert rows == [["some", "0.7000", "0.7150", "0.0212"]]
 

@@ -15,11 +15,12 @@ import pytest
 import strategies
 import strategy_games
 import strategy_protocols
-import strategy_scores
+import strategy_report
+from ability import Bank
 from conftest import answers_frame
 from hypothesis import given
 from hypothesis import strategies as st
-from strategy_games import Calibrated, Knowledge, Setting
+from strategy_games import PlayedGame, Setting, know_nothing, view
 from task_4_models import as_reference, full_model, load_package
 
 GUESSING = 0.2
@@ -32,12 +33,12 @@ def some_posterior(seed: int, n_students: int = 5, n_questions: int = 12) -> str
     """Two abilities, quiz effects, and two answers of every student: every part matters."""
     rng = np.random.default_rng(seed)
     model = full_model(PACKAGE, n_questions, seed, completion=0)
-    calibrated = Calibrated(PACKAGE, model, rng.permutation(n_questions))
-    knowledge = Knowledge(calibrated, np.zeros((n_students, n_questions), bool), seed)
+    popularity = rng.permutation(n_questions)
+    known = know_nothing(Bank(PACKAGE, model), np.zeros((n_students, n_questions), bool))
     rows = np.arange(n_students)
     for _ in range(2):
-        knowledge.observe(rows, rng.integers(n_questions, size=n_students), rows % 2)
-    return replace(knowledge.view(2), targets_may_be_asked=False)
+        known.observe(rows, rng.integers(n_questions, size=n_students), rows % 2)
+    return replace(view(known, popularity, rows + 100 * seed), targets_may_be_asked=False)
 
 
 def some_masks(posterior: strategies.Posterior, seed: int) -> tuple[Any, Any]:
@@ -176,11 +177,12 @@ def test_random_is_uniform_and_seeded() -> None:
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
 # A model of which every part matters: quizzes, and what the answered mask reveals.
-CALIBRATED = Calibrated(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
+BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4))
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
-    return strategy_games.play(CALIBRATED, reference, "mask", rules, strategy, Setting(**setting))
+    about = BANK, POPULARITY, reference, "mask", rules
+    return strategy_games.play(*about, strategy, Setting(**setting))
 
 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:
@@ -204,7 +206,7 @@ def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) 
     rules = Rules(targets_queryable)
     for seed, share in ((2, 0.6), (3, 1.0)):
         reference = some_students(seed, share=share)
-        entry = LocalEntry(SUBMISSION.Submission(CALIBRATED.model))
+        entry = LocalEntry(SUBMISSION.Submission(BANK.model))
         expected = play_entry(entry, reference, "mask", rules)
         found = play(reference, strategies.most_right_predictions, rules, n_questions=10)
         assert np.array_equal(found.chosen, expected.chosen)
@@ -214,30 +216,30 @@ def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) 
 
 def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits() -> None:
     """Without quiz effects a logit is slopes · ability + intercept, in mean and covariance."""
-    model = replace(CALIBRATED.model, quiz_covariance=0 * CALIBRATED.model.quiz_covariance)
+    model = replace(BANK.model, quiz_covariance=0 * BANK.model.quiz_covariance)
     reference = some_students(4)
-    calibrated = Calibrated(PACKAGE, model, POPULARITY)
-    knowledge = Knowledge(calibrated, reference.is_correct >= 0, seed=0)
+    bank, askable = Bank(PACKAGE, model), reference.is_correct >= 0
+    known = know_nothing(bank, askable)
     rows, questions = np.arange(len(reference.student)), np.arange(N_QUESTIONS)
-    before = knowledge.view(0).prior_covariance.mean()
-    assert knowledge.standard_error() == pytest.approx(1)
+    before = view(known, POPULARITY, rows).prior_covariance.mean()
+    assert bank.overall_ability(known)[1] == pytest.approx(1)
     for number in range(5):
-        view = knowledge.view(number)
-        population = knowledge.inner.population
-        of_ability = view.ability_mean @ view.slopes.T
+        seen = view(known, POPULARITY, rows + 100 * number)
+        population = known.population
+        of_ability = seen.ability_mean @ seen.slopes.T
         rest = np.exp(population.log_stretch) * model.intercept + population.shift
-        assert view.mean == pytest.approx(of_ability + rest, abs=2e-3)
-        cross = view.slopes @ view.ability_covariance
-        assert view.cross_covariance == pytest.approx(cross, abs=2e-3)
-        assert (cross * view.slopes).sum(axis=2) == pytest.approx(view.variance, abs=2e-3)
-        covariance = view.covariance(3, questions, questions)
-        assert np.diagonal(covariance) == pytest.approx(view.variance[3], abs=2e-3)
+        assert seen.mean == pytest.approx(of_ability + rest, abs=2e-3)
+        cross = seen.slopes @ seen.ability_covariance
+        assert seen.cross_covariance == pytest.approx(cross, abs=2e-3)
+        assert (cross * seen.slopes).sum(axis=2) == pytest.approx(seen.variance, abs=2e-3)
+        covariance = seen.covariance(3, questions, questions)
+        assert np.diagonal(covariance) == pytest.approx(seen.variance[3], abs=2e-3)
         error = (covariance.mean() / before) ** 0.5
-        assert knowledge.standard_error()[3] == pytest.approx(error, abs=1e-3)
-        question = strategies.random(view, reference.is_correct >= 0, knowledge.hidden())
-        knowledge.observe(rows, question, reference.is_correct[rows, question])
+        assert bank.overall_ability(known)[1][3] == pytest.approx(error, abs=1e-3)
+        question = strategies.random(seen, askable, 0.0 * askable)
+        known.observe(rows, question, reference.is_correct[rows, question])
     # Four answers: the population has been estimated anew.
-    assert knowledge.inner.population.log_variance != 0
+    assert known.population.log_variance != 0
 
 
 # ---- The limits --------------------------------------------------------------------------------
@@ -336,9 +338,9 @@ def test_a_strategy_cannot_change_what_is_known() -> None:
 # ---- Scores ------------------------------------------------------------------------------------
 
 
-def some_game(chosen: Any, probability: Any, truth: Any, student: Any) -> Any:
-    values: Any = [*map(np.array, (chosen, probability, truth, student)), 5, 0]
-    return strategy_scores.PlayedGame(*values)
+def some_game(*values: Any) -> PlayedGame:
+    """From chosen, probability, truth and student."""
+    return PlayedGame(*map(np.array, values), n_askable=5, n_over_limit=0)
 
 
 def test_scores_by_hand() -> None:
@@ -349,17 +351,17 @@ def test_scores_by_hand() -> None:
         [1, 0, 1, 1],
         [7, 7, 8, 8],
     )
-    scores = strategy_scores.score_games({"mask": game}, (0, 1, 2))
-    assert scores.accuracy.tolist() == [[0.25, 0.75, 0.5]]
+    scores = strategy_report.score_games({"some": {"mask": game}}, (0, 1, 2))
+    assert scores.accuracy.tolist() == [0.25, 0.75, 0.5]
     # Of the three pairs of a right and a wrong answer, so many are in order.
-    assert scores.auc[0] == pytest.approx([0.5, 2 / 3, 1 / 3])
+    assert scores.auc.tolist() == pytest.approx([0.5, 2 / 3, 1 / 3])
     expected = -np.log([0.9, 0.6, 0.2, 0.3]).mean()
-    assert scores.log_loss[0, 2] == pytest.approx(expected)
-    assert scores.largest_exposure.tolist() == [[0, 1, 1]]
-    assert scores.bank_used.tolist() == [[0, 0.2, 0.4]]
-    assert scores.n_questions.tolist() == [[0, 1, 1.5]]
+    assert scores.log_loss[2] == pytest.approx(expected)
+    assert scores.exposure.tolist() == [0, 1, 1]
+    assert scores.bank.tolist() == [0, 0.2, 0.4]
+    assert scores.length.tolist() == [0, 1, 1.5]
     # One question in common, of one and a half on average.
-    assert scores.overlap[0] == pytest.approx([0, 1, 1 / 1.5])
+    assert scores.overlap.tolist() == pytest.approx([0, 1, 1 / 1.5])
 
 
 @given(seed=st.integers(0, 1000))
@@ -368,7 +370,7 @@ def test_overlap_is_the_mean_over_pairs(seed: int) -> None:
     tests = [set(rng.permutation(12)[:4].tolist()) for _ in range(7)]
     counts = np.bincount([question for test in tests for question in test])
     shared = [len(one & other) / 4 for one, other in itertools.combinations(tests, 2)]
-    assert strategy_scores.mean_overlap(counts, 7) == pytest.approx(np.mean(shared))
+    assert strategy_report.mean_overlap(counts, 7) == pytest.approx(np.mean(shared))
 
 
 def test_paired_difference_by_hand() -> None:
@@ -385,7 +387,7 @@ def test_paired_difference_by_hand() -> None:
             for probability in ([0.9] * 4, other)
         ]
         own, others = ({f"mask {k}": game for k in range(n_masks)} for game in games)
-        assert strategy_scores.compare(own, others, 0) == pytest.approx(expected)
+        assert strategy_report.compare(own, others, 0) == pytest.approx(expected)
 
 
 # ---- Protocols ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import pytest
 from ability import Bank, Course
 from page_reading import Page, read_page
 from run_scripts import ROOT
-from student_page import Report, Subject, interval, student_page
+from student_page import Subject, interval, student_page
 from task_4_models import as_reference, load_package, plain_model
 
 Succeeds = Callable[..., str]
@@ -143,8 +143,9 @@ def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
     }
     course = Course(**{**values, **changes})
     facts = [("Test", "<short>")]
-    report = Report(7, bank, course, ["A & B", ""], subjects, facts, simulated=False)
-    return read_page(student_page(report))
+    return read_page(
+        student_page(7, bank, course, ["A & B", ""], subjects, facts, simulated=False)
+    )
 
 
 def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
