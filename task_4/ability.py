@@ -52,7 +52,8 @@ class Bank:
         bank = slice(self.n_questions)
         mean = posterior.mean[:, bank].mean(axis=1, dtype=np.float64)
         # The mean of a covariance of which an outer product is subtracted for each answer.
-        known = posterior.factors[:, :, bank].mean(axis=2, dtype=np.float64)
+        in_bank = (np.arange(posterior.factors.shape[2]) < self.n_questions).astype(np.float32)
+        known = posterior.factors @ in_bank / np.float64(self.n_questions)
         prior = posterior.covariance[bank, bank].mean(dtype=np.float64)
         variance = np.maximum(prior - (known**2).sum(axis=1), 0)
         return (mean - self.mean) / self.deviation, np.sqrt(variance) / self.deviation
