@@ -143,9 +143,7 @@ def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
     }
     course = Course(**{**values, **changes})
     facts = [("Test", "<short>")]
-    return read_page(
-        student_page(7, bank, course, ["A & B", ""], subjects, facts, simulated=False)
-    )
+    return read_page(student_page(7, bank, course, ["A & B", ""], subjects, facts, simulated=False))
 
 
 def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
