@@ -82,11 +82,7 @@ def describe_folds(path: Path) -> str:
     record = made.read(path)
     if record is None:
         return f"{n_folds} folds {made.digest(path):.8}"
-    kept = {
-        name: value
-        for name, value in record.options.items()
-        if name != "folds" and not name.endswith(("_dir", "_data"))
-    }
+    kept = {k: value for k, value in made.settings(record.options).items() if k != "folds"}
     return " ".join([f"{n_folds} folds", *made.flags_of(kept)])
 
 

@@ -123,6 +123,15 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options but for those that say where files lie."""
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in ("log", "probabilities") and not name.endswith(("_dir", "_file", "_data"))
+    }
+
+
 # ---- Writing a record ------------------------------------------------------------------------
 
 

@@ -21,6 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common import made
+
 LogEvent = Callable[..., None]
 
 
@@ -59,7 +61,7 @@ def open_log(path: Path | None) -> LogEvent:
         seconds = round(time.perf_counter() - started, 3)
         append_line(path, {"event": event, "time": now(), "seconds": seconds, **values})
 
-    log_event("start", command=sys.argv)
+    log_event("start", command=sys.argv, options=made.options_of(sys.argv[1:]))
     return log_event
 
 

@@ -50,8 +50,7 @@ def main() -> None:
     )
     options = p.parse_args()
     model = options.model or DEFAULT_MODEL.get(options.task) or shortest_model(options.task)
-    copy = copy_package if options.task == "task_4" else copy_script
-    entry = copy(layout.ROOT / options.task, model, options.name)
+    entry = copy_model(layout.ROOT / options.task, model, options.name)
     print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")
     if options.task in TASKS:
         listed = commands(options.task, options.name)
@@ -88,8 +87,8 @@ def entry_name(text: str) -> str:
     return text
 
 
-def copy_script(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model of task 1, 2 or 3, or of a related challenge, under a new name.
+def copy_model(folder: Path, model: str, name: str) -> Path:
+    """Copy a sample model under a new name: a script, or a package of task 4 without its weights.
 
     Parameters
     ----------
@@ -100,59 +99,38 @@ def copy_script(folder: Path, model: str, name: str) -> Path:
     name
         Name of the entry.
 
-    Returns
-    -------
-    Path
-        The new script.
-
     Raises
     ------
     InputError
         If there is no such model, or the entry exists already.
     """
-    source = folder / f"{PREFIX}{model}.py"
-    models = {path.stem.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*.py")}
-    require_model(source, models, model)
-    target = require_free(folder / f"{name}.py")
-    text = rename(source.read_text(encoding="utf-8"), f"{PREFIX}{model}", name)
-    write_text(target, retitle(text, folder.name, name, source.name))
-    return target
-
-
-def copy_package(folder: Path, model: str, name: str) -> Path:
-    """Copy a package of task 4 under a new name, without its weights; as `copy_script`."""
-    source = folder / model
-    models = {path.parent.name for path in folder.glob("*/train_model.py")}
-    require_model(source, models, model)
-    target = require_free(folder / name)
-    partial = folder / f".{name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
-    shutil.copytree(source, partial, ignore=without)
-    for path in partial.rglob("*"):
-        if path.suffix in (".py", ".md"):
-            text = path.read_text(encoding="utf-8")
-            text = rename(text, f"{folder.name}/{model}", f"{folder.name}/{name}")
-            if path.name == "train_model.py":
-                text = retitle(text, folder.name, name, f"{folder.name}/{model}")
-            write_text(path, text)
-    partial.replace(target)
-    return target
-
-
-def require_model(source: Path, models: set[str], model: str) -> None:
-    """Raise `InputError` if a sample model is not among those of the task."""
-    if model not in models:
+    is_package = folder.name == "task_4"
+    scripts = folder.glob("*/train_model.py" if is_package else f"{PREFIX}*.py")
+    sources = [path.parent if is_package else path for path in scripts]
+    source = folder / (model if is_package else f"{PREFIX}{model}.py")
+    if source not in sources:
+        names = sorted(path.stem.removeprefix(PREFIX) for path in sources)
         raise InputError(
-            f"--from {model}: {cli.show(source)} does not exist, expected one of "
-            f"{', '.join(sorted(models))}"
+            f"--from {model}: {cli.show(source)} does not exist, expected one of {', '.join(names)}"
         )
-
-
-def require_free(target: Path) -> Path:
-    """Return a path; raise `InputError` if something is there."""
+    target = folder / (name if is_package else f"{name}.py")
     if target.exists():
         raise InputError(f"{cli.show(target)}: exists already, expected another NAME")
+    if is_package:
+        partial = folder / f".{name}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
+        shutil.copytree(source, partial, ignore=without)
+        for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
+            text = path.read_text(encoding="utf-8")
+            text = rename(text, f"task_4/{model}", f"task_4/{name}")
+            if path.name == "train_model.py":
+                text = retitle(text, folder.name, name, f"task_4/{model}")
+            write_text(path, text)
+        partial.replace(target)
+    else:
+        text = rename(source.read_text(encoding="utf-8"), source.stem, name)
+        write_text(target, retitle(text, folder.name, name, source.name))
     return target
 
 

@@ -10,42 +10,28 @@ answers out), and whatever else a model of your own logs. Writes a page beside t
 """
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from common import charts, cli, io, pages
+from common import charts, cli, io, made, pages
 from common.errors import InputError, quote
 
 # What is drawn in one chart, so that one can be held against the other.
 _TOGETHER = {"held_out_loss": "loss"}
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
 _LINE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
-# Numbers that say which step it is.
-_PLACES = ("step", "seconds")
-
-Points = list[tuple[float, float]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
-    """A run of a script.
-
-    Attributes
-    ----------
-    name
-        The script and its flags, but for folders and files.
-    series
-        For each number logged, by its name, the points (step, value).
-    stopped_early
-        Whether it was interrupted.
-    """
+    """A run of a script: its points (step, value) for each number logged."""
 
     name: str
-    series: dict[str, Points]
-    stopped_early: bool
+    series: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    stopped_early: bool = False
 
 
 def main() -> None:
@@ -61,9 +47,10 @@ def main() -> None:
     output = options.output or options.logs[0].with_suffix(".html")
     if output.resolve() in [path.resolve() for path in options.logs]:
         raise InputError(f"{output}: is a log, expected another name for the page with --output")
-    io.write_text(output, as_page(runs))
-    for run in runs:
-        print(describe(run))
+    lines = [describe(run) for run in runs]
+    page = pages.render("log.html", title="Fits", tab="", lines=lines, charts=draw(runs))
+    io.write_text(output, page)
+    print("\n".join(lines))
     print(f"written: {cli.show(output)}")
 
 
@@ -83,22 +70,19 @@ def read_runs(path: Path) -> list[Run]:
             continue
         try:
             event = io.parse_json(line)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict) or "event" not in event:
+            kind = event["event"]
+        except (ValueError, TypeError, KeyError):
             raise InputError(
                 f"{path}: row {number} is {quote(line)}, expected a line of a log, as --log writes"
-            )
-        if event["event"] == "start" or not runs:
-            runs.append(Run(_name(event.get("command"), path), {}, False))
-        if event["event"] == "stopped early":
-            runs[-1] = Run(runs[-1].name, runs[-1].series, True)
-        step = event.get("step")
-        if not _is_number(step):
-            continue
-        for key, value in event.items():
-            if _is_number(value) and key not in _PLACES:
-                runs[-1].series.setdefault(key, []).append((float(step), float(value)))
+            ) from None
+        if kind == "start" or not runs:
+            runs.append(Run(_name_run(event, path)))
+        runs[-1].stopped_early |= kind == "stopped early"
+        step = event.pop("step", None)
+        if _is_number(step):
+            for key, value in event.items():
+                if _is_number(value) and key != "seconds":
+                    runs[-1].series.setdefault(key, []).append((step, value))
     runs = [run for run in runs if run.series]
     if not runs:
         raise InputError(
@@ -112,22 +96,13 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
-def _name(command: Any, path: Path) -> str:
-    """Return the script and the flags that are not folders or files."""
-    if not isinstance(command, list) or not command:
+def _name_run(event: dict[str, Any], path: Path) -> str:
+    """Return the script and its options but for folders and files; the log of an unknown script."""
+    command, options = event.get("command"), event.get("options")
+    if not isinstance(command, list) or not isinstance(options, dict):
         return cli.show(path)
-    words = [str(word) for word in command[1:]]
-    kept = [Path(str(command[0])).stem.removeprefix("sample_model_")]
-    while words:
-        word = words.pop(0)
-        is_path = word.partition("=")[0] in ("--log", "--probabilities", "--train_data") or (
-            word.partition("=")[0].endswith(("_dir", "_file"))
-        )
-        if not is_path:
-            kept.append(word)
-        elif "=" not in word and words:
-            words.pop(0)
-    return " ".join(kept)
+    script = Path(str(command[0])).stem.removeprefix("sample_model_")
+    return " ".join([script, *map(str, made.flags_of(made.settings(options)))])
 
 
 def describe(run: Run) -> str:
@@ -145,31 +120,23 @@ def describe(run: Run) -> str:
     return f"{run.name}: {n_steps} steps{early}; {'; '.join(parts)}"
 
 
-def as_page(runs: Sequence[Run]) -> str:
-    """Return the page: a chart for each number, a curve for each run."""
-    drawn: dict[str, list[charts.Curve]] = {}
-    names = _distinct([run.name for run in runs])
-    for number, (name, run) in enumerate(zip(names, runs, strict=True)):
+def draw(runs: Sequence[Run]) -> list[tuple[str, pages.Html]]:
+    """Return title and chart for each number, a curve for each run."""
+    drawn: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
+    n_runs, n_seen = Counter(run.name for run in runs), Counter[str]()
+    for number, run in enumerate(runs):
+        n_seen[run.name] += 1
+        name = f"{run.name} (run {n_seen[run.name]})" if n_runs[run.name] > 1 else run.name
         for key, points in run.series.items():
-            chart = _TOGETHER.get(key, key)
-            line = _LINE_NAMES.get(key, "")
             steps, values = zip(*points, strict=True)
-            label = ", ".join(filter(None, (name, line)))
+            label = ", ".join(filter(None, (name, _LINE_NAMES.get(key, ""))))
             curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
-            drawn.setdefault(chart, []).append(curve)
-    parts = [f"<p>{escape(describe(run))}</p>" for run in runs]
-    for key in sorted(drawn, key=lambda key: list(_TITLES).index(key) if key in _TITLES else 9):
-        title = _TITLES.get(key, key)
-        svg = charts.curve_chart(drawn[key], label=title, axis="step")
-        parts.append(f"<h2>{escape(title)}</h2><figure>{svg}</figure>")
-    return pages.page("Fits", "\n".join(parts))
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number names that are the same."""
+            drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
     return [
-        f"{name} (run {names[: place + 1].count(name)})" if names.count(name) > 1 else name
-        for place, name in enumerate(names)
+        (title, pages.Html(charts.curve_chart(curves, label=title, axis="step")))
+        for key, curves in drawn.items()
+        if curves
+        for title in [_TITLES.get(key, key)]
     ]
 
 

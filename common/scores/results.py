@@ -30,7 +30,7 @@ TASK_TITLES = {
     4: "Task 4: ten questions for each student",
 }
 # Options that do not change what a model computes; nor do folders and files.
-_PLUMBING = ("local", "seed", "log", "probabilities", "device", "checkpoint")
+_PLUMBING = ("local", "seed", "device", "checkpoint")
 # No number of the record is so large, though JSON may write it.
 _MAX_NUMBER = 1e12
 
@@ -164,16 +164,11 @@ class Result:
     @property
     def name(self) -> str:
         """The model's name and the options that change what it computes."""
-        kept = {
-            name: value
-            for name, value in self.options.items()
-            if name not in _PLUMBING and not name.endswith(("_dir", "_file", "_data"))
-        }
+        kept = made.settings(self.options)
+        words = made.flags_of({name: kept[name] for name in kept if name not in _PLUMBING})
         # What a blend is made of goes by its name, wherever the file lies.
-        words = [
-            Path(word).stem if word.endswith(".parquet") else word for word in made.flags_of(kept)
-        ]
-        return " ".join([self.model, *words])
+        short = [Path(word).stem if word.endswith(".parquet") else word for word in words]
+        return " ".join([self.model, *short])
 
 
 def title_of(task: int | str) -> str:

@@ -213,7 +213,7 @@ class Submission:
 FAULTY_ENTRY = """
 import numpy as np
 from common.answers import read_answers
-import model, table
+import model, table, tools.blend
 class Submission:
     def select_questions(self, masked_data, masked_binary_data, can_query):
         pass
@@ -235,6 +235,7 @@ ENTRIES: list[tuple[Any, ...]] = [
          "table.py": "rows = [1,\n2\n", "not_imported.py": "import common\n",
      }, "",
      f"{NAME}: row 3 imports common, the kit's shared code, which is",
+     f"{NAME}: row 4 imports tools, the kit's shared code, which is",
      "table.py: row 1 is not Python: '[' was never closed",
      f"{NAME}: row 5: class Submission has no method update_model",
      f"{NAME}: row 5: class Submission has no method predict"),

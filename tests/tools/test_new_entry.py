@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
-    assert new_entry.copy_script(folder, "simple", "my_idea").read_text() == COPY
+    assert new_entry.copy_model(folder, "simple", "my_idea").read_text() == COPY
     for old, new, text, expected in (
         ("long_name", "x", "long_name.py   a", "x.py           a"),
         ("x", "long_name", "x.py  a", "long_name.py  a"),
@@ -63,7 +63,7 @@ def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
     ):
         assert new_entry.rename(text, old, new) == expected
     # A docstring of one line.
-    text = new_entry.copy_script(folder, "other", "other_idea").read_text()
+    text = new_entry.copy_model(folder, "other", "other_idea").read_text()
     assert text.startswith('"""Task 1, other_idea: say here in one line what it does.\n')
     assert text.endswith('\nTask 1: another.\n"""\n')
 
@@ -74,7 +74,7 @@ def test_a_package_is_copied_without_weights(tmp_path: Path) -> None:
     (source / "train_model.py").write_text('"""Task 4: train.\n\nRun: task_4/numpy/train.\n"""\n')
     (source / "model.py").write_text("import numpy\n")
     (source / "model_task_4_weights.npy").write_bytes(b"weights")
-    target = new_entry.copy_package(tmp_path / "task_4", "numpy", "my_idea")
+    target = new_entry.copy_model(tmp_path / "task_4", "numpy", "my_idea")
     assert sorted(path.name for path in target.iterdir()) == ["model.py", "train_model.py"]
     assert "Run: task_4/my_idea/train." in (target / "train_model.py").read_text()
     assert sorted(path.name for path in (tmp_path / "task_4").iterdir()) == ["my_idea", "numpy"]
@@ -83,14 +83,14 @@ def test_a_package_is_copied_without_weights(tmp_path: Path) -> None:
 def test_nothing_is_overwritten(folder: Path) -> None:
     (folder / "my_idea.py").write_text("mine")
     with pytest.raises(InputError, match=r"my_idea\.py: exists already"):
-        new_entry.copy_script(folder, "simple", "my_idea")
+        new_entry.copy_model(folder, "simple", "my_idea")
     assert (folder / "my_idea.py").read_text() == "mine"
     with pytest.raises(InputError, match="expected one of other, simple"):
-        new_entry.copy_script(folder, "complicated", "other_idea")
+        new_entry.copy_model(folder, "complicated", "other_idea")
 
 
 def test_names_that_would_do_harm() -> None:
-    for name in ("numpy", "common", "json", "My_idea", "my-idea", "../my_idea", "a b", ""):
+    for name in ("numpy", "common", "tools", "json", "My_idea", "my-idea", "../my_idea", "a b", ""):
         with pytest.raises(argparse.ArgumentTypeError):
             new_entry.entry_name(name)
 
@@ -105,7 +105,7 @@ def test_every_sample_model_of_the_kit_can_be_copied(script: Path, tmp_path: Pat
     folder.mkdir()
     shutil.copy(script, folder)
     name = f"my_{model_of(script)}"
-    text = new_entry.copy_script(folder, model_of(script), name).read_text()
+    text = new_entry.copy_model(folder, model_of(script), name).read_text()
     assert text.count(script.stem) == 1
     assert f"python {folder.name}/{name}.py" in text
     begin, end = (
@@ -132,7 +132,7 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
     sources = sorted(folder.glob("sample_model_*.py"))
     for source in sources:
         name = f"my_{model_of(source)}"
-        copy = new_entry.copy_script(folder, model_of(source), name)
+        copy = new_entry.copy_model(folder, model_of(source), name)
         text = copy.read_text()
         begin = text.index("---- The model: replace this block by your own. -")
         assert begin < text.index("---- End of the model. -")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from common import made
 from common.errors import InputError
 from tools import plot_log
 
@@ -11,7 +12,13 @@ import pytest
 from page_reading import read_page
 
 PLOT = ["-m", "tools.plot_log"]
-START = {"event": "start", "command": ["task_1/sample_model_partial_vae.py", "--log", "x.jsonl"]}
+
+
+def start(script: str, *flags: str) -> dict[str, object]:
+    return {"event": "start", "command": [script, *flags], "options": made.options_of(flags)}
+
+
+START = start("task_1/sample_model_partial_vae.py", "--log", "x.jsonl")
 
 
 def write(path: Path, *events: object) -> Path:
@@ -28,18 +35,18 @@ def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Callable[..., str]) -
     steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)]
     log = write(
         tmp_path / "fit.jsonl",
-        *(START, *steps, {"event": "start", "command": [*START["command"], *flags]}),
+        *(START, *steps, start("task_1/sample_model_partial_vae.py", *flags)),
         step(1, loss=0.8, held_out_accuracy=0.5),
         step(2, loss=0.7, held_out_accuracy=0.4),
         {"event": "stopped early", "step": 2},
     )
-    hostile = {"event": "start", "command": ["x.py", "<b>"]}
+    hostile = start("x.py", "<b>")
     other = write(tmp_path / "other.jsonl", START, *steps, hostile, step(1, own=1))
     *printed, _ = succeeds([*PLOT, log, other]).splitlines()
     fell = "2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500"
     assert printed == [
         f"partial_vae: {fell}; held-out accuracy up to 0.2222, at step 2",
-        "partial_vae --dimensions 3 --seed=4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
+        "partial_vae --dimensions 3 --seed 4: 2 steps, stopped early; loss 0.8000 to 0.7000; "
         "held-out accuracy up to 0.5000, at step 1",
         f"partial_vae: {fell}; held-out accuracy up to 0.2222, at step 2",
         "x <b>: 1 steps; own up to 1.0000, at step 1",
@@ -48,7 +55,7 @@ def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Callable[..., str]) -
     assert " ".join(printed) in page.text
     assert page.headings == ["Fits", "Loss", "Accuracy on held-out answers", "own"]
     one, with_flags, two = names = [
-        "partial_vae (run 1)", "partial_vae --dimensions 3 --seed=4", "partial_vae (run 2)",
+        "partial_vae (run 1)", "partial_vae --dimensions 3 --seed 4", "partial_vae (run 2)",
     ]  # fmt: skip
     loss, accuracy, own = page.charts
     learned, held_out = "answers learned from", "held-out answers"
