@@ -18,26 +18,19 @@ _TRAINER = "train_model.py"
 
 
 def collect(package: Path) -> dict[str, Path]:
-    """Collect an entry's files: its class, the modules beside it that it imports, the weights.
+    """Collect an entry's files by their names inside the zip: its class, the modules beside it
+    that it imports, the weights.
 
-    Parameters
-    ----------
-    package
-        The folder.
-
-    Returns
-    -------
-    dict
-        For each name inside the zip the file.
-
-    Raises
-    ------
-    InputError
-        If the entry is missing, one of its files is not Python or is a link that leads out of the
-        folder, or the package has a trainer but no weights.
+    Raises `InputError` if the entry is missing, one of its files is not Python or is a link that
+    leads out of the folder, or the package has a trainer but no weights.
     """
     require_file(package / ENTRY_FILE)
-    files = {path.relative_to(package).as_posix(): path for path in _find_weights(package)}
+    files = {
+        path.relative_to(package).as_posix(): path
+        for path in _walk(package)
+        if any(part.startswith(WEIGHTS) for part in path.relative_to(package).parts)
+        and path.suffix != ".partial"
+    }
     if not files and (package / _TRAINER).is_file():
         raise InputError(
             f"{package}: holds no weights ({WEIGHTS}…), expected those that "
@@ -58,20 +51,9 @@ def collect(package: Path) -> dict[str, Path]:
 
 
 def left_out(package: Path, files: Mapping[str, Path]) -> list[str]:
-    """List what lies in an entry's folder but is not part of the entry.
+    """List what lies in an entry's folder but is not among the files of the entry.
 
-    Parameters
-    ----------
-    package
-        The folder.
-    files
-        What `collect` found in it.
-
-    Returns
-    -------
-    list of str
-        Names of files, relative to the folder; a folder left out as a whole is listed by its own
-        name, with a slash.
+    A folder left out as a whole is listed by its own name, with a slash.
     """
     names = []
     for path in _walk(package):
@@ -95,42 +77,16 @@ def find_misnamed(names: Iterable[str]) -> list[str]:
 
 
 def explain_missing(fault: str, names: Iterable[str]) -> str:
-    """Explain a missing file of an entry, if it was left out of the zip.
-
-    Parameters
-    ----------
-    fault
-        What the entry raised.
-    names
-        What `left_out` found.
-
-    Returns
-    -------
-    str
-        The end of a sentence, or nothing.
-    """
-    missed = [name for name in names if _is_named(name, fault)]
-    if not missed:
-        return ""
-    return (
-        f"; {missed[0]} is left out of the zip, expected the names of weights to begin with "
-        f"{WEIGHTS}"
-    )
-
-
-def _is_named(name: str, fault: str) -> bool:
-    # Python quotes the path as the entry gave it: from its folder, or in full.
-    end = "" if name.endswith("/") else "'"
-    return re.search(rf"('|/entry/)(\./)?{re.escape(name)}{end}", fault) is not None
-
-
-def _find_weights(package: Path) -> list[Path]:
-    return [
-        path
-        for path in _walk(package)
-        if any(part.startswith(WEIGHTS) for part in path.relative_to(package).parts)
-        and path.suffix != ".partial"
-    ]
+    """Explain, as the end of a sentence or nothing, a missing file by what `left_out` found."""
+    for name in names:
+        # Python quotes the path as the entry gave it: from its folder, or in full.
+        end = "" if name.endswith("/") else "'"
+        if re.search(rf"('|/entry/)(\./)?{re.escape(name)}{end}", fault):
+            return (
+                f"; {name} is left out of the zip, expected the names of weights to begin with "
+                f"{WEIGHTS}"
+            )
+    return ""
 
 
 def _walk(package: Path) -> Iterator[Path]:

@@ -20,7 +20,6 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from common import layout, source_code, zips
@@ -57,12 +56,8 @@ _LOCK = "evaluation.lock"
 class Limits:
     """What an entry may use.
 
-    Attributes
-    ----------
-    seconds
-        Wall time for one game: start, ten rounds and predictions together.
-    memory
-        Bytes of address space, on systems that can limit it (Linux).
+    Wall time for one game in seconds, start, ten rounds and predictions together; and bytes of
+    address space, on systems that can limit it (Linux).
     """
 
     seconds: float = 600.0
@@ -72,34 +67,14 @@ class Limits:
 class EntryProcess:
     """A fresh process for an entry, in a fresh copy of its files; use it in a `with` block.
 
-    Parameters
-    ----------
-    submission
-        The entry's folder, or a zip of it.
-    files
-        Further files of the working folder by the names that they get there: what the challenge
-        gives to every entry. They replace files of the entry that have the same name.
-    limits
-        Time and memory.
-    hidden
-        The file that holds the answers: its folder is out of reach, and variables that name it are
-        not in the environment.
+    The submission is a folder or a zip. `files`, by the names that they get, are what the challenge
+    gives to every entry; they replace files of the entry that have the same name. `hidden` is the
+    file that holds the answers: its folder is out of reach, and variables that name it are not in
+    the environment.
 
-    Attributes
-    ----------
-    output
-        The end of what the entry has written to stdout and stderr.
-    memory_limited
-        Whether the system limits its memory.
-    isolation
-        What keeps the entry from files and processes, in words.
-    changed
-        For each method, which of its arguments the entry changed; these were copies.
-
-    Raises
-    ------
-    InputError
-        If there is no entry in the folder or zip.
+    `memory_limited` tells whether the system limits the entry's memory, `isolation` what keeps it
+    from files and processes, in words, and `changed` for each method which of its arguments the
+    entry changed; these were copies.
     """
 
     def __init__(
@@ -158,8 +133,8 @@ class EntryProcess:
         }
         self._send(json.dumps(settings).encode() + b"\n")
         self._threads = [
-            threading.Thread(target=self._read_replies, daemon=True),
-            threading.Thread(target=self._read_output, daemon=True),
+            threading.Thread(target=target, daemon=True)
+            for target in (self._read_replies, self._read_output)
         ]
         for thread in self._threads:
             thread.start()
@@ -176,18 +151,13 @@ class EntryProcess:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End the process."""
         self.close()
 
     @property
     def output(self) -> str:
-        """The end of what the entry has written."""
+        """The end of what the entry has written to stdout and stderr."""
         return self._tail.decode("utf-8", "replace")
 
     def restart(self) -> None:
@@ -366,23 +336,7 @@ def _is_locked(path: Path) -> bool:
 def unpack(submission: Path, folder: Path) -> list[str]:
     """Copy what makes an entry out of its folder, or unpack its zip, to a new folder.
 
-    Parameters
-    ----------
-    submission
-        Folder or zip.
-    folder
-        Is made.
-
-    Returns
-    -------
-    list of str
-        What the entry's folder holds besides, which `task_4/package.py` would leave out as well.
-
-    Raises
-    ------
-    InputError
-        If there is no such entry, the zip is damaged or not as the challenge wants it, or the
-        folder is faulty as `entry_files.collect` tells.
+    Returns what the entry's folder holds besides, which `task_4/package.py` would leave out too.
     """
     if submission.is_dir():
         files = entry_files.collect(submission)
@@ -429,12 +383,7 @@ def read_entry_file(submission: Path, name: str) -> bytes | None:
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
     """Return a fingerprint of an entry's Python files, the same for a folder and for its zip.
 
-    Parameters
-    ----------
-    submission
-        Folder or zip.
-    training_code
-        Fingerprint of the code that made its weights, which need not be part of the entry.
+    The fingerprint of the code that made its weights, which need not be part of it, goes in too.
     """
     if submission.is_dir():
         names = list(entry_files.collect(submission))

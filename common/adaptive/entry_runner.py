@@ -21,11 +21,10 @@ import numpy as np
 
 MODULE = "submission_model_task_4"
 CLASS = "Submission"
-
-# The methods that an entry needs, each with its accepted names, and the names of their arguments;
-# published entries call the first method `select_feature`.
 # The kit's shared code, which is not there in the challenge.
 KIT = ("common", "tools")
+# The methods that an entry needs, each with its accepted names, and the names of their arguments;
+# published entries call the first method `select_feature`.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "update_model": ("update_model",),
@@ -43,28 +42,10 @@ class UnfitError(Exception):
 def call(
     entry: Any, method: str, arrays: tuple[Any, ...]
 ) -> tuple[np.ndarray[Any, Any] | None, list[str]]:
-    """Call a method of an entry.
+    """Call a method of an entry with int64 copies of arrays.
 
-    Parameters
-    ----------
-    entry
-        The `Submission` object.
-    method
-        ``select_questions``, ``update_model``, ``predict`` or ``predict_probabilities``.
-    arrays
-        Its arguments; the method gets int64 copies.
-
-    Returns
-    -------
-    result : array, or None
-        What the method returned; None for `update_model`.
-    changed : list of str
-        Arguments that the method changed; it only changed its copies.
-
-    Raises
-    ------
-    UnfitError
-        If the entry lacks the method, or it returned something other than an array of numbers.
+    Returns what the method returned, None for `update_model`, and which arguments it changed: only
+    its copies. Raises `UnfitError` if it is not there or returned no array of numbers.
     """
     names = (METHODS | OPTIONAL_METHODS)[method]
     function = next((getattr(entry, name) for name in names if hasattr(entry, name)), None)
@@ -120,18 +101,14 @@ def limit_memory(n_bytes: int) -> bool:
     return sys.platform != "darwin"
 
 
-def place_of(error: BaseException, folder: Path) -> str:
-    """Describe in which line of the entry's own files an exception arose."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
-    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
-
-
 def describe(error: BaseException, folder: Path) -> str:
     """Describe in one line what an entry raised."""
     if isinstance(error, UnfitError):
         return str(error)
-    place = place_of(error, folder)
+    # In which line of the entry's own files it arose.
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     if isinstance(error, MemoryError) or "allocate memory" in str(error):
         return f"ran out of memory{place}"
     if isinstance(error, SystemExit):
@@ -153,17 +130,9 @@ def describe(error: BaseException, folder: Path) -> str:
     return f"raised {type(error).__name__}{': ' if text else ''}{text}{place}"
 
 
-def answer(request: dict[str, Any], arrays: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    """Carry out a request; `state` holds the entry."""
-    if request["method"] == "__init__":
-        state["entry"] = create()
-        return None, []
-    return call(state["entry"], request["method"], arrays)
-
-
 def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
     """Answer requests until there are no more."""
-    state: dict[str, Any] = {}
+    entry = None
     while line := requests.readline():
         request = json.loads(line)
         arrays = tuple(
@@ -173,7 +142,12 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
         reply: dict[str, Any]
         data = b""
         try:
-            result, changed = answer(request, arrays, state)
+            result: np.ndarray[Any, Any] | None = None
+            changed: list[str] = []
+            if request["method"] == "__init__":
+                entry = create()
+            else:
+                result, changed = call(entry, request["method"], arrays)
             reply = {"changed": changed}
             if result is not None:
                 buffer = io.BytesIO()
@@ -193,15 +167,7 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
 
 
 def main(memory: int, landlock: int) -> None:
-    """Serve.
-
-    Parameters
-    ----------
-    memory
-        Bytes of address space.
-    landlock
-        Version of Landlock in force, or 0; reported to the evaluator.
-    """
+    """Serve, with so many bytes of address space; tell the version of Landlock in force, or 0."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)

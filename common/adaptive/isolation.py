@@ -86,19 +86,12 @@ def landlock_version() -> int:
 
 
 def describe(version: int) -> str:
-    """Describe in a few words what an entry was kept from.
-
-    Parameters
-    ----------
-    version
-        The version of Landlock in force, or 0.
-    """
+    """Describe in a few words what an entry was kept from by a version of Landlock, or none: 0."""
     if not version:
         return "Python's own file functions only (this system offers no Landlock)"
-    since = {"files": 1, "cutting files short": 3, "TCP": 4, "signals": 6}
-    covered = [name for name, first in since.items() if version >= first]
-    lacking = [name for name in since if name not in covered]
-    covered = [name for name in covered if name != "cutting files short"]
+    since = {"cutting files short": 3, "TCP": 4, "signals": 6}
+    covered = ["files", *(name for name in ("TCP", "signals") if version >= since[name])]
+    lacking = [name for name, first in since.items() if version < first]
     missing = f"; this kernel's version does not cover {', '.join(lacking)}" if lacking else ""
     return f"enforced by the operating system (Landlock {version}): {', '.join(covered)}{missing}"
 
@@ -106,10 +99,7 @@ def describe(version: int) -> str:
 def ruleset(version: int) -> bytes:
     """Pack `struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
 
-    Parameters
-    ----------
-    version
-        Of Landlock, at least 1; older ones know fewer rights.
+    Older versions know fewer rights.
     """
     files = (1 << 13) - 1
     for first, right in ((2, 1 << 13), (3, _TRUNCATE), (5, _IOCTL_DEV)):
@@ -118,29 +108,13 @@ def ruleset(version: int) -> bytes:
     return struct.pack("=QQQ", files, _TCP * (version >= 4), _SCOPES * (version >= 6))
 
 
-def path_rule(rights: int, descriptor: int) -> bytes:
-    """Pack `struct landlock_path_beneath_attr`."""
-    return struct.pack("=Qi", rights, descriptor)
-
-
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
     """Give up, for good, everything that Landlock can refuse, except some files.
 
-    This holds for the calling thread and what it starts, so it must come before other threads.
-
-    Parameters
-    ----------
-    readable
-        Files and folders that may be read and executed, with all beneath; missing ones are skipped.
-    writable
-        Folders in which everything may be done but making devices.
-    version
-        Of Landlock, at most that of the kernel.
-
-    Returns
-    -------
-    int
-        The version in force; 0 if the system refuses.
+    What is readable may be executed too, with all beneath; in what is writable everything may be
+    done but making devices; files that are missing are skipped. This holds for the calling thread
+    and what it starts, so it must come before other threads. Returns the version in force, at most
+    the kernel's and the one given; 0 if the system refuses.
     """
     version = min(version, landlock_version(), _NEWEST)
     if version < 1:
@@ -169,7 +143,8 @@ def _allow(rules: int, path: str, rights: int) -> None:
         return
     if not os.path.isdir(path):  # noqa: PTH112
         rights &= _FOR_FILES
-    _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, path_rule(rights, descriptor), 0)
+    # struct landlock_path_beneath_attr
+    _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
     # /proc makes its files anew when nobody holds them, and a rule is about the file it was made
     # for.
     if not path.startswith("/proc"):
@@ -198,18 +173,11 @@ def _prctl(option: int, value: int) -> None:
 
 
 def readable_paths(hidden: Iterable[str]) -> list[str]:
-    """List Python's folders, those of its packages and the system's, without what is hidden.
+    """List Python's folders, those of its packages and the system's, without hidden folders.
 
-    Parameters
-    ----------
-    hidden
-        Folders that must stay out of reach, wherever they lie.
-
-    Returns
-    -------
-    list of str
-        Where a folder of the system or of Python holds a hidden one, what lies beside that one. A
-        folder that is only searched for packages (`PYTHONPATH`, such as the kit's own) is left out.
+    Where a folder of the system or of Python holds a hidden one, what lies beside that one is
+    listed. A folder that is only searched for packages (`PYTHONPATH`, such as the kit's own) is
+    left out then.
     """
     secret = [os.path.realpath(path) for path in hidden]
 
@@ -218,11 +186,8 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
 
     own = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
     searched = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
-    found = [
-        path
-        for path in (os.path.realpath(folder) for folder in searched if folder)
-        if not holds_secret(path)
-    ]
+    found = [os.path.realpath(folder) for folder in searched if folder]
+    found = [path for path in found if not holds_secret(path)]
     waiting = [os.path.realpath(path) for path in (*own, *site.getsitepackages(), *_SYSTEM)]
     while waiting:
         path = waiting.pop()
@@ -244,13 +209,6 @@ def guard_files(folder: Path, hidden: Iterable[str]) -> None:
     This catches an entry that reads data from where they lie on one machine, such as the full
     training file, which holds the hidden answers of the local split. It is no wall against a
     program that means harm, nor against a library that opens files without Python's help.
-
-    Parameters
-    ----------
-    folder
-        The one folder.
-    hidden
-        As for `readable_paths`.
     """
     system = ["/dev", "/proc", "/sys", "/System", "/var/lib"]
     windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
@@ -289,10 +247,7 @@ def supervise(lifeline: int) -> None:
     """Split this process in two: return in the one for the entry, and stay in the other until all
     that the entry started has ended; then end as the entry did.
 
-    Parameters
-    ----------
-    lifeline
-        Reading end of a pipe that the evaluator holds: when it is closed, everything ends.
+    When the evaluator closes its end of the pipe `lifeline`, everything ends.
     """
     # Orphans of the entry become children of this process, whatever session they are in.
     _prctl(_SET_CHILD_SUBREAPER, 1)
@@ -336,21 +291,17 @@ def _end_children() -> None:
         # The children of a process that ends become this one's, so that the last is found as well.
         while time.monotonic() < deadline:
             if not os.waitpid(-1, os.WNOHANG)[0]:
-                for pid in _children():
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, signal.SIGKILL)
+                for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208
+                    with contextlib.suppress(OSError):
+                        _end_child(int(name))
                 time.sleep(0.001)
 
 
-def _children() -> list[int]:
-    found = []
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                # The name of a program may hold anything, also blanks and brackets.
-                if int(file.read().rpartition(b")")[2].split()[1]) == os.getpid():
-                    found.append(int(name))
-    return found
+def _end_child(pid: int) -> None:
+    # The name of a program may hold anything, also blanks and brackets.
+    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    if int(fields[1]) == os.getpid():
+        os.kill(pid, signal.SIGKILL)
 
 
 def _die_of(number: int) -> None:
@@ -384,21 +335,10 @@ def end_with_parent() -> None:
 
 
 def protect(folder: Path, hidden: Iterable[str], version: int) -> int:
-    """Keep this process to its folder, by Landlock or else by Python's own means.
+    """Keep this process to its folder, by Landlock up to a version or else by Python's own means.
 
-    Parameters
-    ----------
-    folder
-        Holds the folders ``entry`` and ``tmp``, in which the entry may write.
-    hidden
-        As for `readable_paths`.
-    version
-        Of Landlock, as for `restrict`.
-
-    Returns
-    -------
-    int
-        The version of Landlock in force, or 0.
+    The folder holds ``entry`` and ``tmp``, in which the entry may write. Returns the version of
+    Landlock in force, or 0.
     """
     if sys.platform == "linux":
         _prctl(_SET_NO_NEW_PRIVS, 1)

@@ -38,13 +38,7 @@ class TrainingPaths:
 
 
 def training_parser(doc: str | None) -> argparse.ArgumentParser:
-    """Make the parser of a `train_model.py`; a model adds its own flags to it.
-
-    Parameters
-    ----------
-    doc
-        The script's docstring.
-    """
+    """Make the parser of a `train_model.py` from its docstring; a model adds its own flags."""
     p = cli.parser(doc)
     p.add_argument("--input_dir", type=Path, help="default data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
@@ -86,17 +80,7 @@ def training_paths(options: argparse.Namespace) -> TrainingPaths:
 def count_questions(train: Path | None, metadata_dir: Path) -> int:
     """Count the columns of task 4's arrays: the largest QuestionId known, plus one.
 
-    Parameters
-    ----------
-    train
-        Training file, or None.
-    metadata_dir
-        Folder that may hold the question metadata.
-
-    Returns
-    -------
-    int
-        948 with the official files; 0 if there is neither file.
+    948 with the official files; 0 if there is neither a training file nor question metadata.
     """
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
     known = [path for path in paths if path is not None and io.is_there(path)]
@@ -105,20 +89,7 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
 
 
 def read_training(paths: TrainingPaths) -> tuple[pd.DataFrame, int]:
-    """Read what a `train_model.py` learns from.
-
-    Returns
-    -------
-    answers : DataFrame
-        Right and wrong answers of the students of all training files.
-    n_questions : int
-        Columns of task 4's arrays, as `count_questions` counts them.
-
-    Raises
-    ------
-    InputError
-        As for `read_students`.
-    """
+    """Read the answers of the students of all training files, and count the arrays' columns."""
     answers = read_students([paths.train, *paths.more_train])
     known = count_questions(None, paths.metadata_dir)
     return answers, max(known, int(answers["QuestionId"].to_numpy().max(initial=-1)) + 1)
@@ -177,15 +148,7 @@ def describe_origin(origin: made.Made | None) -> str:
 def warn_of_local(package: Path) -> str:
     """Return a warning, one line, if the weights of a package were trained with --local.
 
-    Parameters
-    ----------
-    package
-        The folder.
-
-    Returns
-    -------
-    str
-        Nothing for other weights, or where it is not recorded how they were trained.
+    Nothing for other weights, or where it is not recorded how they were trained.
     """
     path = package / TRAINING
     origin = made.parse(path.read_bytes()) if path.is_file() else None
