@@ -77,11 +77,9 @@ def draw(svg: str) -> Drawing:
     for group in root.iter("g"):
         title = group.findtext("title")
         if title is not None:
-            uses, paths = list(group.iter("use")), list(group.iter("path"))
-            places = [float(use.attrib[axis]) for use in uses for axis in "xy"]
-            points = places or [number for path in paths for number in numbers(path.attrib["d"])]
-            shapes[title] = np.reshape(points, (-1, 2))
-            styles[title] = (group.findall("path") + uses)[0].attrib["style"]
+            (path,) = group.findall("path")
+            shapes[title] = np.reshape(numbers(path.attrib["d"]), (-1, 2))
+            styles[title] = path.attrib["style"]
     texts = [_read_text(element) for element in root.iter("text") if element.text]
     paths = list(root.iter("path"))
     dashed = [path for path in paths if "dasharray" in path.get("style", "")]
@@ -97,10 +95,7 @@ def numbers(text: str) -> list[float]:
 
 def _read_text(element: ElementTree.Element) -> Text:
     style = dict(part.split(": ", 1) for part in element.attrib["style"].split("; "))
-    if "x" in element.attrib:
-        x, y = float(element.attrib["x"]), float(element.attrib["y"])
-    else:
-        x, y = numbers(element.attrib["transform"])
+    x, y = float(element.attrib["x"]), float(element.attrib["y"])
     size = float(style["font-size"].removesuffix("px"))
     font = FontProperties(size=size, weight=int(style.get("font-weight", 400)))
     text = element.text or ""

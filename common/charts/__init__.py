@@ -1,16 +1,16 @@
-"""The charts of the pages: drawn by matplotlib, as SVG that lies in a page, in its colours."""
+"""The charts of the pages: SVG that lies in a page, in its colours, light or dark."""
 
-from common.charts.bars import Panel, bar_panels
-from common.charts.calibration import calibration_chart
-from common.charts.columns import Mark, column_chart, compact
-from common.charts.curves import Curve, curve_chart
-from common.charts.heat import heat_map
-from common.charts.intervals import Step, interval_chart
-from common.charts.lines import line_chart
-from common.charts.pictures import picture
-from common.charts.rows import Dot, dot_chart
-from common.charts.shares import ShareRow, share_chart
-from common.charts.style import PAGE_WIDTH, WIDTH
+from common.charts.columns import Mark, Panel, bar_panels, column_chart, heat_map
+from common.charts.lines import (
+    Curve,
+    Step,
+    calibration_chart,
+    curve_chart,
+    interval_chart,
+    line_chart,
+)
+from common.charts.rows import Dot, ShareRow, dot_chart, share_chart
+from common.charts.style import PAGE_WIDTH, WIDTH, compact, picture
 
 __all__ = [
     "PAGE_WIDTH",

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 from common import charts
 from common.charts import Curve, Dot, Mark, Panel, ShareRow, Step
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from drawn import draw, on_scale
@@ -283,11 +282,12 @@ def test_colours_that_come_again_have_other_markers_and_many_points_none() -> No
         curve = Curve("one", list(range(n_points)), [0.5] * n_points, number)
         return charts.curve_chart([curve], label="marks", axis="step")
 
-    found = (re.findall(r"<path id=\"m[^>]* d=\"([^\"]*)\"", marked(2, n)) for n in range(17))
-    markers = [paths[0] for paths in found]
+    # A marker begins at its point, and goes on relative to it.
+    found = [re.findall(r"M [\d.]+ [\d.]+ (m [^M\"]*)", marked(2, n)) for n in range(17)]
+    markers = [shapes[0].strip() for shapes in found]
     assert len({*markers[:8]}) == 8 and len({*markers[::8]}) == 3
     # A marker is used at each point, and once in the legend.
-    used = [len(re.findall(r"<use [^>]*rgb\(var\(--accent\)\)", marked(n))) for n in (1, 25, 26)]
+    used = [len(re.findall(r"M [\d.]+ [\d.]+ m ", marked(n))) for n in (1, 25, 26)]
     assert used == [2, 26, 0]
 
 
@@ -333,13 +333,9 @@ def test_charts_follow_the_page_and_nothing_else() -> None:
             assert colour in PAGE_COLOURS or colour.startswith("color-mix(in srgb, currentColor")
         assert not re.findall("font-family|<style|<script|http|date", svg)
     assert 'aria-label="&quot;dots&quot;"' in drawn[0]
-    # The same values give the same bytes, and no two charts of a page the same ids.
-    with mpl.rc_context({"font.family": "monospace", "axes.linewidth": 9}):
-        assert draw_all() == drawn
-    page = "".join(drawn + draw_all("other "))
-    ids = re.findall(r' id="([^"]*)"', page)
-    assert len(ids) == len(set(ids)) > 6
-    assert set(re.findall(r'(?:url\(|href=")#([^")]*)', page)) == set(ids)
+    # The same values give the same bytes; nothing refers to an id, which another chart could have.
+    assert draw_all() == drawn
+    assert not re.findall(" id=|url|href", "".join(drawn))
 
 
 def test_a_picture_stands_alone() -> None:
@@ -358,18 +354,11 @@ def test_a_picture_stands_alone() -> None:
     assert float(root.attrib["height"]) > draw(chart).size[1]
 
 
-@pytest.mark.filterwarnings("error")
-def test_names_in_any_script_are_drawn_without_a_warning() -> None:
-    svg = charts.dot_chart([Dot("\u6a21\u578b", 0.5)], label="dots", digits=2)
-    assert ">\u6a21\u578b</text>" in svg
-
-
-def test_only_drawing_imports_matplotlib() -> None:
+def test_no_chart_needs_matplotlib() -> None:
     code = """import sys
 import common.evaluation.pairs, common.adaptive.evaluation, tools.scoreboard
-assert 'matplotlib' not in sys.modules
 import common.charts as charts
 charts.line_chart('a', [0, 1], 'b', [1, 0], label='', axis='')
-assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"""
+assert 'matplotlib' not in sys.modules"""
     done = run_process(["-c", code])
     assert done.returncode == 0, done.stderr
