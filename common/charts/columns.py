@@ -11,6 +11,7 @@ from common.charts.style import (
     LINE_HEIGHT,
     PAD,
     SMALL,
+    SOFT,
     TEXT,
     TICK_HEIGHT,
     TITLE_HEIGHT,
@@ -82,7 +83,11 @@ def column_chart(
         (height, f"{height:.0%}" if percent else compact(height))
         for height, _ in ticks(0, highest, 4, integer=not percent)
     ]
-    axes = upright_axes(drawing, (0, len(heights)), (0, highest), scale, title=unit, axis=axis)
+    # The last name may stand below the end of the scale.
+    ends = [text_width(name, SMALL) / 2 for at, name in names if at == len(heights)]
+    axes = upright_axes(
+        drawing, (0, len(heights)), (0, highest), scale, title=unit, axis=axis, beside=sum(ends)
+    )
     for place, (height, tooltip) in enumerate(zip(heights, tooltips, strict=True)):
         left, right = axes.x(place + 0.07), axes.x(place + 0.93)
         drawing.box(left, axes.y(height), right, axes.bottom, f"fill: {ACCENT}", tooltip)
@@ -90,8 +95,8 @@ def column_chart(
         x = axes.x(mark.place)
         drawing.line([(x, axes.bottom), (x, axes.top)], TEXT, 0.9, dashes="2.7,2.7")
         is_right = mark.place > len(heights) / 2
-        place, anchor = (x - GAP, "end") if is_right else (x + GAP, "start")
-        drawing.text(place, axes.top + LINE_HEIGHT / 2, mark.text, anchor=anchor)
+        beside, anchor = (x - GAP, "end") if is_right else (x + GAP, "start")
+        drawing.text(beside, axes.top + LINE_HEIGHT / 2, mark.text, anchor=anchor)
     axes.name_x(thin(names, (axes.right - axes.left) / len(heights)), axis)
     return drawing.svg(label)
 
@@ -227,7 +232,7 @@ def heat_map(
 
     for row, name in enumerate(names):
         y = axes.y(row + 0.5)
-        drawing.text(axes.left - GAP, y, name, anchor="end", size=SMALL)
+        drawing.text(axes.left - GAP, y, name, anchor="end", colour=SOFT, size=SMALL)
         for column in range(n_columns):
             left, right = axes.x(column + 0.05), axes.x(column + 0.95)
             upper, lower = axes.y(row + 0.05), axes.y(row + 0.95)

@@ -6,6 +6,7 @@ from math import isnan
 
 from common.charts.style import (
     ACCENT,
+    GAP,
     GREY,
     LINE,
     LINE_HEIGHT,
@@ -242,7 +243,7 @@ def calibration_chart(
     drawing = Drawing(350)
     scale = [(fifth / 5, f"{fifth / 5:.1f}") for fifth in range(6)]
     # Most of the height is for the dots.
-    below = 70.0
+    below = 75.0
     axes = upright_axes(
         drawing, (0, 1), (0, 1), scale, title=happened_name, axis=expected_name, below=below
     )
@@ -259,7 +260,7 @@ def calibration_chart(
         (0, 1),
         (0, 1.25 * max(counts)),
         left=axes.left,
-        top=axes.bottom + TITLE_HEIGHT,
+        top=axes.bottom + TITLE_HEIGHT + GAP,
         right=axes.right,
         bottom=axes.bottom + below,
     )

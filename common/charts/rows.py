@@ -7,7 +7,6 @@ from math import ceil
 
 from common.charts.style import (
     ACCENT,
-    GAP,
     GREY,
     LINE,
     LINE_HEIGHT,
@@ -88,8 +87,8 @@ class ShareRow:
 _SHARE_THAT_COUNTS = 0.02
 _MOST_TICKS = 3
 _NARROWEST = 0.02
-# Between the columns of a chart of shares.
-_BETWEEN = 10.0
+# Between names and scale, and between the columns of a chart of shares.
+_BESIDE, _BETWEEN = 7.0, 10.0
 
 
 class _Rows:
@@ -154,7 +153,7 @@ def dot_chart(
         drawing,
         limits,
         (0, 1),
-        left=PAD + rows.width + GAP,
+        left=PAD + rows.width + _BESIDE,
         top=PAD,
         right=width - PAD - max(map(text_width, numbers)) - 9,
         bottom=PAD + rows.bottoms[-1],
@@ -198,7 +197,7 @@ def share_chart(groups: Sequence[ShareRow], *, label: str, value_name: str, shar
     drawing = Drawing(top + rows.bottoms[-1] + TICK_HEIGHT + PAD)
     values = ["–" if group.value is None else f"{group.value:.3f}" for group in groups]
     shares = ["<1%" if 0 < group.share < 0.005 else f"{group.share:.0%}" for group in groups]
-    left = PAD + rows.width + GAP
+    left = PAD + rows.width + _BESIDE
     beside = [7 + max(map(text_width, texts)) for texts in (values, shares)]
     room = WIDTH - PAD - left - sum(beside) - _BETWEEN
     # Dots get three quarters of the room, bars one.
