@@ -1,186 +1,203 @@
-"""Leaderboards: who is where, as the platform orders submissions, and the files that say so."""
+"""Leaderboards: who is where, as the platform orders submissions, and the files that say so.
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import BinaryIO
+An attempt, a submission to a task, is a row of a frame: `team`, `file`, `submitted` (UTC), `task`
+(its index; -1 for a file too damaged to see what it is for), `fault` (why it failed; empty if it
+was scored), `details` (where its page is, seen from the leaderboard's; empty if it has none), and
+the scores by the keys of their columns.
+"""
 
-from common import io
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, BinaryIO
+
+from common import charts, io, pages
 from common.errors import printable
 
-import numpy as np
-from platform_rules import Bundle, Column, Task
+import pandas as pd
+from platform_rules import Bundle, Column, Task, task_number
+
+_ABOUT = ("team", "file", "submitted", "task", "fault", "details")
+# By task.
+Boards = Mapping[int, pd.DataFrame]
 
 # With how many decimal places the platform keeps a score.
 _DECIMALS = 10
 # So that a line fits on a terminal.
 _WIDEST_NAME = 40
+# A chart of more teams is longer than its table.
+_MAX_DRAWN = 25
+_ERROR = "standard_error"
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """A submission to a task.
-
-    Attributes
-    ----------
-    team, file
-        Who handed in what.
-    submitted
-        When, UTC.
-    task
-        None for a file that was too damaged to see what it is for.
-    scores
-        By the key of the column; empty if it failed.
-    fault
-        Why it failed; empty if it was scored.
-    details
-        Where its page is, seen from the leaderboard's; empty if it has none.
-    """
-
-    team: str
-    file: str
-    submitted: datetime
-    task: Task | None
-    scores: dict[str, float]
-    fault: str = ""
-    details: str = ""
+def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Return attempts as the frame that all functions here take; a score may be missing."""
+    keys = [column.key for column in bundle.columns]
+    frame = pd.DataFrame(list(attempts), columns=[*_ABOUT, *keys])
+    return frame.astype(dict.fromkeys(keys, float))
 
 
-@dataclass(frozen=True)
-class Place:
-    """A team's place: from 1, its best attempt, and how many of its attempts were scored."""
-
-    rank: int
-    attempt: Attempt
-    n_scored: int
-
-
-@dataclass(frozen=True)
-class Board:
-    """The places of a task, best first."""
-
-    task: Task
-    places: tuple[Place, ...]
-
-
-def task_number(task: Task) -> int | None:
-    """Return a task's number in the challenge, 1 to 4, by its name; None if it has none."""
-    found = re.search(r"\btask (\d+)\b", task.name, re.IGNORECASE)
-    return int(found[1]) if found else None
-
-
-def mle_bench_name(board: Board) -> str:
-    """Return the name of the file that `write_mle_bench_to` writes."""
-    number = task_number(board.task)
-    label = f"index_{board.task.index}" if number is None else str(number)
-    return f"leaderboard_task_{label}_mle_bench.csv"
-
-
-def task_label(task: Task) -> str:
-    """Return the number of a task, or else its name."""
-    number = task_number(task)
-    return task.name if number is None else str(number)
-
-
-def make_boards(bundle: Bundle, attempts: Sequence[Attempt]) -> list[Board]:
+def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> Boards:
     """Rank the best attempt of every team, for each task that any was scored on.
 
     The platform orders by the primary column, then by the others, each as it is to be sorted, then
-    by time (api/serializers/leaderboards.py, get_submissions).
+    by time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last.
 
-    Parameters
-    ----------
-    bundle
-        Names columns and tasks.
-    attempts
-        In any order; those that failed do not count.
+    Returns
+    -------
+    dict
+        By task the attempts, best first, with their `rank` and how many `submissions` of the team
+        were scored.
     """
     columns = [bundle.primary, *(c for c in bundle.columns if c is not bundle.primary)]
-    boards = []
-    for task in bundle.tasks.values():
-        scored = [a for a in attempts if a.task is task and a.scores]
-        scored.sort(key=lambda attempt: _order(attempt, columns))
-        best: dict[str, Attempt] = {}
-        for attempt in scored:
-            best.setdefault(attempt.team, attempt)
-        teams = [attempt.team for attempt in scored]
-        places = tuple(
-            Place(rank, attempt, teams.count(team))
-            for rank, (team, attempt) in enumerate(best.items(), 1)
-        )
-        if places:
-            boards.append(Board(task, places))
+    keys = [column.key for column in columns]
+    ascending = [*(column.sorting == "asc" for column in columns), True, True]
+    boards = {}
+    for index in bundle.tasks:
+        scored = attempts[(attempts["task"] == index) & (attempts["fault"] == "")]
+        rounded = scored.assign(**scored[keys].round(_DECIMALS))
+        order = rounded.sort_values([*keys, "submitted", "file"], ascending=ascending).index
+        best = scored.loc[order].drop_duplicates("team")
+        if len(best):
+            n_scored = best["team"].map(scored["team"].value_counts())
+            boards[index] = best.assign(rank=range(1, len(best) + 1), submissions=n_scored)
     return boards
 
 
-def _order(attempt: Attempt, columns: Sequence[Column]) -> tuple[object, ...]:
-    """Return what attempts are sorted by; a value that is missing comes last."""
-    values: list[object] = []
-    for column in columns:
-        value = attempt.scores.get(column.key)
-        sign = -1.0 if column.sorting == "desc" else 1.0
-        values.append((1, 0.0) if value is None else (0, sign * round(value, _DECIMALS)))
-    return (*values, attempt.submitted, attempt.file)
+def as_text(bundle: Bundle, index: int, board: pd.DataFrame) -> str:
+    """Return the board of a task as lines for a terminal."""
+    width = min(_WIDEST_NAME, board["team"].str.len().max())
+    lines = []
+    for _, place in board.iterrows():
+        team = printable(place["team"], width)
+        lines.append(f"{place['rank']:>4}  {team:<{width}}  {score_text(bundle, place)}")
+    return "\n".join([bundle.tasks[index].name, *lines])
 
 
-def used_columns(bundle: Bundle, board: Board) -> list[Column]:
-    """Return the columns that any place of a board has a value in."""
-    used = {key for place in board.places for key in place.attempt.scores}
-    return [column for column in bundle.columns if column.key in used]
-
-
-def score_text(bundle: Bundle, attempt: Attempt) -> str:
+def score_text(bundle: Bundle, place: pd.Series) -> str:
     """Return the score as text, with its standard error if there is one."""
-    primary = bundle.primary
-    text = f"{attempt.scores[primary.key]:.{primary.precision}f}"
-    error = next((c for c in bundle.columns if c.key == "standard_error"), None)
-    if error is not None and error is not primary and error.key in attempt.scores:
-        text += f" ± {attempt.scores[error.key]:.{error.precision}f}"
-    return text
+    errors = [c for c in bundle.columns if c.key == _ERROR and c is not bundle.primary]
+    texts = [_cell(place[column.key], column) for column in (bundle.primary, *errors)]
+    return " ± ".join(text for text in texts if text)
 
 
-def as_text(bundle: Bundle, board: Board) -> str:
-    """Return a board as lines for a terminal."""
-    rows = [(str(p.rank), p.attempt.team, score_text(bundle, p.attempt)) for p in board.places]
-    width = min(_WIDEST_NAME, max(len(team) for _, team, _ in rows))
-    lines = [f"{rank:>4}  {printable(team, width):<{width}}  {score}" for rank, team, score in rows]
-    return "\n".join([board.task.name, *lines])
-
-
-def write_csv_to(file: BinaryIO, bundle: Bundle, phase: str, boards: Sequence[Board]) -> None:
+def write_csv_to(file: BinaryIO, bundle: Bundle, phase: str, boards: Boards) -> None:
     """Write all boards as one CSV: a row for each place, with the value of every column."""
-    rows = [(board.task, place) for board in boards for place in board.places]
-    columns: dict[str, object] = {
-        "task": [task_label(task) for task, _ in rows],
-        "phase": [phase] * len(rows),
-        "rank": [place.rank for _, place in rows],
-        "team": [place.attempt.team for _, place in rows],
-    }
-    for column in bundle.columns:
-        values = [place.attempt.scores.get(column.key, np.nan) for _, place in rows]
-        columns[column.key] = np.array(values, dtype=np.float64)
-    columns["submissions"] = [place.n_scored for _, place in rows]
-    columns["time"] = [place.attempt.submitted.isoformat(timespec="seconds") for _, place in rows]
-    columns["file"] = [place.attempt.file for _, place in rows]
+    columns: dict[str, Any] = {name: [] for name in ("task", "phase", "rank", "team")}
+    columns |= {column.key: [] for column in bundle.columns}
+    columns |= {name: [] for name in ("submissions", "time", "file")}
+    for index, board in boards.items():
+        task = bundle.tasks[index]
+        number = task_number(task)
+        named = board.assign(
+            task=task.name if number is None else str(number),
+            phase=phase,
+            time=[time.isoformat(timespec="seconds") for time in board["submitted"]],
+        )
+        for name, values in columns.items():
+            values += named[name].tolist()
     io.write_csv_to(file, columns)
 
 
-def write_mle_bench_to(file: BinaryIO, bundle: Bundle, board: Board) -> None:
-    """Write a board in the form of MLE-bench's leaderboard.csv: best first, teams by number.
+def as_page(
+    bundle: Bundle, phase: str, boards: Boards, attempts: pd.DataFrame, written: str
+) -> str:
+    """Return the leaderboards as a page that needs no network but the pages that it links to.
 
-    MLE-bench (https://github.com/openai/mle-bench, mlebench/grade_helpers.py) reads ``score``, and
-    sees from the first and the last row whether more is better.
+    All attempts are given, so that those that failed are listed too; `written` says when.
     """
-    numbers = {
-        team: number
-        for number, team in enumerate(sorted(place.attempt.team for place in board.places), 1)
+    n_files, n_teams = attempts["file"].nunique(), attempts["team"].nunique()
+    return pages.render(
+        "leaderboard.html",
+        title=bundle.title,
+        tab=f"{bundle.title}: {phase}",
+        what=f"{phase} phase: {_count(n_files, 'submission')} of {_count(n_teams, 'team')}; "
+        f"{written}",
+        sections=[_section(bundle, bundle.tasks[index], board) for index, board in boards.items()],
+        failed=_failed(bundle, attempts[attempts["fault"] != ""]),
+    )
+
+
+def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
+    """Return what the page shows of a task."""
+    has_pages = (board["details"] != "").any()
+    rows = []
+    for _, place in board.iterrows():
+        score, sign, error = score_text(bundle, place).partition(" ± ")
+        link = f'<a href="{escape(place["details"])}">page</a>' if place["details"] else ""
+        rows.append(
+            [
+                str(place["rank"]),
+                place["team"],
+                # In small letters, below the score on a phone.
+                pages.Html(f"{score} <small>± {error}</small>" if sign else score),
+                str(place["submissions"]),
+                f"{place['submitted']:%Y-%m-%d %H:%M}",
+                *([pages.Html(link)] if has_pages else []),
+            ]
+        )
+    header = ["rank", "team", bundle.primary.title, "submissions", "submitted (UTC)", "details"]
+    # The columns beside score and standard error, folded.
+    others = [
+        column
+        for column in bundle.columns
+        if column.key not in (bundle.primary.key, _ERROR) and board[column.key].notna().any()
+    ]
+    return {
+        "name": task.name,
+        "header": header if has_pages else header[:-1],
+        "rows": rows,
+        **_draw(bundle, task, board),
+        "others": [column.title for column in others],
+        "other_rows": [
+            [place["team"], *(_cell(place[column.key], column) for column in others)]
+            for _, place in board.iterrows()
+        ],
     }
-    attempts = [place.attempt for place in board.places]
-    scores = [attempt.scores[bundle.primary.key] for attempt in attempts]
-    columns = {
-        "teamId": [numbers[attempt.team] for attempt in attempts],
-        "submissionDate": [f"{attempt.submitted:%Y-%m-%dT%H:%M:%SZ}" for attempt in attempts],
-        "score": np.array(scores, dtype=np.float64),
+
+
+def _cell(value: float, column: Column) -> str:
+    return "" if pd.isna(value) else f"{value:.{column.precision}f}"
+
+
+def _draw(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
+    """Return charts of the best teams, which show what differences mean little, and their key."""
+    shown = board.head(_MAX_DRAWN)
+    if len(shown) < 2:
+        return {"charts": {}, "key": ""}
+    primary, key = bundle.primary, "In colour: the best."
+    margin = 1.96 * shown[_ERROR] if _ERROR in shown else pd.Series(float("nan"), shown.index)
+    dots = [
+        charts.Dot(team, value, None if pd.isna(by) else (value - by, value + by), accent=rank == 1)
+        for team, value, by, rank in zip(
+            shown["team"], shown[primary.key], margin, shown["rank"], strict=True
+        )
+    ]
+    if margin.notna().any():
+        key += (
+            " Line: the 95 % interval that other students might give; all predict the same answers,"
+            " so that smaller differences may count."
+        )
+    if len(shown) < len(board):
+        key += f" The best {len(shown)} of {len(board)} teams."
+    drawn = {
+        name: pages.Html(
+            charts.dot_chart(
+                dots, label=task.name, digits=primary.precision, axis=primary.title, width=width
+            )
+        )
+        for name, width in (("phone-wide", charts.WIDTH), ("page-wide", charts.PAGE_WIDTH))
     }
-    io.write_csv_to(file, columns)
+    return {"charts": drawn, "key": key}
+
+
+def _failed(bundle: Bundle, attempts: pd.DataFrame) -> list[list[Any]]:
+    """Return rows for what failed; tasks on which a file failed alike are named together."""
+    rows = []
+    for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
+        tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
+        rows.append([file, tasks, f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}", fault])
+    return rows
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -6,6 +6,7 @@ could score no submission with is refused as well; what it takes, but reads in a
 looks, is a warning.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -206,6 +207,12 @@ def _read_task(entry: Entry) -> Task:
     elif task.ingestion_only_during_scoring:
         task.played_by_server = "runs its ingestion program during scoring"
     return task
+
+
+def task_number(task: Task) -> int | None:
+    """Return a task's number in the challenge, 1 to 4, by its name; None if it has none."""
+    found = re.search(r"\btask (\d+)\b", task.name, re.IGNORECASE)
+    return int(found[1]) if found else None
 
 
 def program_command(program: Path) -> str:

@@ -3,8 +3,7 @@
 Run:     python hosting/run_locally.py BUNDLE                   would the platform take it?
          python hosting/run_locally.py BUNDLE SUBMISSION.zip
          python hosting/run_locally.py BUNDLE --submissions DIR --phase private
-Writes:  the page of each score; with --submissions leaderboard.html, leaderboard.csv, and
-         leaderboard_task_N_mle_bench.csv in the form of MLE-bench
+Writes:  the page of each score; with --submissions leaderboard.html and leaderboard.csv
 
 BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder. DIR holds TEAM.zip, or
 TEAM/*.zip for teams that submit several times; a file's time counts as the time of submission.
@@ -18,34 +17,23 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from common import cli, io, layout, made, zips
+from common import cli, io, layout, made, run_log, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
 
-import leaderboard
-import leaderboard_page
 import platform_rules
-import submission_records
 import submission_run
-from leaderboard import Attempt, task_number
-from platform_rules import Bundle, Phase, Task
+from platform_rules import Bundle, Phase, Task, task_number
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A file that a team has handed in, and when."""
-
-    team: str
-    path: Path
-    file: str
-    submitted: datetime
+RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
+# The file of each task in a zip.
+FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_FILE}
 
 
 def main() -> None:
@@ -141,29 +129,11 @@ def find_tasks(bundle: Bundle, phase: Phase, numbers: Sequence[int] | None) -> l
     return tasks
 
 
-def choose_tasks(tasks: Sequence[Task], submission: Path, named: bool) -> list[Task]:
-    """Return the tasks that a submission is for: whose file it holds, or else all of them.
-
-    Parameters
-    ----------
-    tasks
-        To choose from.
-    submission
-        The zip.
-    named
-        Whether the user has named the tasks, so that all of them are meant.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
+def tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
+    """Return those tasks whose file a zip holds, or else all of them."""
     with zips.open_zip(submission) as archive:
         names = set(archive.namelist())
-    files = {1: layout.submission_name(1), 2: layout.submission_name(2)}
-    files |= {3: layout.submission_name(3), 4: ENTRY_FILE}
-    held = [task for task in tasks if files.get(task_number(task) or 0) in names]
-    return held if held and not named else list(tasks)
+    return [task for task in tasks if FILES.get(task_number(task) or 0) in names] or list(tasks)
 
 
 def score_one(
@@ -171,9 +141,11 @@ def score_one(
 ) -> int:
     """Score one submission, print its scores; return on how many tasks it failed."""
     path: Path = options.submission
-    chosen = choose_tasks(tasks, path, options.tasks is not None)
+    held = tasks_of(tasks, path)
+    # Tasks that the user has named are all meant.
+    chosen = held if options.tasks is None else tasks
     results = [
-        (task, submission_run.score(path, task, bundle.columns, bundle.primary, phase.time_limit))
+        (task, submission_run.score(path, task, bundle, phase.time_limit))
         for task in tqdm(chosen, desc="Tasks", disable=None)
     ]
     n_failed = 0
@@ -183,9 +155,8 @@ def score_one(
             print(f"  {line}")
         for column in bundle.columns:
             if column.key in result.scores:
-                print(
-                    f"  {printable(column.title)}: {result.scores[column.key]:.{column.precision}f}"
-                )
+                score = result.scores[column.key]
+                print(f"  {printable(column.title)}: {score:.{column.precision}f}")
         if result.details:
             name = re.sub(r"\W+", "_", task.name.lower()).strip("_") or f"task_{task.index}"
             page = options.output_dir / f"detailed_results_{name}.html"
@@ -200,46 +171,86 @@ def score_one(
 def score_all(
     bundle: Bundle, phase: Phase, tasks: Sequence[Task], options: argparse.Namespace
 ) -> int:
-    """Score a folder of submissions, write the leaderboards; return how many results failed."""
+    """Score a folder of submissions, write the leaderboards; return how many results failed.
+
+    What was scored before, by a run that was stopped too, is read from a file of records, a line of
+    JSON each.
+    """
     submissions = find_submissions(options.submissions)
-    records = submission_records.Records(options.output_dir, made.digest(options.bundle))
+    digest = made.digest(options.bundle)
+    known = read_records(options.output_dir, digest)
+    n_reused = 0
     of_phase = [bundle.tasks[index] for index in phase.tasks]
-    attempts: list[Attempt] = []
-    for submission in tqdm(submissions, desc="Submissions", disable=None):
-        about = (submission.team, submission.file, submission.submitted)
+    attempts: list[dict[str, Any]] = []
+    for path, about in tqdm(submissions, desc="Submissions", disable=None):
         try:
             # What is for other tasks only is none of these tasks' failures.
-            held = choose_tasks(of_phase, submission.path, named=False)
-            chosen = [task for task in tasks if task in held]
-            sha = made.digest(submission.path)
+            held = tasks_of(of_phase, path)
+            submission = made.digest(path)
         except InputError as error:
-            fault = str(error).removeprefix(f"{submission.path}: ")
-            attempts.append(Attempt(*about, None, {}, fault))
+            fault = str(error).removeprefix(f"{path}: ")
+            attempts.append({**about, "task": -1, "fault": fault, "details": ""})
             continue
-        for task in chosen:
-            found = records.find(sha, task)
-            if found is None:
-                result = submission_run.score(
-                    submission.path, task, bundle.columns, bundle.primary, phase.time_limit
-                )
-                found = records.add(sha, task, result, bundle.enable_detailed_results)
-            attempts.append(
-                Attempt(*about, task, found["scores"], found["fault"], found["details"])
-            )
+        for task in tasks:
+            if task not in held:
+                continue
+            record = known.get((submission, task.index))
+            n_reused += record is not None
+            if record is None:
+                result = submission_run.score(path, task, bundle, phase.time_limit)
+                record = {
+                    "bundle": digest, "submission": submission, "task": task.index,
+                    "scores": result.scores, "fault": result.fault, "details": "",
+                }  # fmt: skip
+                if result.details and bundle.enable_detailed_results:
+                    record["details"] = (
+                        f"{DETAILS_DIR}/{submission[:16]}_{digest[:8]}_{task.index}.html"
+                    )
+                    io.write_text(options.output_dir / record["details"], result.details)
+                options.output_dir.mkdir(parents=True, exist_ok=True)
+                run_log.append_line(options.output_dir / RECORDS_NAME, record)
+                # What failed is tried again: the machine may have been busy.
+                if not record["fault"]:
+                    known[submission, task.index] = record
+            told = {name: record[name] for name in ("task", "fault", "details")}
+            attempts.append({**record["scores"], **about, **told})
     write(bundle, phase, attempts, options.output_dir)
-    failed = [attempt for attempt in attempts if attempt.fault]
+    failed = [attempt for attempt in attempts if attempt["fault"]]
     for attempt in failed:
-        task_name = f": {attempt.task.name}" if attempt.task else ""
-        cli.print_fault(f"{attempt.file}{task_name}: {attempt.fault}")
+        name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
+        cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
     print(
         f"{len(attempts)} results: {len(attempts) - len(failed)} scored, {len(failed)} failed; "
-        f"{records.n_reused} of them reused"
+        f"{n_reused} of them reused"
     )
     return len(failed)
 
 
-def find_submissions(folder: Path) -> list[Submission]:
-    """Find TEAM.zip and TEAM/*.zip in a folder, in the order of their times.
+def read_records(folder: Path, bundle: str) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return what was scored with a bundle, by the submission's digest and the task's index.
+
+    What failed is not there, and so is tried again, as is what has lost its page.
+    """
+    path = folder / RECORDS_NAME
+    lines = (
+        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    )
+    known = {}
+    for line in lines:
+        try:
+            record = io.parse_json(line)
+            is_scored = record["bundle"] == bundle and not record["fault"]
+            are_numbers = all(isinstance(score, float) for score in record["scores"].values())
+            page = record["details"]
+            if is_scored and are_numbers and (not page or (folder / page).is_file()):
+                known[record["submission"], record["task"]] = record
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # A run that was stopped may have left a line cut off.
+    return known
+
+
+def find_submissions(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Find TEAM.zip and TEAM/*.zip in a folder, with team, file and time, in order of their times.
 
     Raises
     ------
@@ -248,43 +259,41 @@ def find_submissions(folder: Path) -> list[Submission]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: not found, expected a folder of submissions")
-    files = [
-        *folder.iterdir(),
-        *(file for team in folder.iterdir() if team.is_dir() for file in team.iterdir()),
-    ]
-    files = [path for path in files if path.is_file() and not _is_hidden(path.relative_to(folder))]
     found = []
-    for path in files:
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        name = path.relative_to(folder)
+        if not path.is_file() or any(part.startswith((".", "__MACOSX")) for part in name.parts):
+            continue
         if path.suffix.lower() != ".zip":
-            print(f"note: {printable(str(path.relative_to(folder)))} is no zip, and is left out")
+            print(f"note: {printable(str(name))} is no zip, and is left out")
             continue
         team = path.stem if path.parent == folder else path.parent.name
-        name = printable(path.relative_to(folder).as_posix())
-        submitted = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        found.append(Submission(printable(team), path, name, submitted))
+        about = {
+            "team": printable(team),
+            "file": printable(name.as_posix()),
+            "submitted": datetime.fromtimestamp(path.stat().st_mtime, UTC),
+        }
+        found.append((path, about))
     if not found:
         raise InputError(f"{folder}: holds no submission, expected TEAM.zip or TEAM/*.zip")
-    return sorted(found, key=lambda submission: (submission.submitted, submission.file))
+    return sorted(found, key=lambda of: (of[1]["submitted"], of[1]["file"]))
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in path.parts)
-
-
-def write(bundle: Bundle, phase: Phase, attempts: Sequence[Attempt], folder: Path) -> None:
+def write(bundle: Bundle, phase: Phase, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
     """Print the leaderboards, and write their files, all or none."""
-    boards = leaderboard.make_boards(bundle, attempts)
-    for board in boards:
-        print(leaderboard.as_text(bundle, board), end="\n\n")
+    # Importing it takes a while, which `--help` does without.
+    import leaderboard
+
+    frame = leaderboard.as_frame(bundle, attempts)
+    boards = leaderboard.make_boards(bundle, frame)
+    for index, board in boards.items():
+        print(leaderboard.as_text(bundle, index, board), end="\n\n")
     written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    page = leaderboard_page.as_page(bundle, phase.name, boards, attempts, written)
-    names = map(leaderboard.mle_bench_name, boards)
-    paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv", *names)]
-    with io.atomic_write(*paths) as files:
-        files[0].write(page.encode("utf-8"))
-        leaderboard.write_csv_to(files[1], bundle, phase.name, boards)
-        for file, board in zip(files[2:], boards, strict=True):
-            leaderboard.write_mle_bench_to(file, bundle, board)
+    page = leaderboard.as_page(bundle, phase.name, boards, frame, written)
+    paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv")]
+    with io.atomic_write(*paths) as (page_file, csv_file):
+        page_file.write(page.encode("utf-8"))
+        leaderboard.write_csv_to(csv_file, bundle, phase.name, boards)
     print(f"written: {cli.show(paths[0])}")
 
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from common.errors import InputError, printable, quote
 
 import unpacking
 import yaml
-from platform_rules import METADATA_NAMES, Column, Task, program_command
+from platform_rules import METADATA_NAMES, Bundle, Task, program_command
 
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
@@ -47,18 +46,10 @@ _PASSED_ON = (
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a submission.
+    """What became of a submission: its scores by column, or the fault for which there are none.
 
-    Attributes
-    ----------
-    scores
-        The value of each column of the leaderboard that was scored; empty if it failed.
-    fault
-        Why it failed; empty if it was scored.
-    details
-        The page that the participant sees, HTML; empty if there is none.
-    output
-        The last lines that the programs wrote to stderr.
+    `details` is the page that the participant sees, HTML, empty if there is none; `output` the last
+    lines that the programs wrote to stderr.
     """
 
     scores: dict[str, float]
@@ -76,32 +67,17 @@ class _Run:
     lines: tuple[str, ...]
 
 
-def score(
-    submission: Path, task: Task, columns: Sequence[Column], primary: Column, time_limit: int
-) -> Result:
-    """Run a task's programs on a submission.
+def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
+    """Run a task's programs on a submission; a fault of the submission is returned, not raised.
 
-    Parameters
-    ----------
-    submission
-        The zip.
-    task
-        With its programs and data in an unpacked bundle; these are copied, not changed.
-    columns, primary
-        Of the leaderboard; what is scored besides is left out, as on the platform.
-    time_limit
-        Seconds for each of the two steps, ingestion and scoring.
-
-    Returns
-    -------
-    Result
-        A fault of the submission is returned, not raised.
+    The programs and data of the bundle are copied, not changed. Each of the two steps, ingestion
+    and scoring, may take so many seconds.
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
         try:
             predicted, ingestion = _predict(submission, task, time_limit, base / "prediction")
-            return _score(predicted, ingestion, task, columns, primary, time_limit, base)
+            return _score(predicted, ingestion, task, bundle, time_limit, base / "scoring/app")
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
             # Neither where it lies on this machine, nor where it was unpacked.
@@ -128,8 +104,7 @@ def _predict(submission: Path, task: Task, time_limit: int, base: Path) -> tuple
     run = None
     if task.ingestion_program is not None:
         _place(task.ingestion_program, app / "program")
-        if task.input_data is not None:
-            _place(task.input_data, app / "input_data")
+        _place(task.input_data, app / "input_data")
         run = _run_program(app, time_limit)
     status = output / "metadata"
     if status.exists():
@@ -137,35 +112,28 @@ def _predict(submission: Path, task: Task, time_limit: int, base: Path) -> tuple
             "the output of the ingestion program holds a file metadata, expected no file of this "
             "name, which the platform writes itself"
         )
-    statuses: dict[str, Any] = {"exitCode": None, "elapsedTime": run and run.seconds}
-    statuses |= {"ingestionExitCode": run and run.code, "ingestionElapsedTime": run and run.seconds}
+    seconds, code = (run.seconds, run.code) if run else (None, None)
+    statuses = {
+        "exitCode": None, "elapsedTime": seconds,
+        "ingestionExitCode": code, "ingestionElapsedTime": seconds,
+    }  # fmt: skip
     status.write_text(yaml.safe_dump(statuses), encoding="utf-8")
     return output, run
 
 
 def _score(
-    predicted: Path,
-    ingestion: _Run | None,
-    task: Task,
-    columns: Sequence[Column],
-    primary: Column,
-    time_limit: int,
-    base: Path,
+    predicted: Path, ingestion: _Run | None, task: Task, bundle: Bundle, time_limit: int, app: Path
 ) -> Result:
     """Run the scoring program and read what it has written."""
-    app = base / "scoring" / "app"
-    (app / "input").mkdir(parents=True)
+    for name in ("input", "output", "shared"):
+        (app / name).mkdir(parents=True)
     predicted.rename(app / "input" / "res")
-    for folder in ("output", "shared"):
-        (app / folder).mkdir()
-    if task.reference_data is not None:
-        _place(task.reference_data, app / "input" / "ref")
-    assert task.scoring_program is not None
+    _place(task.reference_data, app / "input" / "ref")
     _place(task.scoring_program, app / "program")
     scoring = _run_program(app, time_limit)
     lines = (*(ingestion.lines if ingestion else ()), *scoring.lines)
     try:
-        scores = read_scores(app / "output", columns, primary)
+        scores = read_scores(app / "output", bundle)
     except InputError as error:
         # What went wrong first explains most. A program that fails on purpose says why.
         fault = str(error)
@@ -182,11 +150,11 @@ def _score(
     return Result(scores, details=details, output=lines)
 
 
-def _place(source: Path, folder: Path) -> None:
+def _place(source: Path | None, folder: Path) -> None:
     """Give a run its own copy, so that nothing it does reaches the next one."""
-    if source.is_dir():
+    if source is not None and source.is_dir():
         shutil.copytree(source, folder)
-    else:
+    elif source is not None:
         unpacking.unpack(source, folder, _MAX_SUBMISSION)
 
 
@@ -254,20 +222,10 @@ def _last_lines(file: Any, app: Path) -> tuple[str, ...]:
     return tuple(printable(line, _MAX_REASON) for line in lines if line)[-_MAX_LINES:]
 
 
-def read_scores(output: Path, columns: Sequence[Column], primary: Column) -> dict[str, float]:
+def read_scores(output: Path, bundle: Bundle) -> dict[str, float]:
     """Read the scores that a scoring program has written: scores.json, or else scores.txt.
 
-    Parameters
-    ----------
-    output
-        Its output folder.
-    columns, primary
-        Of the leaderboard.
-
-    Returns
-    -------
-    dict
-        The value of each column that is there.
+    Columns that the leaderboard does not have are left out, as on the platform.
 
     Raises
     ------
@@ -275,11 +233,10 @@ def read_scores(output: Path, columns: Sequence[Column], primary: Column) -> dic
         If there is no such file, it cannot be read, has no value for the primary column, or one
         that is no finite number or has more than ten digits before the point.
     """
-    path = next(
-        (output / name for name in ("scores.json", "scores.txt") if (output / name).is_file()), None
-    )
-    if path is None:
+    found = [output / name for name in ("scores.json", "scores.txt") if (output / name).is_file()]
+    if not found:
         raise InputError(NO_SCORES)
+    path = found[0]
     try:
         text = path.read_text(encoding="utf-8")
         content = io.parse_json(text) if path.suffix == ".json" else yaml.safe_load(text)
@@ -287,19 +244,15 @@ def read_scores(output: Path, columns: Sequence[Column], primary: Column) -> dic
         raise InputError(f'{path.name}: cannot be read, expected {{"score": 0.7}}') from None
     if not isinstance(content, dict):
         raise InputError(f"{path.name}: holds {quote(content)}, expected a value for each column")
-    scores = {}
-    for column in columns:
-        if column.key not in content:
-            continue
-        value = content[column.key]
+    scores = {c.key: content[c.key] for c in bundle.columns if c.key in content}
+    for key, value in scores.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         # NaN is no less than anything.
         if not is_number or not abs(value) < _TOO_LARGE:
             raise InputError(
-                f"{path.name}: {column.key} is {quote(value)}, expected a finite number below "
+                f"{path.name}: {key} is {quote(value)}, expected a finite number below "
                 f"{_TOO_LARGE:g}"
             )
-        scores[column.key] = float(value)
-    if primary.key not in scores:
-        raise InputError(f"{path.name}: has no {primary.key}, expected a number")
-    return scores
+    if bundle.primary.key not in scores:
+        raise InputError(f"{path.name}: has no {bundle.primary.key}, expected a number")
+    return {key: float(value) for key, value in scores.items()}

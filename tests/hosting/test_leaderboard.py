@@ -3,12 +3,12 @@
 import re
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
+from typing import Any
 
 import leaderboard
-import leaderboard_page
 import pytest
 import toy_bundle
-from leaderboard import Attempt, make_boards
+from leaderboard import as_frame, as_page, make_boards
 from page_reading import Page, read_page
 from platform_rules import Bundle, read_bundle
 
@@ -21,54 +21,55 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return read_bundle(folder, folder)
 
 
-def attempt(
-    bundle: Bundle, team: str, minute: int = 0, task: int = 0, fault: str = "", **scores: float
-) -> Attempt:
+def attempt(team: str, minute: int = 0, task: int = 0, fault: str = "", **scores: float) -> Any:
     submitted = START + timedelta(minutes=minute)
     details = "" if fault else f"details/{team}_{minute}.html"
-    about = (team, f"{team}/{minute}.zip", submitted, bundle.tasks[task])
-    return Attempt(*about, scores, fault, details)
+    about = {"team": team, "file": f"{team}/{minute}.zip", "submitted": submitted, "task": task}
+    return {**about, "fault": fault, "details": details, **scores}
 
 
 def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier(
     bundle: Bundle,
 ) -> None:
     attempts = [
-        attempt(bundle, "late", 9, score=0.7, standard_error=0.01),
-        attempt(bundle, "early", 2, score=0.7, standard_error=0.01),
-        attempt(bundle, "sure", 10, score=0.7, standard_error=0.005),
-        attempt(bundle, "none", 1, score=0.7),
+        attempt("late", 9, score=0.7, standard_error=0.01),
+        attempt("early", 2, score=0.7, standard_error=0.01),
+        attempt("sure", 10, score=0.7, standard_error=0.005),
+        attempt("none", 1, score=0.7),
         # The platform keeps ten decimal places.
-        attempt(bundle, "last", 11, score=0.7 + 1e-12),
-        *(attempt(bundle, "often", place, score=place / 10) for place in (3, 8, 5)),
-        attempt(bundle, "often", 4, fault="wrong"),
+        attempt("last", 11, score=0.7 + 1e-12),
+        *(attempt("often", place, score=place / 10) for place in (3, 8, 5)),
+        attempt("often", 4, fault="wrong"),
     ]
-    (board,) = make_boards(bundle, attempts)
-    places = [(place.rank, place.attempt.team) for place in board.places]
+    board = make_boards(bundle, as_frame(bundle, attempts))[0]
+    places = [*zip(board["rank"], board["team"], strict=True)]
     assert places == [*enumerate(["often", "sure", "early", "late", "none", "last"], 1)]
-    assert (board.places[0].attempt.scores, board.places[0].n_scored) == ({"score": 0.8}, 3)
+    first = board.iloc[0]
+    assert (first["score"], first["submissions"]) == (0.8, 3)
 
 
 def test_no_scores_make_empty_files(bundle: Bundle) -> None:
     file = BytesIO()
-    leaderboard.write_csv_to(file, bundle, "Public", [])
+    leaderboard.write_csv_to(file, bundle, "Public", {})
     assert file.getvalue().decode().startswith("task,phase,rank,team,score,standard_error,mask_0")
-    page = leaderboard_page.as_page(bundle, "Public", [], [], "now")
+    page = as_page(bundle, "Public", {}, as_frame(bundle, []), "now")
     assert "No submission was scored." in read_page(page).text
 
 
 def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     team = "<b>ann</b> & co"
-    attempts = [
-        attempt(bundle, team, 1, score=0.61234, standard_error=0.00987),
-        attempt(bundle, "bob", 2, score=0.7, standard_error=0.2),
-        attempt(bundle, "bob", 3, task=4, score=0.5, mask_0=0.4, mask_1=0.6),
-        attempt(bundle, "eve", 4, fault="row 3 is '<i>'"),
-        attempt(bundle, "eve", 4, task=2, fault="row 3 is '<i>'"),
-        Attempt("fay", "fay.zip", START, None, {}, "is not a zip file"),
-    ]
-    boards = make_boards(bundle, attempts)
-    page = Page(leaderboard_page.as_page(bundle, "Public", boards, attempts, "now"))
+    attempts = as_frame(
+        bundle,
+        [
+            attempt(team, 1, score=0.61234, standard_error=0.00987),
+            attempt("bob", 2, score=0.7, standard_error=0.2),
+            attempt("bob", 3, task=4, score=0.5, mask_0=0.4, mask_1=0.6),
+            attempt("eve", 4, fault="row 3 is '<i>'"),
+            attempt("eve", 4, task=2, fault="row 3 is '<i>'"),
+            attempt("fay", task=-1, fault="is not a zip file"),
+        ],
+    )
+    page = Page(as_page(bundle, "Public", make_boards(bundle, attempts), attempts, "now"))
     assert all(count == 1 for count in page.ids.values())
     links = [link for link in page.references if not link.startswith(("#", "data:"))]
     assert links == ["details/bob_2.html", f"details/{team}_1.html", "details/bob_3.html"]
@@ -87,7 +88,7 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     # Once, with both tasks.
     assert failed.rows == [
         ["eve/4.zip", "Task 1, public; Task 2, public", "2026-10-01 09:04", "row 3 is '<i>'"],
-        ["fay.zip", "", "2026-10-01 09:00", "is not a zip file"],
+        ["fay/0.zip", "", "2026-10-01 09:00", "is not a zip file"],
     ]
     # One chart, for a phone and for a page: a single team needs none.
     phone, wide = page.charts
