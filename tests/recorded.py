@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from common.scores.results import Result
+from common.evaluation.record import Result
 
 RESULT = Result(
     time="2026-01-01T10:00:00+00:00",

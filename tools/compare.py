@@ -25,8 +25,14 @@ from common.evaluation import outcomes
 from common.evaluation.judgements import rank_pairs, read_judgements
 from common.evaluation.outcomes import Outcomes
 from common.evaluation.pairs import score_pairs
-from common.scores import results
-from common.scores.results import CROSS_VALIDATION, LOCAL, Result, title_of
+from common.evaluation.record import (
+    CROSS_VALIDATION,
+    LOCAL,
+    Result,
+    fingerprint_of,
+    read_results,
+    title_of,
+)
 from tools.paired_difference import Scored, describe, describe_size
 from tools.scoreboard import name_of_phase
 
@@ -44,7 +50,7 @@ def main() -> None:
         "--results", type=Path, metavar="FILE", default=default, help=f"default {cli.show(default)}"
     )
     options = p.parse_args()
-    record = results.read_results(options.results)[0] if options.results.is_file() else []
+    record = read_results(options.results)[0] if options.results.is_file() else []
     if not options.scored:
         io.require_file(options.results)
         if not any(options.phase in (None, result.phase) for result in record if result.outcomes):
@@ -275,7 +281,7 @@ def score_submission(path: Path, phase: str | None) -> Candidate:
         column = schema.PREDICTED_COLUMN[task]
         kept = score_pairs(path, reference, task, column, phase=released).outcomes
     phase = phase or LOCAL
-    test = (phase, "", results.fingerprint_of(reference))
+    test = (phase, "", fingerprint_of(reference))
     where = describe_test(phase, "", made.is_simulated(reference))
     return Candidate(cli.show(path), task, where, test, kept)
 

@@ -30,9 +30,14 @@ from common.adaptive.game import Rules
 from common.answers import IntArray, read_answers
 from common.errors import InputError
 from common.evaluation import outcomes
+from common.evaluation.record import (
+    CROSS_VALIDATION,
+    TASK_TITLES,
+    Evaluation,
+    append_result,
+    results_path,
+)
 from common.made import Made
-from common.scores import results
-from common.scores.results import CROSS_VALIDATION, Evaluation
 from common.splits import hold_out_answers
 from common.submission import PairValues, find_pairs, read_pair_values
 from tools import script_runs
@@ -103,7 +108,7 @@ def main() -> None:
     rules, limits = adaptive_options.rules(options), adaptive_options.limits(options)
     if task != 4 and (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
-    io.require_place(results.results_path(options.output_dir))
+    io.require_place(results_path(options.output_dir))
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
     made.require_current([train])
@@ -134,7 +139,7 @@ def main() -> None:
     score = record(options.output_dir, entry, task, train, found, how, rules)
     deviation = statistics.stdev(predicted.score for predicted in found.values())
     print(f"score {score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
-    print(f"recorded in {cli.show(results.results_path(options.output_dir))}")
+    print(f"recorded in {cli.show(results_path(options.output_dir))}")
 
 
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -305,7 +310,7 @@ def record(
     seconds = statistics.fmean(run.origin.seconds for run in runs)
     parts = {title: run.score for title, run in found.items()}
     evaluation = Evaluation(
-        title=results.TASK_TITLES[task],
+        title=TASK_TITLES[task],
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
         submission=entry,
@@ -317,7 +322,7 @@ def record(
         code=runs[0].origin.code,
         outcomes=outcomes.of_predictions(student, question, truth, value, part),
     )
-    results.append_result(output_dir, task, evaluation)
+    append_result(output_dir, task, evaluation)
     return evaluation.score
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from common import challenge, cli, layout, source_code
 from common.errors import InputError
+from common.evaluation.record import title_of
 from common.io import write_text
-from common.scores.results import title_of
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"

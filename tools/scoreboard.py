@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from common import charts, cli, io, layout, pages
-from common.scores.results import (
+from common.evaluation.record import (
     CROSS_VALIDATION,
     LOCAL,
     PHASES,

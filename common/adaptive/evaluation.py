@@ -26,10 +26,10 @@ from common.adaptive.playing import (
 from common.adaptive.training import TRAINING, describe_origin
 from common.answers import IntArray
 from common.evaluation import outcomes, score_files
+from common.evaluation.record import TASK_TITLES, Evaluation, append_result
 from common.made import Made, parse
 from common.metrics import ProbabilityScores, score_probabilities
 from common.pages import Html
-from common.scores.results import TASK_TITLES, Evaluation, append_result
 
 import numpy as np
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from common import io, layout
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
-from common.scores.results import LOCAL
+from common.evaluation.record import LOCAL
 
 
 def add_data_flags(p: argparse.ArgumentParser) -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, made, metrics, pages, schema, submission
 from common.answers import pair_keys
-from common.evaluation import breakdown, outcomes, score_files
+from common.evaluation import breakdown, outcomes, record, score_files
 from common.evaluation.pair_facts import PairFacts, are_among, read_facts
+from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
 from common.schema import Column
-from common.scores import results
-from common.scores.results import Evaluation
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +106,7 @@ def evaluate(doc: str | None, task: int) -> None:
     submitted = (options.submission_dir or submission_dir) / (
         options.submit_data or submission_name
     )
-    name = score_files.score_name(task, options.phase or results.LOCAL)
+    name = score_files.score_name(task, options.phase or record.LOCAL)
 
     made.require_current([reference])
     score_files.remove_scores(options.output_dir, name)
@@ -129,7 +128,7 @@ def evaluate(doc: str | None, task: int) -> None:
         train=train_dir / layout.TRAIN_TASK_1_2,
         folder=input_dir.parent / layout.METADATA_DIR.name,
     )
-    phase = options.phase or results.LOCAL
+    phase = options.phase or record.LOCAL
     explained = explain(score, task, facts, submitted, reference, phase, beliefs)
     evaluation = explained.evaluation
     seconds = time.perf_counter() - started
@@ -142,7 +141,7 @@ def evaluate(doc: str | None, task: int) -> None:
         template="pairs.html",
         **explained.page,
     )
-    results.append_result(options.output_dir, task, evaluation)
+    record.append_result(options.output_dir, task, evaluation)
     beside = "" if explained.error is None else f" ± {explained.error:.4f}"
     n_pairs = len(score.predicted)
     print(f"score {evaluation.score:.4f}{beside} (accuracy on {n_pairs:,} pairs)")
@@ -291,7 +290,7 @@ def explain(
     error = metrics.clustered_standard_error(truth == predicted, pairs["student_code"].to_numpy())
     (total,) = breakdown.accuracy_by(pairs, breakdown.all_together(pairs)).to_dict("records")
     evaluation = Evaluation(
-        title=results.TASK_TITLES[task],
+        title=record.TASK_TITLES[task],
         metric="Accuracy: the share of pairs predicted correctly",
         score=metrics.accuracy(truth, predicted),
         submission=submission_path,

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, metrics, pages, schema, submission
-from common.evaluation import outcomes, score_files
+from common.evaluation import outcomes, record, score_files
 from common.evaluation.judgements import (
     Judgements,
     compare_with_experts,
     rank_pairs,
     read_judgements,
 )
-from common.scores import results
-from common.scores.results import Evaluation
+from common.evaluation.record import Evaluation
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def evaluate(doc: str | None) -> None:
     paths = score_files.write_scores(
         options.output_dir, name, judged.evaluation, template="ranking.html", **judged.page
     )
-    results.append_result(options.output_dir, TASK, judged.evaluation)
+    record.append_result(options.output_dir, TASK, judged.evaluation)
     figures = judged.figures
     for expert in (*schema.EXPERT_NAMES, "mean", "best"):
         if expert not in figures.index:
@@ -151,7 +150,7 @@ def judge(
     )
     agrees = metrics.pair_agreement(*ranks, better)
     evaluation = Evaluation(
-        title=results.TASK_TITLES[TASK],
+        title=record.TASK_TITLES[TASK],
         metric="Share of pairs on which the ranking agrees with its best expert",
         score=float(figures["share"]["best"]),
         submission=submission_path,

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from common import charts, cli, io, metrics, pages
+from common.evaluation.record import LOCAL, Evaluation
 from common.metrics import ProbabilityScores
-from common.scores.results import LOCAL, Evaluation
 
 import numpy.typing as npt
 

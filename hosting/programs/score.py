@@ -24,7 +24,7 @@ from common.adaptive.training import count_questions
 from common.answers import number_ids
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
-from common.scores.results import TASK_TITLES, Evaluation
+from common.evaluation.record import TASK_TITLES, Evaluation
 
 import facts_file
 import played

@@ -11,9 +11,8 @@ With --candidates N only the first N guesses at each query count.
 from collections.abc import Sequence
 
 from common import challenge, cli, pages
-from common.evaluation import score_files
-from common.scores import results
-from common.scores.results import Evaluation
+from common.evaluation import record, score_files
+from common.evaluation.record import Evaluation
 
 import numpy as np
 import queries
@@ -74,7 +73,7 @@ def main() -> None:
     caption = "By what the queries say of themselves"
     body = pages.table(HEADER, rows, caption=caption, stacks=True) if rows else ""
     paths = score_files.write_scores(options.output_dir, "cloze", evaluation, body=body)
-    results.append_result(options.output_dir, "cloze", evaluation)
+    record.append_result(options.output_dir, "cloze", evaluation)
     for name, *cells in [HEADER, *rows] if rows else []:
         print(f"{name:30s} " + " ".join(f"{cell:>9s}" for cell in cells))
     print(f"score {score:.4f} (token F1 of {len(reference):,} queries)")

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from common import challenge, cli, io, layout, made, pages
 from common.errors import InputError
-from common.evaluation import score_files
-from common.scores import results
-from common.scores.results import Evaluation
+from common.evaluation import record, score_files
+from common.evaluation.record import Evaluation
 
 import clicks
 import numpy as np
@@ -92,7 +91,7 @@ def main() -> None:
     sums = (totals[0], *totals)
     text = "".join(f"{name}:{float(value)!r}\n" for name, value in zip(names, sums, strict=True))
     io.write_text(paths[0], text)
-    results.append_result(options.output_dir, "debiasing", evaluation)
+    record.append_result(options.output_dir, "debiasing", evaluation)
     print(f"{'':10s} {'NDCG full':>10s} {'half':>10s} {'hit full':>10s} {'half':>10s}")
     for name, *cells in rows_shown:
         print(f"{name:10s} " + " ".join(f"{cell:>10s}" for cell in cells))

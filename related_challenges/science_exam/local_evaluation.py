@@ -10,9 +10,8 @@ The submission has the columns id and prediction, up to three labels separated b
 import sys
 
 from common import challenge, cli
-from common.evaluation import score_files
-from common.scores import results
-from common.scores.results import Evaluation
+from common.evaluation import record, score_files
+from common.evaluation.record import Evaluation
 
 import exam
 import numpy as np
@@ -67,7 +66,7 @@ def main() -> None:
     paths = score_files.write_scores(
         options.output_dir, "science_exam", evaluation, figures=interval
     )
-    results.append_result(options.output_dir, "science_exam", evaluation)
+    record.append_result(options.output_dir, "science_exam", evaluation)
     print(
         f"score {score:.4f}, 95 % interval {low:.4f} to {high:.4f} (MAP@3 on {len(questions):,} "
         f"questions; random guesses {exam.RANDOM_SCORE:.4f})"

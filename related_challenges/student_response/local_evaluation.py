@@ -13,9 +13,8 @@ SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their 
 
 from common import challenge, cli, pages
 from common.errors import InputError
-from common.evaluation import score_files
-from common.scores import results
-from common.scores.results import Evaluation
+from common.evaluation import record, score_files
+from common.evaluation.record import Evaluation
 
 import grading_measures
 import responses
@@ -100,7 +99,7 @@ def main() -> None:
         )
     )
     paths = score_files.write_scores(options.output_dir, "student_response", evaluation, body=body)
-    results.append_result(options.output_dir, "student_response", evaluation)
+    record.append_result(options.output_dir, "student_response", evaluation)
     for name, *cells in [test_header, *test_rows] if tested else ():
         print(f"{name:32s} " + " ".join(f"{cell:>11s}" for cell in cells))
     print(f"{'':30s} {'precision':>9s} {'recall':>9s} {'F1':>9s}")

@@ -5,8 +5,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from common.evaluation.record import read_results
 from common.probabilities import read_probabilities
-from common.scores.results import read_results
 from tools.blend import describe
 from tools.opinion_pool import blend, learn_weights, logarithms
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common.evaluation import outcomes
-from common.scores.results import read_results
+from common.evaluation.record import read_results
 from tools import cross_validate
 
 import numpy as np

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common import layout
 from common.errors import InputError
-from common.scores import results
+from common.evaluation import record
 from tools import new_entry
 
 import pytest
@@ -136,7 +136,7 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
         text = copy.read_text()
         begin = text.index("---- The model: replace this block by your own. -")
         assert begin < text.index("---- End of the model. -")
-        assert text.startswith(f'"""{results.title_of(folder.name)}, {name}: say here')
+        assert text.startswith(f'"""{record.title_of(folder.name)}, {name}: say here')
         listed = [command for command, _ in new_entry.commands_of_challenge(copy)]
         assert any(f"python {challenge}/{name}.py" in command for command in listed)
         assert f"python {challenge}/local_evaluation.py" in listed

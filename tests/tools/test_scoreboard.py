@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.scores.results import Result
+from common.evaluation.record import Result
 from tools import scoreboard
 from tools.scoreboard import Row, Table
 

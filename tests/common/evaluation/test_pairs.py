@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from common.scores.results import read_results
+from common.evaluation.record import read_results
 
 import numpy as np
 import pandas as pd

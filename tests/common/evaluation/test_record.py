@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from common import layout, made
-from common.scores import results
-from common.scores.results import Evaluation, Result
+from common.evaluation import record
+from common.evaluation.record import Evaluation, Result
 
 import malformed
 import pytest
@@ -24,7 +24,7 @@ NAME = "results.jsonl"
 
 
 def read(folder: Path) -> list[Result]:
-    found, unreadable = results.read_results(folder / NAME)
+    found, unreadable = record.read_results(folder / NAME)
     assert unreadable == 0
     return found
 
@@ -46,7 +46,7 @@ def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
         title="Task 1", metric="accuracy", score=0.25, submission=submission,
         reference=submission, phase="local", parts={"right": float("nan")},
     )  # fmt: skip
-    results.append_result(submission.parent, task, replace(evaluation, **changes))
+    record.append_result(submission.parent, task, replace(evaluation, **changes))
     return read(submission.parent)[-1]
 
 
@@ -192,9 +192,9 @@ def test_what_a_notebook_makes_is_called_so(
 def test_the_record_is_one_for_all_default_folders(tmp_path: Path) -> None:
     own = layout.RELATED_DIR / "cloze" / "data" / "test_output"
     for folder in (layout.TEST_OUTPUT_DIR, layout.TEST_OUTPUT_DIR / "a", own, own / "mix"):
-        assert results.results_path(folder) == layout.TEST_OUTPUT_DIR / NAME
+        assert record.results_path(folder) == layout.TEST_OUTPUT_DIR / NAME
     for folder in (tmp_path, own.parent, layout.RELATED_DIR / "cloze"):
-        assert results.results_path(folder) == folder / NAME
+        assert record.results_path(folder) == folder / NAME
 
 
 def test_an_evaluation_knows_whether_its_answers_are_simulated(
@@ -231,10 +231,10 @@ def test_only_lines_with_the_right_fields_and_types_are_results(submission: Path
     damaged |= {str(change): json.dumps({**related, **change}).encode() for change in changes}
     for name, line in [*zip(("old", "task", "related"), good, strict=True), *damaged.items()]:
         path.write_bytes(line + b"\n")
-        found, unreadable = results.read_results(path)
+        found, unreadable = record.read_results(path)
         assert (len(found), unreadable) == ((1, 0) if line in good else (0, 1)), name
     path.write_bytes(b"\n".join([good[0], b"[1]", b"", good[0], good[0][:40]]))
-    assert results.read_results(path) == ([RESULT] * 2, 2)
+    assert record.read_results(path) == ([RESULT] * 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_lines_of_former_versions_are_read(
     (found,) = read(tmp_path)
     assert (found.script, found.name) == (script, f"majority {name}".removesuffix(" majority"))
     (tmp_path / NAME).write_text(json.dumps({**line, "made_by": "python 'x"}) + "\n")
-    assert results.read_results(tmp_path / NAME) == ([], 1)
+    assert record.read_results(tmp_path / NAME) == ([], 1)
 
 
 def test_a_line_may_hold_any_character(tmp_path: Path) -> None:

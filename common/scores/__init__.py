@@ -1,1 +1,0 @@
-"""The record of all scores, the pages that show them, and their charts."""
