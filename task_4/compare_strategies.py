@@ -141,31 +141,17 @@ def parse() -> argparse.Namespace:
     p.add_argument(
         "--protocol", choices=tuple(PROTOCOLS), help="split all students as a paper does"
     )
-    p.add_argument(
-        "--input_dir",
-        type=Path,
-        metavar="DIR",
-        help="training files; default data/test_input, of a phase data/train_data",
-    )
+    folders = "data/test_input, of a phase data/train_data: the training files"
+    cli.add_folder(p, "--input_dir", folders)
     p.add_argument(
         "--train_data",
         metavar="FILE",
         help=f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}",
     )
     training.add_more_train_data_flag(p)
-    p.add_argument(
-        "--ref_dir",
-        type=Path,
-        metavar="DIR",
-        help="students examined; default data/test_input, of a phase data/test_data",
-    )
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_OUTPUT_DIR,
-        help="default data/test_output",
-    )
+    folders = "data/test_input, of a phase data/test_data: the students examined"
+    cli.add_folder(p, "--ref_dir", folders)
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     options = p.parse_args()
     if options.protocol and options.targets_queryable:
         raise InputError(

@@ -23,9 +23,7 @@ def main() -> None:
     """Collect, dry-run, write."""
     p = training.training_parser(__doc__)
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
-    p.add_argument(
-        "--output_dir", type=Path, default=layout.SUBMISSION_DIR, help="default submissions"
-    )
+    cli.add_folder(p, "--output_dir", layout.SUBMISSION_DIR)
     p.add_argument("--output_file", default="submission_task_4.zip", help="default %(default)s")
     adaptive_options.add_flags(p)
     options = p.parse_args()

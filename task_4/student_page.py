@@ -32,18 +32,6 @@ class Subject:
     questions: IntArray
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What is expected of a student in a subject, and of a training student of whom nothing is."""
-
-    name: str
-    is_area: bool
-    is_asked: bool
-    share: float
-    ends: Ends
-    usual: float
-
-
 def interval(draws: FloatArray | IntArray) -> Ends:
     """Return the ends of the middle 90% of draws."""
     low, high = np.quantile(draws, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2]).tolist()
@@ -84,9 +72,8 @@ def student_page(
             start=1,
         )
     ]  # fmt: skip
-    by_subject = expect(bank, course, subjects)
-    topics = [one for one in by_subject if not one.is_area]
-    areas = [one for one in by_subject if one.is_area]
+    areas = expect(bank, course, [subject for subject in subjects if subject.is_area])
+    topics = expect(bank, course, [subject for subject in subjects if not subject.is_area])
     prediction = course.hidden_probability > 0.5
     low, high = _UNSURE
     outcomes = []
@@ -106,12 +93,17 @@ def student_page(
         ability_chart=Html(_ability_chart(course, steps)),
         asked=asked,
         subject_charts={
-            label: Html(_subject_chart(label, some))
-            for label, some in (("Areas of mathematics", areas), ("Topics", topics))
-            if some
+            label: Html(_subject_chart(label, dots))
+            for label, dots in (("Areas of mathematics", areas), ("Topics", topics))
+            if dots
         },
-        topics=topics,
-        least_known=sorted(topics, key=lambda one: one.ends[0] - one.ends[1])[:_N_LEAST_KNOWN],
+        n_topics=len(topics),
+        n_topics_asked=sum(
+            bool(np.isin(subject.questions, course.chosen).any())
+            for subject in subjects
+            if not subject.is_area
+        ),
+        least_known=sorted(topics, key=_certainty)[:_N_LEAST_KNOWN],
         is_hit=prediction == (course.hidden_truth == 1),
         unsure=_UNSURE,
         is_unsure=(course.hidden_probability > low) & (course.hidden_probability < high),
@@ -122,24 +114,26 @@ def student_page(
     )
 
 
-def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[Expected]:
-    """Return what is expected in every subject, least first."""
-    found = [
-        Expected(
+def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[charts.Dot]:
+    """Return the share expected right in every subject, least first, as it is to be drawn."""
+    shares = [float(course.probability[subject.questions].mean()) for subject in subjects]
+    return [
+        charts.Dot(
             subject.name,
-            subject.is_area,
-            bool(np.isin(subject.questions, course.chosen).any()),
-            float(course.probability[subject.questions].mean()),
-            interval(course.draws[:, subject.questions].mean(axis=1)),
-            float(bank.share[subject.questions].mean()),
+            share,
+            interval=interval(course.draws[:, subject.questions].mean(axis=1)),
+            mark=float(bank.share[subject.questions].mean()),
         )
-        for subject in subjects
+        for share, subject in sorted(zip(shares, subjects, strict=True), key=lambda pair: pair[0])
     ]
-    return sorted(found, key=lambda one: one.share)
 
 
-def _subject_chart(label: str, subjects: Sequence[Expected]) -> str:
-    dots = [charts.Dot(s.name, s.share, interval=s.ends, mark=s.usual) for s in subjects]
+def _certainty(dot: charts.Dot) -> float:
+    low, high = dot.interval or (0.0, 0.0)
+    return low - high
+
+
+def _subject_chart(label: str, dots: Sequence[charts.Dot]) -> str:
     axis = "share of the questions expected right"
     return charts.dot_chart(dots, label=label, digits=2, limits=(0, 1), axis=axis)
 

@@ -93,20 +93,8 @@ def parse() -> argparse.Namespace:
         default=0.0,
         help="end before that once the ability's standard error is at most S, as 0.35",
     )
-    p.add_argument(
-        "--package",
-        type=Path,
-        metavar="DIR",
-        default=layout.ROOT / "task_4" / "item_response",
-        help="default task_4/item_response",
-    )
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_OUTPUT_DIR / "student_report",
-        help="default data/test_output/student_report",
-    )
+    cli.add_folder(p, "--package", layout.ROOT / "task_4" / "item_response")
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR / "student_report")
     return p.parse_args()
 
 

@@ -121,13 +121,7 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
             "--submission", type=Path, default=package, help="folder or zip (default: this folder)"
         )
     adaptive_options.add_data_flags(p)
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_OUTPUT_DIR,
-        help="default data/test_output",
-    )
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     adaptive_options.add_flags(p)
     p.add_argument(
         "--probabilities",

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from common import io, layout
+from common import cli, io, layout
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.evaluation.record import LOCAL
@@ -17,7 +17,7 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
         default=LOCAL,
         help="public, private: the released students in data/test_data (default local)",
     )
-    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/test_input")
+    cli.add_folder(p, "--input_dir", "data/test_input")
     p.add_argument(
         "--ref_data", metavar="FILE", help=f"students and masks (default {layout.VALID_TASK_4})"
     )

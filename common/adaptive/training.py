@@ -40,7 +40,7 @@ class TrainingPaths:
 def training_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a `train_model.py` from its docstring; a model adds its own flags."""
     p = cli.parser(doc)
-    p.add_argument("--input_dir", type=Path, help="default data/train_data")
+    cli.add_folder(p, "--input_dir", "data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
     p.add_argument(
         "--local",
