@@ -1,18 +1,18 @@
 """Values on one scale, a row for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
+from typing import NamedTuple
 
 from common.charts.style import (
     ACCENT,
+    DASHED,
     GREY,
     LINE,
     LINE_HEIGHT,
     PAD,
     ROW_HEIGHT,
-    SOFT,
     TEXT,
     TICK_HEIGHT,
     TITLE_HEIGHT,
@@ -21,30 +21,18 @@ from common.charts.style import (
     Drawing,
     Point,
     limits_of,
+    stroke,
     text_width,
     ticks,
     wrap,
 )
 
 
-@dataclass(frozen=True)
-class Dot:
-    """A row of `dot_chart`.
+class Dot(NamedTuple):
+    """A row of `dot_chart`: its name and value, and what to compare that with, None for nothing.
 
-    Attributes
-    ----------
-    label
-        Name of the row.
-    value
-        Position of the dot; None for a row that has only a mark.
-    interval
-        Ends of a line through the dot; None for none.
-    mark
-        Another value to compare with, drawn as a diamond; None for none.
-    band
-        A range to compare with, drawn in grey; None for none.
-    accent
-        Whether to draw dot and line in the page's accent colour.
+    The interval is a line through the dot, the mark a diamond, the band a range in grey; a row
+    without a value has only a mark. `accent` draws dot and line in the page's accent colour.
     """
 
     label: str
@@ -55,24 +43,10 @@ class Dot:
     accent: bool = True
 
 
-@dataclass(frozen=True)
-class ShareRow:
-    """A row of `share_chart`.
+class ShareRow(NamedTuple):
+    """A row of `share_chart`: as a `Dot`, with a bar for a share from 0 to 1.
 
-    Attributes
-    ----------
-    label
-        Name of the row.
-    value
-        Position of the dot; None for a row without one, as where it would rest on too little.
-    share
-        Length of the bar, from 0 to 1.
-    interval
-        Ends of a line through the dot; None for none. What lies beyond the scale is cut off.
-    mark
-        Another value to compare with, drawn as a diamond; None for none.
-    tooltip
-        What the pointer shows at dot and bar.
+    The value is None where it would rest on too little. The tooltip belongs to dot and bar.
     """
 
     label: str
@@ -83,7 +57,7 @@ class ShareRow:
     tooltip: str = ""
 
 
-# An interval of a row with a smaller share does not widen the scale.
+# An interval of a row with a smaller share does not widen the scale, but is cut off.
 _SHARE_THAT_COUNTS = 0.02
 _MOST_TICKS = 3
 _NARROWEST = 0.02
@@ -92,23 +66,19 @@ _BESIDE, _BETWEEN = 7.0, 10.0
 
 
 class _Rows:
-    """Names at the left, broken into lines, and the height of each row."""
+    """Names at the left, broken into lines, and where each row is, the first one below `top`."""
 
-    def __init__(self, labels: Sequence[str], width: float) -> None:
-        self.names = [wrap(label, width) for label in labels]
+    def __init__(self, labels: Sequence[str], width: float, top: float) -> None:
+        self.top, self.names = top, [wrap(label, width) for label in labels]
         self.heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in self.names]
-        self.bottoms = list(accumulate(self.heights))
-        self.width = max(text_width(line) for name in self.names for line in name)
+        ends = [top + end for end in accumulate(self.heights)]
+        self.bottom = ends[-1]
+        self.middles = [end - height / 2 for end, height in zip(ends, self.heights, strict=True)]
+        self.right = PAD + max(text_width(line) for name in self.names for line in name)
 
-    def middles(self, top: float) -> list[float]:
-        """Return the middle of each row, from the height at which the first one begins."""
-        rows = zip(self.bottoms, self.heights, strict=True)
-        return [top + bottom - height / 2 for bottom, height in rows]
-
-    def write(self, drawing: Drawing, top: float) -> None:
-        """Write the names."""
-        for name, y in zip(self.names, self.middles(top), strict=True):
-            drawing.text(PAD + self.width, y, name, anchor="end")
+    def write(self, drawing: Drawing) -> None:
+        for name, y in zip(self.names, self.middles, strict=True):
+            drawing.text(self.right, y, name, anchor="end")
 
 
 def dot_chart(
@@ -123,55 +93,30 @@ def dot_chart(
 ) -> str:
     """Draw values on one scale, a row for each, its name on the left and its number on the right.
 
-    Parameters
-    ----------
-    dots
-        From top to bottom.
-    label
-        What the chart shows, for screen readers.
-    digits
-        Decimal places of the numbers.
-    limits
-        Ends of the scale; None: fitted to the values.
-    chance
-        What guessing reaches, drawn as a dashed line; None for none.
-    axis
-        What the values are.
-    width
-        Width of the chart.
+    The label is for screen readers. Without limits, the scale is fitted to the values. A dashed
+    line shows what chance reaches.
     """
-    rows = _Rows([dot.label for dot in dots], 0.4 * width)
-    drawing = Drawing(
-        PAD + rows.bottoms[-1] + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0), width
-    )
+    rows = _Rows([dot.label for dot in dots], 0.4 * width, PAD)
+    drawing = Drawing(rows.bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0), width)
     if limits is None:
         values = [chance, *(value for dot in dots for value in (dot.value, dot.mark))]
         values += [end for dot in dots for ends in (dot.interval, dot.band) for end in ends or ()]
         limits = limits_of((value for value in values if value is not None), 0.1)
     numbers = [f"{dot.mark if dot.value is None else dot.value:.{digits}f}" for dot in dots]
-    axes = Axes(
-        drawing,
-        limits,
-        (0, 1),
-        left=PAD + rows.width + _BESIDE,
-        top=PAD,
-        right=width - PAD - max(map(text_width, numbers)) - 9,
-        bottom=PAD + rows.bottoms[-1],
-    )
+    left, right = rows.right + _BESIDE, width - PAD - max(map(text_width, numbers)) - 9
+    axes = Axes(drawing, limits, (0, 1), left=left, top=PAD, right=right, bottom=rows.bottom)
     axes.name_x(ticks(*limits, 4), axis, grid=True)
     if chance is not None:
-        ends = [(axes.x(chance), axes.bottom), (axes.x(chance), axes.top)]
-        drawing.line(ends, SOFT, 0.9, dashes="2.7,3.6")
-    rows.write(drawing, axes.top)
-    layout = zip(dots, numbers, rows.middles(axes.top), rows.heights, strict=True)
-    for dot, number, y, height in layout:
+        axes.upright(chance, DASHED)
+    rows.write(drawing)
+    for dot, number, y, height in zip(dots, numbers, rows.middles, rows.heights, strict=True):
         colour = ACCENT if dot.accent else TEXT
         if dot.band:
             low, high = map(axes.x, dot.band)
-            drawing.box(low, y - height / 2, high, y + height / 2, f"fill: {LINE}")
+            drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
         if dot.interval:
             ends = [(axes.x(end), y) for end in dot.interval]
-            drawing.line(ends, colour, 1.6, more="; stroke-linecap: round")
+            drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
         if dot.mark is not None:
             drawing.diamond(axes.x(dot.mark), y, f"{dot.label}: {dot.mark:.{digits}f}")
         if dot.value is not None:
@@ -181,52 +126,41 @@ def dot_chart(
 
 
 def share_chart(groups: Sequence[ShareRow], *, label: str, value_name: str, share_name: str) -> str:
-    """Draw a dot on a common scale, which does not start at 0, and a bar for every row.
-
-    Parameters
-    ----------
-    groups
-        From top to bottom; at least one.
-    label
-        As in `dot_chart`.
-    value_name, share_name
-        What dots and bars are, above them.
-    """
-    rows = _Rows([group.label for group in groups], 0.36 * WIDTH)
-    top = PAD + TITLE_HEIGHT
-    drawing = Drawing(top + rows.bottoms[-1] + TICK_HEIGHT + PAD)
+    """Draw a dot on a common scale, which does not start at 0, and a bar for every row."""
+    rows = _Rows([group.label for group in groups], 0.36 * WIDTH, PAD + TITLE_HEIGHT)
+    drawing = Drawing(rows.bottom + TICK_HEIGHT + PAD)
     values = ["–" if group.value is None else f"{group.value:.3f}" for group in groups]
     shares = ["<1%" if 0 < group.share < 0.005 else f"{group.share:.0%}" for group in groups]
-    left = PAD + rows.width + _BESIDE
-    beside = [7 + max(map(text_width, texts)) for texts in (values, shares)]
+    left, beside = rows.right + _BESIDE, [7 + max(map(text_width, x)) for x in (values, shares)]
     room = WIDTH - PAD - left - sum(beside) - _BETWEEN
     # Dots get three quarters of the room, bars one.
-    middle = left + 0.75 * room
-    start = middle + beside[0] + _BETWEEN
-    vertical = {"top": top, "bottom": top + rows.bottoms[-1]}
-    limits = _limits(groups)
-    dots = Axes(drawing, limits, (0, 1), left=left, right=middle, **vertical)
-    widest = max(group.share for group in groups) or 1
-    bars = Axes(drawing, (0, widest), (0, 1), left=start, right=start + 0.25 * room, **vertical)
+    middle, start = left + 0.75 * room, left + 0.75 * room + beside[0] + _BETWEEN
+    limits, widest = _limits(groups), max(group.share for group in groups) or 1
+    dots, bars = (
+        Axes(drawing, scale, (0, 1), left=begin, right=end, top=rows.top, bottom=rows.bottom)
+        for scale, begin, end in (
+            (limits, left, middle),
+            ((0, widest), start, start + 0.25 * room),
+        )
+    )
     # Numbers of few digits, and few of them: the axis may be narrow.
     names = ticks(*limits, 3, factors=(1, 2, 5))
     dots.name_x(names[:: ceil(len(names) / _MOST_TICKS)], grid=True)
     dots.title(value_name)
     bars.title(share_name)
-    rows.write(drawing, top)
-    layout = zip(groups, values, shares, rows.middles(top), rows.heights, strict=True)
+    rows.write(drawing)
+    layout = zip(groups, values, shares, rows.middles, rows.heights, strict=True)
     for group, value, share, y, height in layout:
         if group.interval and group.value is not None:
             ends = [(dots.x(min(max(end, limits[0]), limits[1])), y) for end in group.interval]
-            drawing.line(ends, ACCENT, 1.6)
+            drawing.line(ends, stroke(ACCENT, 1.6))
         if group.mark is not None:
             tooltip = f"{group.label}: diamond, {group.tooltip}"
             drawing.diamond(dots.x(group.mark), y, tooltip)
         if group.value is not None:
             drawing.dot(dots.x(group.value), y, ACCENT, f"{group.label}: {group.tooltip}")
-        half = min(height - 6, ROW_HEIGHT) / 2
-        tooltip = f"{group.label}, bar: {group.tooltip}"
-        drawing.box(start, y - half, bars.x(group.share), y + half, f"fill: {GREY}", tooltip)
+        half, tooltip = min(height - 6, ROW_HEIGHT) / 2, f"{group.label}, bar: {group.tooltip}"
+        drawing.box((start, bars.x(group.share)), (y - half, y + half), f"fill: {GREY}", tooltip)
         drawing.text(dots.right + 7, y, value)
         drawing.text(bars.right + 7, y, share)
     return drawing.svg(label)

@@ -143,23 +143,25 @@ def thin(names: Sequence[Tick], width: float) -> list[Tick]:
 # ---- Drawing -------------------------------------------------------------------------------------
 
 
-def _polygon(n: int, inner: float = 1, turn: float = 0) -> list[Point]:
-    """Return corners on a circle of radius 1, the first one at the top, and between them inside."""
-    angles = [(k / 2 + turn) * 2 * pi / n for k in range(2 * n)]
-    corners = [(sin(angle), -cos(angle)) for angle in angles]
-    inside = [(inner * x, inner * y) for x, y in corners[1::2]]
-    return [p for pair in zip(corners[::2], inside, strict=True) for p in pair[: 1 + (inner < 1)]]
+def _polygon(n: int, size: float, *, turn: float = 0, inner: float = 0) -> list[Point]:
+    """Return the corners of a polygon, the first one at the top, or of a star with inner ones."""
+    corners = []
+    for k in range(2 * n):
+        radius, angle = inner if k % 2 else size, (k / 2 + turn) * 2 * pi / n
+        if radius:
+            corners.append((radius * sin(angle), -radius * cos(angle)))
+    return corners
 
 
 # Marks for points, of about equal area.
 _MARKS = {
-    "s": [(x * 1.25, y * 1.25) for x, y in _polygon(4, turn=0.5)],
-    "^": [(x * 1.2, y * 1.2) for x, y in _polygon(3)],
-    "D": [(x * 1.2, y * 1.2) for x, y in _polygon(4)],
-    "v": [(x * 1.2, y * 1.2) for x, y in _polygon(3, turn=0.5)],
-    "+": [(x * 1.4, y * 1.4) for x, y in _polygon(4, 0.4)],
-    "X": [(x * 1.4, y * 1.4) for x, y in _polygon(4, 0.4, turn=0.5)],
-    "*": [(x * 1.3, y * 1.3) for x, y in _polygon(5, 0.4)],
+    "s": _polygon(4, 1.25, turn=0.5),
+    "^": _polygon(3, 1.2),
+    "D": _polygon(4, 1.2),
+    "v": _polygon(3, 1.2, turn=0.5),
+    "+": _polygon(4, 1.4, inner=0.55),
+    "X": _polygon(4, 1.4, inner=0.55, turn=0.5),
+    "*": _polygon(5, 1.3, inner=0.5),
 }
 MARKS = ("o", *_MARKS)
 
@@ -181,50 +183,38 @@ def _number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
+def stroke(colour: str, width: float, more: str = "") -> str:
+    """Return the style of a line."""
+    return f"fill: none; stroke: {colour}; stroke-width: {width:g}{more}"
+
+
+THIN = stroke(LINE, 0.6)
+DASHED = stroke(SOFT, 0.9, "; stroke-dasharray: 2.7,3.6")
+
+
 class Drawing:
-    """An SVG drawing under way."""
+    """An SVG drawing under way; a tooltip is what browsers show beside the pointer."""
 
     def __init__(self, height: float, width: float = WIDTH) -> None:
         self.width, self.height = width, height
         self._parts: list[str] = []
 
     def path(self, d: str, style: str, tooltip: str = "") -> None:
-        """Add a path; browsers show the tooltip beside the pointer."""
+        """Add a path."""
         path = f'<path d="{d}" style="{style}"/>'
         if tooltip:
             path = f"<g><title>{escape(tooltip, quote=False)}</title>{path}</g>"
         self._parts.append(path)
 
-    def line(
-        self,
-        points: Iterable[Point],
-        colour: str,
-        width: float,
-        *,
-        dashes: str = "",
-        more: str = "",
-        tooltip: str = "",
-    ) -> None:
+    def line(self, points: Iterable[Point], style: str, tooltip: str = "", end: str = "") -> None:
         """Add a line through points."""
         d = " L ".join(f"{_number(x)} {_number(y)}" for x, y in points)
-        style = f"fill: none; stroke: {colour}; stroke-width: {width:g}"
-        if dashes:
-            style += f"; stroke-dasharray: {dashes}"
-        self.path(f"M {d}", style + more, tooltip)
+        self.path(f"M {d}{end}", style, tooltip)
 
-    def box(
-        self,
-        left: float,
-        top: float,
-        right: float,
-        bottom: float,
-        style: str,
-        tooltip: str = "",
-    ) -> None:
-        """Add a rectangle."""
-        corners = (left, top), (right, top), (right, bottom), (left, bottom)
-        d = " L ".join(f"{_number(x)} {_number(y)}" for x, y in corners)
-        self.path(f"M {d} z", style, tooltip)
+    def box(self, x: Point, y: Point, style: str, tooltip: str = "") -> None:
+        """Add a rectangle between two places in each direction."""
+        corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1])]
+        self.line(corners, style, tooltip, " z")
 
     def dot(self, x: float, y: float, colour: str, tooltip: str) -> None:
         """Add the dot of a value."""
@@ -232,56 +222,44 @@ class Drawing:
 
     def diamond(self, x: float, y: float, tooltip: str) -> None:
         """Add the diamond of a value to compare with."""
-        self.path(mark_path("D", x, y, 3.25), f"fill: none; stroke: {TEXT}", tooltip)
+        self.path(mark_path("D", x, y, 3.25), stroke(TEXT, 1), tooltip)
 
     def text(
-        self,
-        x: float,
-        y: float,
-        text: str | Sequence[str],
-        *,
-        anchor: str = "start",
-        colour: str = TEXT,
-        size: float = FONT_SIZE,
-        bold: bool = False,
-    ) -> None:
+        self, x: float, y: float, text: str | Sequence[str], *, anchor: str = "start",
+        colour: str = TEXT, size: float = FONT_SIZE, bold: bool = False,
+    ) -> None:  # fmt: skip
         """Add a text whose middle has this height, or lines of text around it."""
         lines = [text] if isinstance(text, str) else text
         style = f"font-size: {size:g}px; text-anchor: {anchor}; fill: {colour}"
-        if bold:
-            style += "; font-weight: 700"
+        style += "; font-weight: 700" * bold
         top = y - LINE_HEIGHT * (len(lines) - 1) / 2 + 0.36 * size
         for number, line in enumerate(lines):
             place = f'x="{_number(x)}" y="{_number(top + LINE_HEIGHT * number)}"'
             content = escape(line, quote=False)
             self._parts.append(f'<text {place} style="{style}">{content}</text>')
 
+    def note(
+        self, x: float, y: float, text: str | Sequence[str], anchor: str, size: float = SMALL
+    ) -> None:
+        """Add a text of the axes."""
+        self.text(x, y, text, anchor=anchor, colour=SOFT, size=size)
+
     def svg(self, label: str) -> str:
         """Return the drawing for a page; the label says to screen readers what it shows."""
         size = f'viewBox="0 0 {self.width:g} {self.height:g}"'
-        content = "\n".join(self._parts)
-        return (
-            f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">\n{content}\n</svg>'
-        )
+        start = f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">'
+        return "\n".join([start, *self._parts, "</svg>"])
 
 
 class Axes:
     """A part of a drawing with a scale to the right, and one that goes up."""
 
     def __init__(
-        self,
-        drawing: Drawing,
-        x_limits: Point,
-        y_limits: Point,
-        *,
-        left: float,
-        top: float,
-        right: float,
-        bottom: float,
-    ) -> None:
-        self.drawing = drawing
+        self, drawing: Drawing, x_limits: Point, y_limits: Point, *,
+        left: float, top: float, right: float, bottom: float,
+    ) -> None:  # fmt: skip
+        self.drawing, self._x, self._y = drawing, x_limits, y_limits
         self.left, self.top, self.right, self.bottom = left, top, right, bottom
-        self._x, self._y = x_limits, y_limits
 
     def x(self, value: float) -> float:
         """Return where a value is."""
@@ -293,47 +271,39 @@ class Axes:
         low, high = self._y
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
+    def upright(self, value: float, style: str) -> None:
+        """Draw a line from bottom to top."""
+        self.drawing.line([(self.x(value), self.bottom), (self.x(value), self.top)], style)
+
     def name_x(self, names: Sequence[Tick], axis: str = "", *, grid: bool = False) -> None:
         """Write names below, with lines above them if asked for, and what they are."""
         for value, name in names:
-            place = self.x(value)
             if grid:
-                self.drawing.line([(place, self.bottom), (place, self.top)], LINE, 0.6)
-            self.drawing.text(
-                place, self.bottom + 9, name, anchor="middle", colour=SOFT, size=SMALL
-            )
-        self.drawing.line([(self.left, self.bottom), (self.right, self.bottom)], LINE, 0.8)
+                self.upright(value, THIN)
+            self.drawing.note(self.x(value), self.bottom + 9, name, "middle")
+        ends = [(self.left, self.bottom), (self.right, self.bottom)]
+        self.drawing.line(ends, stroke(LINE, 0.8))
         if axis:
-            below = self.bottom + TICK_HEIGHT + LINE_HEIGHT / 2
-            self.drawing.text(
-                (self.left + self.right) / 2, below, axis, anchor="middle", colour=SOFT
-            )
+            middle, below = (self.left + self.right) / 2, self.bottom + TICK_HEIGHT
+            self.drawing.note(middle, below + LINE_HEIGHT / 2, axis, "middle", FONT_SIZE)
 
     def name_y(self, names: Sequence[Tick]) -> None:
         """Write names at the left, with lines beside them."""
         for value, name in names:
-            place = self.y(value)
-            self.drawing.line([(self.left, place), (self.right, place)], LINE, 0.6)
-            self.drawing.text(self.left - GAP, place, name, anchor="end", colour=SOFT, size=SMALL)
+            y = self.y(value)
+            self.drawing.line([(self.left, y), (self.right, y)], THIN)
+            self.drawing.note(self.left - GAP, y, name, "end")
 
     def title(self, text: str) -> None:
         """Write what is drawn above, at the left."""
         if text:
-            self.drawing.text(self.left, self.top - 9, text, colour=SOFT, size=SMALL)
+            self.drawing.note(self.left, self.top - 9, text, "start")
 
 
 def upright_axes(
-    drawing: Drawing,
-    x_limits: Point,
-    y_limits: Point,
-    y_names: Sequence[Tick],
-    *,
-    title: str = "",
-    axis: str = "",
-    above: float = 0,
-    beside: float = 0,
-    below: float = 0,
-) -> Axes:
+    drawing: Drawing, x_limits: Point, y_limits: Point, y_names: Sequence[Tick], *,
+    title: str = "", axis: str = "", above: float = 0, beside: float = 0, below: float = 0,
+) -> Axes:  # fmt: skip
     """Return axes that fill a drawing, but for their names and what else stands around them.
 
     The names at the left are drawn, those below are left to the caller.
