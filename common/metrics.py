@@ -11,23 +11,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def accuracy(truth: npt.NDArray[Any], prediction: npt.NDArray[Any]) -> float:
-    """Share of predictions that equal the truth (tasks 1, 2 and 4).
-
-    Parameters
-    ----------
-    truth, prediction
-        Equally long arrays of any shape with at least one element.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or there is nothing to score.
-    """
+    """Share of predictions that equal the truth (tasks 1, 2 and 4), arrays of one shape."""
     if truth.shape != prediction.shape:
         raise ValueError(f"truth has shape {truth.shape}, prediction {prediction.shape}")
     if truth.size == 0:
@@ -38,40 +22,19 @@ def accuracy(truth: npt.NDArray[Any], prediction: npt.NDArray[Any]) -> float:
 def confusion_matrix(
     truth: IntArray, prediction: IntArray, categories: tuple[int, ...]
 ) -> npt.NDArray[np.int64]:
-    """Count every combination of true and predicted category.
-
-    Parameters
-    ----------
-    truth, prediction
-        Equally long arrays of categories.
-    categories
-        The possible values, in increasing order.
-
-    Returns
-    -------
-    array of int64, shape (categories, categories)
-        Rows are the truth, columns the prediction.
-    """
+    """Count every combination of true (row) and predicted category (column), given increasing."""
     n = len(categories)
     cells = np.searchsorted(categories, truth) * n + np.searchsorted(categories, prediction)
     return np.bincount(cells, minlength=n * n).reshape(n, n)
 
 
 def normalise_rows(counts: npt.NDArray[np.int64]) -> FloatArray:
-    """Divide every row by its own sum: the shares of each true category by predicted category.
-
-    Parameters
-    ----------
-    counts
-        Confusion matrix with the truth in rows.
-
-    Returns
-    -------
-    array of float64
-        Same shape; each row sums to 1, or is all 0 where there was nothing to count.
-    """
+    """Divide every row by its own sum; all 0 where there was nothing to count."""
     totals = counts.sum(axis=1, keepdims=True)
     return np.asarray(counts / np.maximum(totals, 1))
+
+
+# ---- Probabilities -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -117,16 +80,10 @@ def score_probabilities(
     probability: npt.NDArray[np.floating[Any]],
     predicted: IntArray | None = None,
 ) -> ProbabilityScores:
-    """Score predicted probabilities.
+    """Score the probabilities of every category, shape (answers, categories).
 
-    Parameters
-    ----------
-    truth
-        What happened, from 0 to categories - 1, shape (answers,).
-    probability
-        Of every category, shape (answers, categories); rows sum to 1, but for rounding.
-    predicted
-        What was predicted beside them, as `truth`; None: the most probable category.
+    `truth` says what happened, from 0 to categories - 1, and `predicted` what was predicted beside
+    them, by default the most probable category. Rows of probabilities sum to 1, but for rounding.
     """
     # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
@@ -161,24 +118,16 @@ def score_probabilities(
     )
 
 
+# ---- Intervals -----------------------------------------------------------------------------------
+
+
 def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> float:
     """Return the standard error of a share whose answers come in clusters, such as of one student.
 
-    Answers of one student are not independent, so that the usual formula promises too much
-    (Liang and Zeger 1986).
-
-    Parameters
-    ----------
-    right
-        0 or 1, shape (answers,).
-    cluster
-        Number of the cluster of each answer, from 0.
-
-    Returns
-    -------
-    float
-        The square root of sum over clusters of (sum of deviations from the share)², with the
-        correction clusters / (clusters - 1), over the number of answers; NaN for one cluster.
+    Answers of one student are not independent, so that the usual formula promises too much (Liang
+    and Zeger 1986): the square root of sum over clusters of (sum of deviations from the share)²,
+    with the correction clusters / (clusters - 1), over the number of answers; NaN for one cluster.
+    Both arrays have the shape (answers,): 0 or 1, and the number of the cluster, from 0.
     """
     deviation = np.bincount(cluster, right - np.mean(right))
     n_clusters = int((np.bincount(cluster) > 0).sum())
@@ -188,27 +137,30 @@ def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> floa
     return float(np.sqrt(variance) / len(right))
 
 
+def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Exact interval for a share (Clopper & Pearson 1934); 0 of 0 gives the whole range."""
+    # SciPy doubles the time that a script takes to start, and only this function needs it.
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    low = betaincinv(successes, n - successes + 1, tail) if successes else 0.0
+    high = betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
+    return float(low), float(high)
+
+
+# ---- Expert judgements (task 3) ------------------------------------------------------------------
+
+# Judgements have the shape (experts, pairs): 1 where the expert finds the left question better, 2
+# the right, NaN where there is no judgement, which then does not count for that expert. Ranks of
+# the left and the right question have the shape (pairs,); 1 is the best.
+
+
 def expert_agreement(
     rank_left: IntArray, rank_right: IntArray, judgements: npt.NDArray[np.floating[Any]]
 ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Share of pairs on which a ranking agrees with each expert (task 3).
+    """Share of pairs on which a ranking agrees with each expert, and number of pairs judged.
 
-    The score of task 3 is the largest of these shares.
-
-    Parameters
-    ----------
-    rank_left, rank_right
-        Ranks of the left and the right question of every pair, shape (pairs,); 1 is the best.
-    judgements
-        Shape (experts, pairs): 1 where the expert finds the left question better, 2 the right,
-        NaN where there is no judgement, which then does not count for that expert.
-
-    Returns
-    -------
-    agreement : array of float64, shape (experts,)
-        From 0 to 1; NaN for an expert without a judgement.
-    n_judged : array of int64, shape (experts,)
-        Number of pairs that each expert judged.
+    The score of task 3 is the largest of these shares; NaN for an expert without a judgement.
     """
     agrees = pair_agreement(rank_left, rank_right, judgements)
     n_judged = (~np.isnan(agrees)).sum(axis=1)
@@ -219,18 +171,7 @@ def expert_agreement(
 def pair_agreement(
     rank_left: IntArray, rank_right: IntArray, judgements: npt.NDArray[np.floating[Any]]
 ) -> FloatArray:
-    """Return for every judgement whether a ranking agrees with it.
-
-    Parameters
-    ----------
-    rank_left, rank_right, judgements
-        As in `expert_agreement`.
-
-    Returns
-    -------
-    array of float64, shape (experts, pairs)
-        1 agrees, 0 disagrees, NaN no judgement.
-    """
+    """Return for every judgement whether a ranking agrees: 1, 0, NaN, shape (experts, pairs)."""
     side = np.where(rank_left < rank_right, 1, 2)
     return np.where(np.isnan(judgements), np.nan, side == judgements)
 
@@ -238,19 +179,10 @@ def pair_agreement(
 def expert_concordance(
     judgements: npt.NDArray[np.floating[Any]],
 ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Share of pairs on which every two experts agree: a ranking can hardly agree more.
+    """Share of pairs on which every two experts agree, and number of pairs that both judged.
 
-    Parameters
-    ----------
-    judgements
-        As in `expert_agreement`.
-
-    Returns
-    -------
-    concordance : array of float64, shape (experts, experts)
-        From 0 to 1; NaN for an expert with themselves, or without a pair that both judged.
-    n_judged : array of int64, shape (experts, experts)
-        Number of pairs that both judged.
+    A ranking can hardly agree more. Shape (experts, experts) both; NaN for an expert with
+    themselves, or without a pair that both judged.
     """
     left = (judgements == 1).astype(np.int64)
     right = (judgements == 2).astype(np.int64)
@@ -262,51 +194,14 @@ def expert_concordance(
     return concordance, n_judged
 
 
-def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval for a share (Clopper & Pearson 1934).
-
-    Parameters
-    ----------
-    successes, n
-        How many of how many; 0 of 0 gives the whole range.
-    level
-        Confidence level, between 0 and 1.
-
-    Returns
-    -------
-    low, high : float
-        From 0 to 1.
-    """
-    # SciPy doubles the time that a script takes to start, and only this function needs it.
-    from scipy.special import betaincinv
-
-    tail = (1 - level) / 2
-    low = betaincinv(successes, n - successes + 1, tail) if successes else 0.0
-    high = betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
-    return float(low), float(high)
-
-
 def bootstrap_agreement(
     agrees: FloatArray, *, n_samples: int = 10_000, seed: int = 0
 ) -> FloatArray:
-    """Resample the pairs, and return every expert's agreement in each draw.
+    """Resample the pairs, and return every expert's agreement in each draw, (samples, experts).
 
     Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
-    judgements of all experts along.
-
-    Parameters
-    ----------
-    agrees
-        From `pair_agreement`, shape (experts, pairs).
-    n_samples
-        How many draws.
-    seed
-        Seed of the draws.
-
-    Returns
-    -------
-    array of float64, shape (n_samples, experts)
-        NaN where a draw holds no judgement of an expert.
+    judgements of all experts along. `agrees` is from `pair_agreement`; NaN where a draw holds no
+    judgement of an expert.
     """
     n_pairs = agrees.shape[1]
     drawn = np.random.default_rng(seed).multinomial(
@@ -325,23 +220,9 @@ def random_best_agreement(
     n_rankings: int = 10_000,
     seed: int = 0,
 ) -> FloatArray:
-    """Score random rankings of the judged questions, the floor to compare a score of task 3 with.
+    """Return the agreement of random rankings with their best expert: the floor of task 3.
 
-    Parameters
-    ----------
-    left, right
-        QuestionIds of every pair, shape (pairs,).
-    judgements
-        As in `expert_agreement`.
-    n_rankings
-        How many random rankings to score.
-    seed
-        Seed of the random rankings.
-
-    Returns
-    -------
-    array of float64, shape (n_rankings,)
-        Best expert's agreement of each random ranking.
+    `left` and `right` are the QuestionIds of every pair.
     """
     judgements = judgements[~np.isnan(judgements).all(axis=1)]
     questions, place = np.unique(np.concatenate([left, right]), return_inverse=True)

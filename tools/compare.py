@@ -278,8 +278,7 @@ def score_submission(path: Path, phase: str | None) -> Candidate:
         if released:
             reference = layout.TEST_DIR / layout.test_answers_name(task, released)
         made.require_current([reference])
-        column = schema.PREDICTED_COLUMN[task]
-        kept = score_pairs(path, reference, task, column, phase=released).outcomes
+        kept = score_pairs(path, reference, task, phase=released).outcomes
     phase = phase or LOCAL
     test = (phase, "", fingerprint_of(reference))
     where = describe_test(phase, "", made.is_simulated(reference))

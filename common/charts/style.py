@@ -9,6 +9,8 @@ from html import escape
 from itertools import pairwise
 from math import ceil, cos, floor, log10, pi, sin
 
+from common.pages import Html
+
 # The page's own colours.
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
@@ -248,7 +250,7 @@ class Drawing:
         """Return the drawing for a page; the label says to screen readers what it shows."""
         size = f'viewBox="0 0 {self.width:g} {self.height:g}"'
         start = f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">'
-        return "\n".join([start, *self._parts, "</svg>"])
+        return Html("\n".join([start, *self._parts, "</svg>"]))
 
 
 class Axes:

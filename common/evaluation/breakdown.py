@@ -133,20 +133,11 @@ def shown_groups(pairs: pd.DataFrame, groups: pd.Series, n_all: int) -> pd.DataF
 
 
 def accuracy_by(pairs: pd.DataFrame, groups: pd.Series) -> pd.DataFrame:
-    """Measure the accuracy in groups of answers.
+    """Measure the accuracy in groups of answers, a category of each pair.
 
-    Parameters
-    ----------
-    pairs
-        Columns student_code (0 to n - 1), right and, where the majority is known, majority_right.
-    groups
-        The group of each pair, categorical.
-
-    Returns
-    -------
-    DataFrame
-        A row for each group that has answers, in the order of the categories: n_answers,
-        n_students, accuracy, low and high (its 95 % interval), and majority if that is known.
+    The pairs have the columns student_code (0 to n - 1), right and, where the majority is known,
+    majority_right. There is a row for each group that has answers, in the order of the categories:
+    n_answers, n_students, accuracy, low and high (its 95 % interval), and majority.
     """
     import pandas as pd
 
@@ -265,15 +256,11 @@ def _named(code: Any, names: Sequence[str]) -> pd.Series:
 def most_lost(
     pairs: pd.DataFrame, subjects: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Find the questions and the most specific subjects with which most is lost.
+    """Find the questions, and the most specific subjects if known, with which most is lost.
 
-    Lost are wrong predictions beyond those that as many answers have on average.
-
-    Returns
-    -------
-    questions, subjects : DataFrame
-        By falling loss, which is above 0: name, about (the subjects of a question, or the subject
-        above), n_answers, n_wrong, lost; no subjects where they are not known.
+    Lost are wrong predictions beyond those that as many answers have on average. By falling loss,
+    which is above 0: name, about (the subjects of a question, or the subject above), n_answers,
+    n_wrong, lost.
     """
     wrong = ~pairs["right"]
     by_question = wrong.groupby(pairs["QuestionId"]).agg(n_answers="size", n_wrong="sum")
@@ -290,14 +277,7 @@ def most_lost(
     own = subjects[subjects["Level"] == deepest]
     about = own.groupby("QuestionId")["Name"].agg(", ".join)
     questions["about"] = about.reindex(questions.index, fill_value="")
-    by_subject = (
-        own.join(by_question, on="QuestionId")
-        .groupby("SubjectId")
-        .agg(
-            name=("Name", "first"),
-            about=("Parent", "first"),
-            n_answers=("n_answers", "sum"),
-            n_wrong=("n_wrong", "sum"),
-        )
-    )
+    columns = {"name": ("Name", "first"), "about": ("Parent", "first")}
+    columns |= {name: (name, "sum") for name in by_question}
+    by_subject = own.join(by_question, on="QuestionId").groupby("SubjectId").agg(**columns)
     return rank(questions), rank(by_subject)

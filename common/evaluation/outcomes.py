@@ -5,7 +5,6 @@ the number of answers of each student, 0.3 MB for two million answers. It holds 
 a fingerprint tells whether two files are of the same ones.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,9 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.integer[Any]]
-BoolArray = npt.NDArray[np.bool_]
-
-_NAMES = ("answers", "counts", "right", "distinct")
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Outcomes:
 
     answers: str
     counts: npt.NDArray[np.int64]
-    right: BoolArray
+    right: npt.NDArray[np.bool_]
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:
@@ -62,16 +58,9 @@ def of_predictions(
     predicted: IntArray,
     part: IntArray | None = None,
 ) -> Outcomes:
-    """Return the outcomes of predicted answers (tasks 1, 2 and 4).
+    """Return the outcomes of predicted answers (tasks 1, 2 and 4), one row each, in any order.
 
-    Parameters
-    ----------
-    student, question
-        UserId and QuestionId of each answer, in any order, shape (answers,).
-    truth, predicted
-        The true and the predicted value.
-    part
-        Number, from 0, of the mask or fold that the answer belongs to; None if there is but one.
+    `part` numbers, from 0, the mask or fold that the answer belongs to, if there are several.
     """
     keys = pair_keys(student, question)
     order = np.argsort(keys)
@@ -84,14 +73,9 @@ def of_predictions(
     cell = part.astype(np.int64) * len(students) + place
     # The keys are sorted within each part: equal neighbours there would be one pair twice.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
-    return Outcomes(
-        answers=_fingerprint(
-            [keys[order], part[order].astype(np.int32), truth[order].astype(np.int8)]
-        ),
-        counts=np.bincount(cell, minlength=n_parts * len(students)).reshape(n_parts, -1),
-        right=(truth == predicted)[order],
-        distinct=distinct,
-    )
+    counts = np.bincount(cell, minlength=n_parts * len(students)).reshape(n_parts, -1)
+    answers = _fingerprint(keys[order], part[order].astype(np.int32), truth[order].astype(np.int8))
+    return Outcomes(answers, counts, (truth == predicted)[order], distinct)
 
 
 def of_judgements(
@@ -99,26 +83,16 @@ def of_judgements(
 ) -> Outcomes:
     """Return the outcomes of a ranking (task 3): whether it agrees with each judgement.
 
-    Parameters
-    ----------
-    left, right
-        QuestionIds of every pair, shape (pairs,).
-    judgements, agrees
-        As in `metrics.pair_agreement`, shape (experts, pairs), NaN where there is no judgement.
+    `left` and `right` are the QuestionIds of every pair; the others as in `metrics.pair_agreement`,
+    shape (experts, pairs), NaN where there is no judgement.
     """
     judged = ~np.isnan(agrees)
-    truth = np.nan_to_num(judgements)
-    return Outcomes(
-        answers=_fingerprint(
-            [left.astype(np.int64), right.astype(np.int64), truth.astype(np.int8)]
-        ),
-        counts=judged.astype(np.int64),
-        right=agrees[judged] == 1,
-        distinct=False,
-    )
+    truth = np.nan_to_num(judgements).astype(np.int8)
+    answers = _fingerprint(left.astype(np.int64), right.astype(np.int64), truth)
+    return Outcomes(answers, judged.astype(np.int64), agrees[judged] == 1, distinct=False)
 
 
-def _fingerprint(arrays: Iterable[npt.NDArray[Any]]) -> str:
+def _fingerprint(*arrays: npt.NDArray[Any]) -> str:
     digest = sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str} {array.shape}\n".encode())
@@ -129,37 +103,25 @@ def _fingerprint(arrays: Iterable[npt.NDArray[Any]]) -> str:
 def write(folder: Path, outcomes: Outcomes) -> str:
     """Write outcomes to a folder, atomically; the same outcomes are stored once.
 
-    Returns
-    -------
-    str
-        Name of the file without its suffix, from its content: 16 hexadecimal digits.
+    Return the name of the file without its suffix, from its content: 16 hexadecimal digits.
     """
     counts = outcomes.counts.astype(np.min_scalar_type(int(outcomes.counts.max(initial=0))))
-    packed = np.packbits(outcomes.right)
-    name = _fingerprint([np.frombuffer(outcomes.answers.encode(), np.uint8), counts, packed])
+    right = np.packbits(outcomes.right)
+    name = _fingerprint(np.frombuffer(outcomes.answers.encode(), np.uint8), counts, right)
     with io.atomic_write(folder / f"{name}.npz") as (file,):
-        np.savez_compressed(
-            file,
-            answers=np.array(outcomes.answers),
-            counts=counts,
-            right=packed,
-            distinct=np.array(outcomes.distinct),
-        )
+        answers, distinct = np.array(outcomes.answers), np.array(outcomes.distinct)
+        np.savez_compressed(file, answers=answers, counts=counts, right=right, distinct=distinct)
     return name
 
 
 def read(path: Path) -> Outcomes:
-    """Read outcomes.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or damaged.
-    """
+    """Read outcomes; raise `InputError` if the file is missing or damaged."""
     io.require_file(path)
     try:
         with np.load(path, allow_pickle=False) as file:
-            answers, counts, packed, distinct = (file[name] for name in _NAMES)
+            answers, counts, packed, distinct = (
+                file[name] for name in ("answers", "counts", "right", "distinct")
+            )
     except Exception:  # NumPy's reader and zipfile's raise whatever their parts do.
         valid = False
     else:

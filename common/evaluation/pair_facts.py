@@ -67,16 +67,9 @@ class _MissingError(InputError):
 def read_facts(
     student: IntArray, question: IntArray, task: int, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read what is known about the pairs scored.
+    """Read what is known about pairs of UserId and QuestionId, in the order of the reference.
 
-    Parameters
-    ----------
-    student, question
-        UserId and QuestionId of each pair, in the order of the reference.
-    task
-        1 or 2.
-    reference, train, folder
-        Where to look: the true answers, the training answers, the folder of the metadata.
+    Looked at are the true answers, the training answers and the folder of the metadata.
     """
     import pandas as pd
 

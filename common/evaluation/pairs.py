@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from common import charts, cli, io, layout, made, metrics, pages, schema, submission
+from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys
 from common.evaluation import breakdown, outcomes, record, score_files
 from common.evaluation.pair_facts import PairFacts, are_among, read_facts
@@ -19,25 +19,15 @@ from common.schema import Column
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    pass
-
 # Keys of what the simulation's record says the best possible accuracies are.
 _LIMITS = {1: "right_or_wrong", 2: "option"}
 
 
 @dataclass(frozen=True)
 class PairScore:
-    """Predictions beside the true values.
+    """The pairs scored with the true values, predictions in their order, and what was not scored.
 
-    Attributes
-    ----------
-    reference
-        The pairs scored, with the true values.
-    predicted
-        The predictions for them, in their order.
-    outside
-        Rows of the submission that were not scored, in words; empty where there are none.
+    The latter are rows of the submission, in words; empty where there are none.
     """
 
     reference: submission.PairValues
@@ -64,23 +54,17 @@ class Explained:
 def evaluate(doc: str | None, task: int) -> None:
     """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
     p = cli.parser(doc)
-    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/test_input")
+    cli.add_folder(p, "--input_dir", "data/test_input")
     p.add_argument(
         "--ref_data", metavar="FILE", help=f"the true answers (default {layout.VALID_TASK_1_2})"
     )
-    p.add_argument("--submission_dir", type=Path, metavar="DIR", help="default data/test_output")
+    cli.add_folder(p, "--submission_dir", "data/test_output")
     p.add_argument(
         "--submit_data",
         metavar="FILE",
         help=f"CSV or zip (default {layout.local_submission_name(task)})",
     )
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_OUTPUT_DIR,
-        help="default data/test_output",
-    )
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     p.add_argument(
         "--phase",
         choices=layout.PHASES,
@@ -95,28 +79,28 @@ def evaluate(doc: str | None, task: int) -> None:
     )
     options = p.parse_args()
     if options.phase:
-        input_dir, reference_name = layout.TEST_DIR, layout.test_answers_name(task, options.phase)
-        submission_dir, submission_name = layout.SUBMISSION_DIR, layout.submission_name(task)
+        reference = layout.TEST_DIR / layout.test_answers_name(task, options.phase)
+        submitted = layout.SUBMISSION_DIR / layout.submission_name(task)
     else:
-        input_dir, reference_name = layout.TEST_INPUT_DIR, layout.VALID_TASK_1_2
-        submission_dir = layout.TEST_OUTPUT_DIR
-        submission_name = layout.local_submission_name(task)
-    input_dir = options.input_dir or input_dir
-    reference = input_dir / (options.ref_data or reference_name)
-    submitted = (options.submission_dir or submission_dir) / (
-        options.submit_data or submission_name
+        reference = layout.TEST_INPUT_DIR / layout.VALID_TASK_1_2
+        submitted = layout.TEST_OUTPUT_DIR / layout.local_submission_name(task)
+    input_dir = options.input_dir or reference.parent
+    reference = input_dir / (options.ref_data or reference.name)
+    submitted = (options.submission_dir or submitted.parent) / (
+        options.submit_data or submitted.name
     )
-    name = score_files.score_name(task, options.phase or record.LOCAL)
+    phase = options.phase or record.LOCAL
+    name = score_files.score_name(task, phase)
 
     made.require_current([reference])
     score_files.remove_scores(options.output_dir, name)
     started = time.perf_counter()
-    column = schema.PREDICTED_COLUMN[task]
-    score = score_pairs(submitted, reference, task, column, phase=options.phase)
+    score = score_pairs(submitted, reference, task, phase=options.phase)
     beliefs = None
     if options.probabilities is not None:
         probability = read_probabilities(options.probabilities, task).at(score.reference)
-        truth, predicted = (v - column.low for v in (score.reference.value, score.predicted))
+        low = schema.PREDICTED_COLUMN[task].low
+        truth, predicted = score.reference.value - low, score.predicted - low
         beliefs = metrics.score_probabilities(truth, probability, predicted)
     # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
     train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
@@ -128,7 +112,6 @@ def evaluate(doc: str | None, task: int) -> None:
         train=train_dir / layout.TRAIN_TASK_1_2,
         folder=input_dir.parent / layout.METADATA_DIR.name,
     )
-    phase = options.phase or record.LOCAL
     explained = explain(score, task, facts, submitted, reference, phase, beliefs)
     evaluation = explained.evaluation
     seconds = time.perf_counter() - started
@@ -172,34 +155,19 @@ def name_entry(submission: Path) -> list[tuple[str, str]]:
 
 
 def score_pairs(
-    submission_path: Path,
-    reference_path: Path,
-    task: int,
-    column: Column,
-    *,
-    phase: str | None = None,
+    submission_path: Path, reference_path: Path, task: int, *, phase: str | None = None
 ) -> PairScore:
-    """Check a submission against the true answers and find its predictions.
+    """Check a submission, CSV or zip, against the true answers and find its predictions.
 
-    Parameters
-    ----------
-    submission_path
-        CSV, or a zip that holds it.
-    reference_path
-        CSV with UserId, QuestionId and the true values.
-    task
-        1 or 2.
-    column
-        The column predicted.
-    phase
-        ``public`` or ``private``: the other rows must be of the other phase, whose answers lie
-        beside the reference. None: other rows may be there, such as the rest of the template.
+    Of a phase, the other rows must be of the other phase, whose answers lie beside the reference.
+    Without one, other rows may be there, such as the rest of the template.
 
     Raises
     ------
     InputError
         If the submission is not complete and valid; there is no score then.
     """
+    column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(
         submission_path, layout.submission_name(task), reference_path
     )
@@ -223,13 +191,7 @@ def _count_other_phase(
     other_path: Path,
     column: Column,
 ) -> str:
-    """Describe how many rows are of the other phase, and how many of those are missing.
-
-    Raises
-    ------
-    InputError
-        If a row is of neither phase.
-    """
+    """Describe how many rows are of the other phase, as all must be, and how many are missing."""
     n_found = int(extra.sum())
     found = f"{n_found:,} rows of the other phase ignored"
     if not n_found and not other_path.is_file():
@@ -259,28 +221,13 @@ def explain(
     phase: str,
     beliefs: ProbabilityScores | None = None,
 ) -> Explained:
-    """Put a score into words and pictures.
+    """Put a score into words and pictures, with what is known of the pairs and the probabilities.
 
-    Parameters
-    ----------
-    score
-        From `score_pairs`.
-    task
-        1 or 2.
-    facts
-        What is known about the pairs.
-    submission_path, reference_path
-        What was scored, and against what; the reference lies in a folder of a tree like `data/`.
-    phase
-        ``local``, ``public`` or ``private``.
-    beliefs
-        What the submission's probabilities tell; None without such.
+    The reference lies in a folder of a tree like `data/`.
     """
-    column = schema.PREDICTED_COLUMN[task]
-    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     truth, predicted = score.reference.value, score.predicted
-    categories = tuple(range(column.low, column.high + 1))
-    counts = metrics.confusion_matrix(truth, predicted, categories)
+    labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
+    counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)
 
     pairs = facts.pairs.assign(QuestionId=score.reference.question, right=truth == predicted)
     has_majority = "majority" in pairs
@@ -318,22 +265,17 @@ def explain(
     best = find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
     compared = {"majority": total.get("majority"), "best possible": best}
     dots = [charts.Dot(name, v, accent=False) for name, v in compared.items() if v is not None]
-    comparison = ""
-    if dots:
-        own = charts.Dot("this entry", evaluation.score, interval=(total["low"], total["high"]))
-        label = "The score and what to compare it with"
-        comparison = charts.dot_chart([own, *dots], label=label, digits=4)
+    own = charts.Dot("this entry", evaluation.score, (total["low"], total["high"]))
+    label = "The score and what to compare it with"
     happens = "answered correctly" if task == 1 else "chosen"
     lost_questions, lost_subjects = breakdown.most_lost(pairs, facts.subjects)
     page = {
-        "comparison": pages.Html(comparison),
+        "comparison": charts.dot_chart([own, *dots], label=label, digits=4) if dots else "",
         "has_majority": has_majority,
         "has_best": best is not None,
         "confusion": score_files.confusion_table(counts, labels),
         "calibration": score_files.calibration(beliefs, happens) if beliefs else "",
-        "breakdowns": [
-            (part, pages.Html(_draw(part))) for part in breakdown.break_down(pairs, facts.subjects)
-        ],
+        "breakdowns": [(part, _draw(part)) for part in breakdown.break_down(pairs, facts.subjects)],
         "losses": [
             ("Questions", "QuestionId", lost_questions),
             ("Subjects", "Subject", lost_subjects),
@@ -350,21 +292,11 @@ def _draw(part: breakdown.Breakdown) -> str:
     rows = []
     for name, group in zip(part.groups.index, part.groups.to_dict("records"), strict=True):
         known = {key: value for key, value in group.items() if not np.isnan(value)}
-        tooltip = f"{group['n_answers']:,} answers"
-        for key in ("accuracy", "majority"):
-            if key in known:
-                tooltip += f", {key} {known[key]:.3f}"
-        interval = (known["low"], known["high"]) if "accuracy" in known else None
-        rows.append(
-            charts.ShareRow(
-                name,
-                known.get("accuracy"),
-                group["share"],
-                interval,
-                known.get("majority"),
-                tooltip,
-            )
-        )
+        figures = [f", {key} {known[key]:.3f}" for key in ("accuracy", "majority") if key in known]
+        tooltip = f"{group['n_answers']:,} answers{''.join(figures)}"
+        interval = (known["low"], known["high"]) if "low" in known else None
+        value, mark = known.get("accuracy"), known.get("majority")
+        rows.append(charts.ShareRow(name, value, group["share"], interval, mark, tooltip))
     return charts.share_chart(rows, label=part.title, value_name="accuracy", share_name="answers")
 
 

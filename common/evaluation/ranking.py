@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import charts, cli, io, layout, metrics, pages, schema, submission
+from common import charts, cli, io, layout, metrics, schema, submission
 from common.evaluation import outcomes, record, score_files
 from common.evaluation.judgements import (
     Judgements,
@@ -30,21 +30,9 @@ def evaluate(doc: str | None) -> None:
     p.add_argument(
         "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
     )
-    p.add_argument(
-        "--input_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_DIR,
-        help="default data/test_data",
-    )
+    cli.add_folder(p, "--input_dir", layout.TEST_DIR)
     p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
-    p.add_argument(
-        "--submission_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.SUBMISSION_DIR,
-        help="default submissions",
-    )
+    cli.add_folder(p, "--submission_dir", layout.SUBMISSION_DIR)
     p.add_argument(
         "--submit_data",
         metavar="FILE",
@@ -52,13 +40,7 @@ def evaluate(doc: str | None) -> None:
         help=f"CSV or zip (default {layout.submission_name(TASK)})",
     )
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_OUTPUT_DIR,
-        help="default data/test_output",
-    )
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     options = p.parse_args()
     name = score_files.score_name(TASK, options.phase)
     score_files.remove_scores(options.output_dir, name)
@@ -110,21 +92,10 @@ def judge(
     *,
     with_answers: bool = True,
 ) -> Judged:
-    """Check a ranking and score it.
+    """Check a ranking, CSV or zip, and score it; the template lists the questions to be ranked.
 
-    Parameters
-    ----------
-    submission_path
-        CSV, or a zip that holds it.
-    reference_path
-        CSV of the judgements.
-    template_path
-        The template, which lists the questions to be ranked.
-    phase
-        ``public`` or ``private``.
-    with_answers
-        Whether the page lists pairs with what each expert said of them; not where participants
-        see the page and may submit again.
+    Where participants see the page and may submit again, it lists no pairs with what each expert
+    said of them: it is without answers.
 
     Raises
     ------
@@ -167,7 +138,7 @@ def judge(
     concordance, _ = metrics.expert_concordance(better)
     page = {
         "agreement": figures,
-        "chart": pages.Html(_draw(figures, (floor_mean, floor_high))),
+        "chart": _draw(figures, (floor_mean, floor_high)),
         "experts": schema.EXPERT_NAMES,
         "concordance": concordance,
         "contested": list_contested(judgements, *ranks, agrees) if with_answers else None,

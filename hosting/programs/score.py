@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, metrics, pages, schema
+from common import io, layout, metrics, pages
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import read_reference
@@ -125,8 +125,7 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
-    column = schema.PREDICTED_COLUMN[task]
-    pair_score = pairs.score_pairs(path, reference_path, task, column, phase=phase)
+    pair_score = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
     explained = pairs.explain(pair_score, task, facts, path, reference_path, phase)
     page = {"template": "pairs.html", **explained.page}
