@@ -91,6 +91,21 @@ def expert_judgements_name(phase: str) -> str:
     return f"quality_response_remapped_{phase}.csv"
 
 
+def answers_path(task: int, phase: str) -> Path:
+    """Return where the answers lie that a score rests on: those of a phase, or the local split."""
+    if phase not in PHASES:
+        return TEST_INPUT_DIR / (VALID_TASK_4 if task == 4 else VALID_TASK_1_2)
+    names = {3: expert_judgements_name(phase), 4: test_masks_name(phase)}
+    return TEST_DIR / names.get(task, test_answers_name(task, phase))
+
+
+def submission_path(task: int, phase: str) -> Path:
+    """Return where the submission lies that is scored: for a phase, or for the local split."""
+    if phase not in PHASES:
+        return TEST_OUTPUT_DIR / local_submission_name(task)
+    return SUBMISSION_DIR / submission_name(task)
+
+
 def _official_names() -> set[str]:
     """Return the names of all official files, which the simulation uses as well."""
     metadata = {

@@ -26,9 +26,7 @@ GIVEN_METADATA = (
 
 def answers_name(task: int, phase: str) -> str:
     """Return the name of the file that holds the true answers of a task and phase."""
-    if task == 3:
-        return layout.expert_judgements_name(phase)
-    return layout.test_masks_name(phase) if task == 4 else layout.test_answers_name(task, phase)
+    return layout.answers_path(task, phase).name
 
 
 def write(data_dir: Path, templates: Path, bundle: Path, tasks: Iterable[int]) -> None:

@@ -187,10 +187,8 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
     """Return the training files, and the file of the students to be examined."""
     options.local = options.phase == LOCAL
     paths = training.training_paths(options)
-    local_dir, name = layout.TEST_INPUT_DIR, layout.VALID_TASK_4
-    if not options.local:
-        local_dir, name = layout.TEST_DIR, layout.test_masks_name(options.phase)
-    reference = (options.ref_dir or local_dir) / name
+    reference = layout.answers_path(4, options.phase)
+    reference = (options.ref_dir or reference.parent) / reference.name
     train = [paths.train, *paths.more_train]
     for path in (*train, reference):
         io.require_file(path)

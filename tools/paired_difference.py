@@ -1,7 +1,9 @@
 """The difference between two scores of the same answers, and how sure it is."""
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from common.evaluation.outcomes import Outcomes
 
@@ -17,24 +19,22 @@ _WIDTH = 80
 
 @dataclass(frozen=True)
 class Scored:
-    """What is compared: one score, and what it was made of.
+    """What is compared: a score, and what was predicted right.
 
-    Attributes
-    ----------
-    name
-        For people: the model and its options, or the file.
-    task
-        Number of the task.
-    where
-        Phase and rules, in words.
-    outcomes
-        What was predicted right.
+    The name is that of the model with its options, or of the file; `where` says on what it was
+    scored, which `test` tells apart.
     """
 
     name: str
     task: int
     where: str
-    outcomes: Outcomes
+    read: Callable[[], Outcomes]
+    test: tuple[str, ...] = ()
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """What was predicted right."""
+        return self.read()
 
     @property
     def score(self) -> float:
@@ -59,18 +59,7 @@ def bootstrap_difference(a: Scored, b: Scored, *, seed: int = 0) -> FloatArray:
     """Draw the units again, and return by how much B is better in each draw.
 
     As many units are drawn, with replacement, as there are (Efron 1979), the same for A and B; a
-    unit brings its answers in all parts along.
-
-    Parameters
-    ----------
-    a, b
-        Of the same answers.
-    seed
-        Seed of the draws.
-
-    Returns
-    -------
-    array of float64, shape (N_DRAWS,)
+    unit brings its answers in all parts along. Shape of what is returned: (N_DRAWS,).
     """
     counts = a.outcomes.counts
     n_parts, n_units = counts.shape
@@ -92,39 +81,30 @@ def bootstrap_difference(a: Scored, b: Scored, *, seed: int = 0) -> FloatArray:
 
 def describe(a: Scored, b: Scored) -> str:
     """Compare two scores of the same answers, in words."""
-    difference = b.score - a.score
     lines = [f"{side}  {s.score:.4f}  {s.name}" for side, s in (("A", a), ("B", b))]
-    lines.append(f"task {a.task}, {a.where}: {describe_size(a)}")
-    lines += _describe_interval(a, b, difference)
+    lines += [f"task {a.task}, {a.where}: {describe_size(a)}", *_describe_interval(a, b)]
     if a.task != 3:
         lines.append(describe_mcnemar(a.outcomes, b.outcomes))
     return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
 
 
-def _describe_interval(a: Scored, b: Scored, difference: float) -> list[str]:
+def _describe_interval(a: Scored, b: Scored) -> list[str]:
     """Say which one is better, and how sure that is."""
+    difference = b.score - a.score
     units = "pairs" if a.task == 3 else "students"
+    none = f"no difference can be told: B - A = {difference:.4f}"
     if a.outcomes.counts.shape[1] == 1:
         # Drawn again and again, it would give an interval of no width.
-        return [
-            f"no difference can be told: B - A = {difference:.4f} (no interval: a single one of "
-            f"the {units} says nothing about others)"
-        ]
+        return [f"{none} (no interval: a single one of the {units} says nothing about others)"]
     low, high = np.percentile(bootstrap_difference(a, b), (2.5, 97.5)).tolist()
-    lines = []
-    if low <= 0 <= high:
-        lines.append(
-            f"no difference can be told: B - A = {difference:.4f} "
-            f"(95 % interval {low:.4f} to {high:.4f})"
-        )
-    else:
-        better, sign = ("B", 1) if difference > 0 else ("A", -1)
-        ends = sorted((sign * low, sign * high))
-        lines.append(
-            f"{better} is better by {abs(difference):.4f} "
+    said = f"{none} (95 % interval {low:.4f} to {high:.4f})"
+    if not low <= 0 <= high:
+        ends = sorted((abs(low), abs(high)))
+        said = (
+            f"{'B' if difference > 0 else 'A'} is better by {abs(difference):.4f} "
             f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
         )
-    lines.append(f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times")
+    lines = [said, f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times"]
     if a.task == 3:
         lines.append(
             f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
@@ -142,30 +122,17 @@ def describe_size(scored: Scored) -> str:
     return f"{n:,} {kind} of {n_units:,} students"
 
 
-def mcnemar(a: Outcomes, b: Outcomes) -> tuple[int, int, float]:
-    """Return what McNemar's exact test says (McNemar 1947).
-
-    Returns
-    -------
-    only_a, only_b : int
-        Number of answers that only one of them predicts right.
-    p : float
-        Probability of numbers as unequal as these, if both predicted equally well.
-    """
+def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
+    """Return what McNemar's exact test (1947) says, in words, and why it may say too much."""
     # SciPy takes a second to load, and only this function needs it.
     from scipy.stats import binomtest
 
     only_a, only_b = int((a.right & ~b.right).sum()), int((b.right & ~a.right).sum())
-    n = only_a + only_b
-    return only_a, only_b, float(binomtest(only_a, n, 0.5).pvalue) if n else 1.0
-
-
-def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
-    """Return what McNemar's test says, in words, and why it may say too much."""
-    only_a, only_b, p = mcnemar(a, b)
     found = f"only A is right on {only_a:,} answers, only B on {only_b:,}"
     if not a.distinct:
         return f"{found}; no test by McNemar: the same answers are counted several times"
+    # Of numbers as unequal as these, if both predicted equally well.
+    p = float(binomtest(only_a, only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
     shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     advice = ": trust the interval" if a.counts.shape[1] > 1 else ""
     return (

@@ -27,17 +27,14 @@ def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
     """Return the file of the students that the flags name, the training file that an entry is
     given, None if it does not exist, and the folder that may hold the metadata.
     """
+    reference = layout.answers_path(4, options.phase)
+    input_dir = options.input_dir or reference.parent
+    train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     if options.phase == LOCAL:
-        input_dir = options.input_dir or layout.TEST_INPUT_DIR
-        reference_name = layout.VALID_TASK_4
         # Never the full training file: it holds the hidden answers of the local split.
         train = input_dir / layout.TRAIN_TASK_4
-    else:
-        input_dir = options.input_dir or layout.TEST_DIR
-        reference_name = layout.test_masks_name(options.phase)
-        train = input_dir.parent / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     return (
-        input_dir / (options.ref_data or reference_name),
+        input_dir / (options.ref_data or reference.name),
         train if io.is_there(train) else None,
         input_dir.parent / layout.METADATA_DIR.name,
     )

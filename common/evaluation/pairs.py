@@ -78,18 +78,12 @@ def evaluate(doc: str | None, task: int) -> None:
         "calibration" + ", and AUC" * (task == 1),
     )
     options = p.parse_args()
-    if options.phase:
-        reference = layout.TEST_DIR / layout.test_answers_name(task, options.phase)
-        submitted = layout.SUBMISSION_DIR / layout.submission_name(task)
-    else:
-        reference = layout.TEST_INPUT_DIR / layout.VALID_TASK_1_2
-        submitted = layout.TEST_OUTPUT_DIR / layout.local_submission_name(task)
+    phase = options.phase or record.LOCAL
+    reference, submitted = layout.answers_path(task, phase), layout.submission_path(task, phase)
     input_dir = options.input_dir or reference.parent
     reference = input_dir / (options.ref_data or reference.name)
-    submitted = (options.submission_dir or submitted.parent) / (
-        options.submit_data or submitted.name
-    )
-    phase = options.phase or record.LOCAL
+    submission_dir = options.submission_dir or submitted.parent
+    submitted = submission_dir / (options.submit_data or submitted.name)
     name = score_files.score_name(task, phase)
 
     made.require_current([reference])

@@ -45,7 +45,7 @@ def evaluate(doc: str | None) -> None:
     name = score_files.score_name(TASK, options.phase)
     score_files.remove_scores(options.output_dir, name)
     reference = options.input_dir / (
-        options.ref_data or layout.expert_judgements_name(options.phase)
+        options.ref_data or layout.answers_path(TASK, options.phase).name
     )
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 

@@ -1,0 +1,79 @@
+"""Which task a file or folder is of."""
+
+import re
+from pathlib import Path
+
+from common import io, probabilities, schema, zips
+from common.errors import InputError, quote
+
+_COLUMNS = {task: column.name for task, column in schema.PREDICTED_COLUMN.items()}
+_COLUMNS[3] = schema.RANKING.name
+
+
+def task_of(path: Path) -> int:
+    """Return the task of an entry, a submission or a file of probabilities.
+
+    A script tells it by its folder; a submission by its name, else by what it holds. A folder is of
+    task 4.
+
+    Raises
+    ------
+    InputError
+        If it does not tell, or is not there.
+    """
+    if path.is_dir():
+        return 4
+    io.require_file(path)
+    kind = path.suffix.lower()
+    if kind == ".py":
+        folder = path.resolve().parent.name
+        if folder in ("task_1", "task_2"):
+            return int(folder[-1])
+        raise InputError(
+            f"{path}: is no script in task_1/ or task_2/, nor a folder of task 4, expected one"
+        )
+    if kind == ".parquet":
+        return _task_of_probabilities(path)
+    named = re.search(r"task_([1234])(?!\d|_\d)", path.name)
+    if kind == ".zip" and not named:
+        with zips.open_zip(path) as archive:
+            inside = [name for name in archive.namelist() if name.lower().endswith(".csv")]
+        if not inside:
+            return 4
+        named = re.fullmatch(r"submission_task_([123])\.csv", Path(inside[0]).name)
+        if not named:
+            raise InputError(
+                f"{path}: holds {quote(inside[0])}, expected submission_task_1.csv to 3"
+            )
+    return int(named[1]) if named else _task_of_table(path)
+
+
+def _task_of_table(path: Path) -> int:
+    header = io.read_header(io.file_source(path))
+    tasks = [task for task, name in _COLUMNS.items() if name in header]
+    if len(tasks) != 1:
+        raise InputError(
+            f"{path}: does not tell the task: it has the columns {quote(', '.join(header))}, "
+            f"expected a submission, with exactly one of {', '.join(_COLUMNS.values())}, or a name "
+            "such as submission_task_1.csv"
+        )
+    return tasks[0]
+
+
+def _task_of_probabilities(path: Path) -> int:
+    # Only what reads probabilities waits for this import.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = set(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):
+        names = set()
+    # Those of task 4 have the column of task 1, once for each mask.
+    for task, wanted in probabilities.COLUMNS.items():
+        if names >= {*wanted} and "Mask" not in names:
+            return task
+    raise InputError(
+        f"{path}: holds no probabilities of task 1 or 2, expected a file that a script wrote with "
+        "--probabilities"
+    )
