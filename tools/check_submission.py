@@ -15,7 +15,6 @@ submission a summary is printed. No hidden answers are needed.
 
 import argparse
 import ast
-import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import unpack
 from common.adaptive.entry_runner import CLASS, KIT, METHODS
 from common.errors import InputError
-from common.schema import Column
+from tools.tasks import task_of
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def main() -> None:
     options, others = _parse()
     if options.challenge:
         run_challenge(options.challenge, options, others)
-    task = options.task or guess_task(options.file)
+    task = options.task or task_of(options.file)
     faults: list[str] = []
     summary: list[str] = []
     try:
@@ -57,6 +56,40 @@ def main() -> None:
     except InputError as error:
         faults.append(str(error))
     cli.print_verdict(options.file, f"task {task}", faults, summary)
+
+
+def _parse() -> tuple[argparse.Namespace, list[str]]:
+    """Return the flags, and those that only a related challenge knows."""
+    p = cli.parser(__doc__)
+    p.prog = "python -m tools.check_submission"
+    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
+    p.add_argument("--task", type=int, choices=TASKS, help="default: by the file's name, or columns")
+    p.add_argument(
+        "--challenge",
+        choices=find_challenges(),
+        metavar="NAME",
+        help="related challenge, such as cloze (default: taken from the file's folder)",
+    )
+    cli.add_template_flags(p, "that of the task")
+    cli.add_folder(p, "--input_dir", "data/train_data")
+    p.add_argument(
+        "--train_data", metavar="FILE", help="answers to compare with (default those of the task)"
+    )
+    adaptive_options.add_flags(p)
+    options, others = p.parse_known_args()
+    if options.task is None and options.challenge is None:
+        options.challenge = challenge_of(options.file)
+    if others and not options.challenge:
+        p.error(f"unrecognized arguments: {' '.join(others)}")
+    if options.challenge:
+        known = {"file", "challenge", "input_dir", "train_data"}
+        for name, value in vars(options).items():
+            if name not in known and value != p.get_default(name):
+                p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
+    return options, others
+
+
+# ---- Related challenges --------------------------------------------------------------------------
 
 
 def find_challenges() -> list[str]:
@@ -80,63 +113,13 @@ def challenge_of(path: Path) -> str:
 def run_challenge(challenge: str, options: argparse.Namespace, flags: Sequence[str]) -> NoReturn:
     """Let a related challenge's own script check a submission; exit as it does."""
     words = [options.file, *flags]
-    for name in ("input_dir", "train_data"):
-        value = getattr(options, name)
-        words += [] if value is None else [f"--{name}", value]
+    for flag, value in (("--input_dir", options.input_dir), ("--train_data", options.train_data)):
+        words += [] if value is None else [flag, value]
     script = layout.RELATED_DIR / challenge / CHECK_NAME
     sys.exit(subprocess.call([sys.executable, script, *words]))
 
 
-def _parse() -> tuple[argparse.Namespace, list[str]]:
-    """Return the flags, and those that only a related challenge knows."""
-    p = cli.parser(__doc__)
-    p.prog = "python -m tools.check_submission"
-    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    p.add_argument("--task", type=int, choices=TASKS, help="default: taken from the file's name")
-    p.add_argument(
-        "--challenge",
-        choices=find_challenges(),
-        metavar="NAME",
-        help="related challenge, such as cloze (default: taken from the file's folder)",
-    )
-    cli.add_template_flags(p, "that of the task")
-    p.add_argument("--input_dir", type=Path, metavar="DIR", help="default data/train_data")
-    p.add_argument(
-        "--train_data", metavar="FILE", help="answers to compare with (default those of the task)"
-    )
-    adaptive_options.add_flags(p)
-    options, others = p.parse_known_args()
-    if options.task is None and options.challenge is None:
-        options.challenge = challenge_of(options.file)
-    if others and not options.challenge:
-        p.error(f"unrecognized arguments: {' '.join(others)}")
-    if options.challenge:
-        known = {"file", "challenge", "input_dir", "train_data"}
-        for name, value in vars(options).items():
-            if name not in known and value != p.get_default(name):
-                p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
-    return options, others
-
-
-def guess_task(path: Path) -> int:
-    """Infer the task from the name of a submission.
-
-    Raises
-    ------
-    InputError
-        If the name does not contain it, or nothing is there.
-    """
-    if path.is_dir():
-        return 4
-    match = re.search(r"task_([1234])(?!\d|_\d)", path.name)
-    if match is None:
-        # A slip in the name of a folder is no file without a task.
-        io.require_file(path)
-        raise InputError(
-            f"{path}: the name does not tell the task, expected it with --task "
-            f"{', '.join(map(str, TASKS))}"
-        )
-    return int(match[1])
+# ---- Tasks 1 to 3 --------------------------------------------------------------------------------
 
 
 def is_local(path: Path) -> bool:
@@ -145,31 +128,15 @@ def is_local(path: Path) -> bool:
 
 
 def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:
-    """Check a submission of task 1 or 2.
+    """Check a submission of task 1 or 2; return lines that summarise it if it is valid.
 
-    Parameters
-    ----------
-    options
-        The command line.
-    task
-        1 or 2.
-    faults
-        Messages about what is wrong are appended to it.
-
-    Returns
-    -------
-    list of str
-        Lines that summarise a valid submission.
-
-    Raises
-    ------
-    InputError
-        For an error after which nothing more can be checked.
+    What is wrong is appended to the faults; an error ends it, after which nothing can be checked.
     """
-    local = is_local(options.file)
-    name = layout.LOCAL_TEMPLATE_TASK_1_2 if local else layout.TEMPLATE_TASK_1_2
-    folder = layout.TEST_INPUT_DIR if local else layout.TEMPLATE_DIR
-    template_path = cli.template_path(options, folder, name)
+    template_dir, train_dir, name = layout.TEMPLATE_DIR, layout.TRAIN_DIR, layout.TEMPLATE_TASK_1_2
+    if is_local(options.file):
+        template_dir = train_dir = layout.TEST_INPUT_DIR
+        name = layout.LOCAL_TEMPLATE_TASK_1_2
+    template_path = cli.template_path(options, template_dir, name)
     template = submission.read_pairs(template_path)
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(
@@ -180,36 +147,18 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     submission.require_no_extra(predictions, extra, template.name, faults.append)
     if faults:
         return []
-    train = (options.input_dir or (layout.TEST_INPUT_DIR if local else layout.TRAIN_DIR)) / (
-        options.train_data or layout.TRAIN_TASK_1_2
-    )
-    return [
-        f"{len(predictions.value):,} rows: every pair of {cli.show(template_path)} once",
-        *compare_shares(predictions.value, column, train),
-        *how_to_upload(options.file, task),
-    ]
-
-
-def compare_shares(values: io.IntArray, column: Column, train: Path) -> list[str]:
-    """Return the share of each value predicted beside that of the training answers, as lines.
-
-    Parameters
-    ----------
-    values
-        What is predicted.
-    column
-        Its column, which the training file has too.
-    train
-        The training file, which may be missing.
-    """
-    names = {0: "wrong", 1: "right"} if column == schema.IS_CORRECT else {}
+    values = predictions.value
+    lines = [f"{len(values):,} rows: every pair of {cli.show(template_path)} once"]
+    # The share of each value predicted, beside that of the training answers if they are there.
+    train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
     given = io.read_columns(train, [column])[column.name] if train.is_file() else None
-    lines = [f"{column.name:14}predicted   " + ("" if given is None else cli.show(train))]
+    names = {0: "wrong", 1: "right"} if task == 1 else {}
+    lines.append(f"{column.name:14}predicted   " + ("" if given is None else cli.show(train)))
     for value in range(column.low, column.high + 1):
         label = f"{value} {names.get(value, '')}"
-        line = f"{label:14}{np.mean(values == value):9.1%}"
-        lines.append(line if given is None else f"{line}   {np.mean(given == value):.1%}")
-    return lines
+        beside = "" if given is None else f"   {np.mean(given == value):.1%}"
+        lines.append(f"{label:14}{np.mean(values == value):9.1%}{beside}")
+    return [*lines, *how_to_upload(options.file, task)]
 
 
 def check_ranking(options: argparse.Namespace, faults: list[str]) -> list[str]:
@@ -222,18 +171,27 @@ def check_ranking(options: argparse.Namespace, faults: list[str]) -> list[str]:
     question, ranking = submission.read_ranking(source, expected, faults.append)
     if faults:
         return []
-    best = question[np.argsort(ranking)]
+    best = question[np.argsort(ranking)].tolist()
+    n = len(best)
     return [
-        f"{len(question):,} rows: every question of {cli.show(path)} once, ranks 1 to "
-        f"{len(question)}",
-        f"best  QuestionId {_list(best[:5])}",
-        f"worst QuestionId {_list(best[-5:])}",
+        f"{n:,} rows: every question of {cli.show(path)} once, ranks 1 to {n}",
+        f"best  QuestionId {', '.join(map(str, best[:5]))}",
+        f"worst QuestionId {', '.join(map(str, best[-5:]))}",
         *how_to_upload(options.file, 3),
     ]
 
 
-def _list(values: Sequence[int] | io.IntArray) -> str:
-    return ", ".join(map(str, values))
+def how_to_upload(path: Path, task: int) -> list[str]:
+    """Say what to upload if this is a CSV: the challenge takes a zip."""
+    if path.suffix.lower() == ".zip" or is_local(path):
+        return []
+    zipped = path.with_suffix(".zip")
+    if zipped.is_file():
+        return [f"to upload: {cli.show(zipped)}"]
+    return [f"to upload: a zip that holds it as {layout.submission_name(task)}"]
+
+
+# ---- Task 4 --------------------------------------------------------------------------------------
 
 
 def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
@@ -244,26 +202,25 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
 
     if options.file.is_dir():
         io.require_file(options.file / ENTRY_FILE)
-        modules = read_modules(options.file, options.file, faults)
+        modules = check_code(options.file, options.file, faults)
     else:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "entry"
             unpack(options.file, folder)
-            modules = read_modules(folder, options.file, faults)
-            names = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
-            files = [name for name in names if (folder / name).is_file()]
-            faults += [
-                f"{options.file}/{name}: is neither Python nor called {entry_files.WEIGHTS}…, "
-                "expected nothing else beside the entry"
-                for name in entry_files.find_misnamed(files)
-            ]
-    check_class(modules.get(ENTRY_FILE), f"{options.file}/{ENTRY_FILE}", faults)
+            modules = check_code(folder, options.file, faults)
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            names = [path.relative_to(folder).as_posix() for path in files]
+        faults += [
+            f"{options.file}/{name}: is neither Python nor called {entry_files.WEIGHTS}…, expected "
+            "nothing else beside the entry"
+            for name in entry_files.find_misnamed(names)
+        ]
     if faults:
         return []
+    train_dir = options.input_dir or layout.TRAIN_DIR
     paths = TrainingPaths(
-        train=(options.input_dir or layout.TRAIN_DIR)
-        / (options.train_data or layout.TRAIN_TASK_3_4),
-        metadata_dir=(options.input_dir or layout.TRAIN_DIR).parent / layout.METADATA_DIR.name,
+        train=train_dir / (options.train_data or layout.TRAIN_TASK_3_4),
+        metadata_dir=train_dir.parent / layout.METADATA_DIR.name,
     )
     playing.dry_run(
         options.file, paths, adaptive_options.rules(options), adaptive_options.limits(options)
@@ -279,29 +236,15 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
     return summary
 
 
-def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.Module]:
-    """Read the entry and the modules that it imports from beside it.
+def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
+    """Check an entry and the modules that it imports from beside it; return their names.
 
-    Parameters
-    ----------
-    folder
-        The entry's files.
-    name
-        Name of the folder in messages.
-    faults
-        Messages about files that are not Python, and about imports of the kit's own code, are
-        appended to it.
-
-    Returns
-    -------
-    dict
-        The syntax tree of each file that is Python, by the file's name.
+    Appended to the faults are files that are not Python, imports of the kit's own code, and, as far
+    as the source code shows, what the entry's class lacks. `name` is the folder's in messages.
     """
-    trees: dict[str, ast.Module] = {}
-    waiting = [ENTRY_FILE]
-    seen = set(waiting)
-    while waiting:
-        file = waiting.pop(0)
+    modules = [ENTRY_FILE]
+    trees = {}
+    for file in modules:  # The list grows.
         try:
             trees[file] = ast.parse((folder / file).read_bytes())
         except SyntaxError as error:
@@ -318,10 +261,11 @@ def read_modules(folder: Path, name: Path, faults: list[str]) -> dict[str, ast.M
                     f"scikit-learn and torch"
                 )
             beside = f"{module}.py"
-            if beside not in seen and (folder / beside).is_file():
-                seen.add(beside)
-                waiting.append(beside)
-    return trees
+            if beside not in modules and (folder / beside).is_file():
+                modules.append(beside)
+    if ENTRY_FILE in trees:
+        faults += [f"{name}/{ENTRY_FILE}: {fault}" for fault in check_class(trees[ENTRY_FILE])]
+    return modules
 
 
 def imports(tree: ast.Module) -> list[tuple[str, int]]:
@@ -335,31 +279,18 @@ def imports(tree: ast.Module) -> list[tuple[str, int]]:
     return found
 
 
-def check_class(tree: ast.Module | None, name: str, faults: list[str]) -> None:
-    """Append to the faults what the entry's class lacks, as far as its source code shows."""
-    if tree is None:
-        return
+def check_class(tree: ast.Module) -> list[str]:
+    """Return what an entry's class lacks, as far as its source code shows."""
     defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     if CLASS not in defined or defined[CLASS].bases:
         # It may be imported or inherit what it needs: playing the rounds will show.
-        return
-    methods = {node.name for node in defined[CLASS].body if isinstance(node, ast.FunctionDef)}
-    for names in METHODS.values():
-        if not methods & set(names):
-            faults.append(
-                f"{name}: row {defined[CLASS].lineno}: class {CLASS} has no method "
-                f"{' or '.join(names)}"
-            )
-
-
-def how_to_upload(path: Path, task: int) -> list[str]:
-    """Say what to upload if this is a CSV: the challenge takes a zip."""
-    if path.suffix.lower() == ".zip" or is_local(path):
         return []
-    zipped = path.with_suffix(".zip")
-    if zipped.is_file():
-        return [f"to upload: {cli.show(zipped)}"]
-    return [f"to upload: a zip that holds it as {layout.submission_name(task)}"]
+    methods = {node.name for node in defined[CLASS].body if isinstance(node, ast.FunctionDef)}
+    return [
+        f"row {defined[CLASS].lineno}: class {CLASS} has no method {' or '.join(names)}"
+        for names in METHODS.values()
+        if not methods & {*names}
+    ]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 
 from common import layout
 from common.errors import InputError
-from tools import check_submission
+from tools.tasks import task_of
 
 import pytest
 from conftest import Run
@@ -267,20 +267,27 @@ def test_entries_of_task_4(
         assert part in line
 
 
-def test_the_name_tells_the_task(tmp_path: Path) -> None:
-    for name, task in (
-        *(("test_submission_task_2.csv", 2), ("submission_task_3.zip", 3)),
-        *(("my_task_2_run_7.zip", 2), ("submission_task_1.csv", 1)),
+def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
+    for name, content, task in (
+        *(("test_submission_task_2.csv", "", 2), ("submission_task_3.zip", "", 3)),
+        *(("my_task_2_run_7.zip", "", 2), ("submission_task_1.csv", "", 1)),
+        *(("mine.csv", GOOD[2], 2), ("submission_task_1_2.csv", GOOD[1], 1)),
+        *(("mine.zip", zipped("submission_task_3.csv", GOOD[3]), 3),),
+        *(("mine.zip", zipped("submission_model_task_4.py", ""), 4),),
     ):
-        (tmp_path / name).touch()
-        assert check_submission.guess_task(tmp_path / name) == task
-    for name in ("mine.csv", "submission_task_1_2.csv", "task_12.csv"):
-        (tmp_path / name).touch()
-        with pytest.raises(InputError, match="does not tell the task, expected it with --task"):
-            check_submission.guess_task(tmp_path / name)
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        assert task_of(path) == task
+    for name, content in (("mine.csv", "UserId\n"), ("submission_task_1_2.csv", ANSWERS)):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(InputError, match="does not tell the task: it has the columns"):
+            task_of(tmp_path / name)
+    (tmp_path / "mine.zip").write_bytes(zipped("mine.csv", GOOD[1]))
+    with pytest.raises(InputError, match=r"holds 'mine.csv', expected submission_task_1\.csv"):
+        task_of(tmp_path / "mine.zip")
     # A slip in the name of a folder is named as such.
     with pytest.raises(InputError, match=r"task_4/nmpy: file not found"):
-        check_submission.guess_task(layout.ROOT / "task_4/nmpy")
+        task_of(layout.ROOT / "task_4/nmpy")
 
 
 def test_a_submission_is_compared_with_files_of_its_own_split(
