@@ -301,7 +301,14 @@ def _metadata_dir(named: Path | str | None, train_dir: Path) -> Path | None:
         if not Path(named).is_dir():
             raise InputError(f"{named}: not found, expected a folder of metadata")
         return Path(named)
-    # Other answers have other ids, which must not be looked up in the default files.
+    return metadata_of(train_dir)
+
+
+def metadata_of(train_dir: Path) -> Path | None:
+    """Return the folder of the metadata of the kit's own training answers; None for others.
+
+    Other answers have other ids, which must not be looked up in these files.
+    """
     own = {folder.resolve() for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR)}
     return layout.METADATA_DIR if train_dir.resolve() in own else None
 

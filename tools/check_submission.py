@@ -63,7 +63,9 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
     p = cli.parser(__doc__)
     p.prog = "python -m tools.check_submission"
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    p.add_argument("--task", type=int, choices=TASKS, help="default: by the file's name, or columns")
+    p.add_argument(
+        "--task", type=int, choices=TASKS, help="default: by the file's name, or columns"
+    )
     p.add_argument(
         "--challenge",
         choices=find_challenges(),

@@ -41,6 +41,7 @@ from common.made import Made
 from common.splits import hold_out_answers
 from common.submission import PairValues, find_pairs, read_pair_values
 from tools import script_runs
+from tools.tasks import task_of
 
 import numpy as np
 import numpy.typing as npt
@@ -53,20 +54,9 @@ _TARGETS = 0.2
 
 @dataclass(frozen=True)
 class Fold:
-    """One run of an entry.
+    """One run of an entry: all answers, and which of them it does not learn from.
 
-    Attributes
-    ----------
-    title
-        For people: ``fold 3``.
-    table
-        All answers; in task 4 with the targets.
-    held_out
-        True for the answers that the entry does not learn from, shape (answers,).
-    metadata
-        Folder of the metadata of these answers, or None.
-    folder
-        An empty one, for files.
+    Also the folder of their metadata, or None, and an empty one for files.
     """
 
     title: str
@@ -76,37 +66,15 @@ class Fold:
     folder: Path
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """What an entry predicted of one fold.
-
-    Attributes
-    ----------
-    student, question, truth, value
-        UserId, QuestionId, true and predicted value of every answer scored, shape (answers,).
-    origin
-        The entry's command and flags, and what the run took.
-    """
-
-    student: IntArray
-    question: IntArray
-    truth: IntArray
-    value: IntArray
-    origin: Made
-
-    @property
-    def score(self) -> float:
-        """Share predicted correctly."""
-        return metrics.accuracy(self.truth, self.value)
-
-
 def main() -> None:
     """Read the command line, run every fold, print and record the scores."""
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
-    task = script_runs.task_of(entry)
+    task = task_of(entry)
     rules, limits = adaptive_options.rules(options), adaptive_options.limits(options)
-    if task != 4 and (rules, limits) != (Rules(), Limits()):
+    if task == 4:
+        io.require_file(entry / "train_model.py")
+    elif (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
     io.require_place(results_path(options.output_dir))
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
@@ -114,31 +82,34 @@ def main() -> None:
     made.require_current([train])
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     metadata = script_runs.metadata_of(train)
-    found: dict[str, Predicted] = {}
-    how = describe_folds(options)
+    predicted: dict[str, pd.DataFrame] = {}
+    took: list[Made] = []
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
         for repeat in range(options.repeats):
             seeds = [options.seed, repeat]
             fold = deal(table, task, options.folds, seeds)
-            dealt = table
             if task == 4:
                 # A different stream of random numbers from the one that dealt the students.
                 targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
-                dealt = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+                table = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
             for k in range(options.folds):
                 title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
                 with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
-                    run = Fold(title, dealt, fold == k, metadata, Path(temporary))
+                    run = Fold(title, table, fold == k, metadata, Path(temporary))
                     if task == 4:
-                        found[title] = play_fold(entry, flags, run, rules, limits)
+                        predicted[title], by = play_fold(entry, flags, run, rules, limits)
                     else:
-                        found[title] = predict_fold(entry, flags, run, task)
-                progress.write(f"{title}: {found[title].score:.4f}", file=sys.stdout)
+                        predicted[title], by = predict_fold(entry, flags, run, task)
+                took.append(by)
+                progress.write(f"{title}: {score(predicted[title]):.4f}", file=sys.stdout)
                 progress.update()
-    score = record(options.output_dir, entry, task, train, found, how, rules)
-    deviation = statistics.stdev(predicted.score for predicted in found.values())
-    print(f"score {score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
+    repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
+    how = f"{options.folds} folds, {repeats}seed {options.seed}"
+    evaluation = evaluate(entry, task, train, predicted, took, how, rules)
+    append_result(options.output_dir, task, evaluation)
+    deviation = statistics.stdev(evaluation.parts.values())
+    print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
     print(f"recorded in {cli.show(results_path(options.output_dir))}")
 
 
@@ -152,13 +123,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "--repeats", type=cli.count, metavar="N", default=1, help="deal N times (default 1)"
     )
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds: default 0")
-    p.add_argument(
-        "--input_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TRAIN_DIR,
-        help="default data/train_data",
-    )
+    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     p.add_argument("--train_data", metavar="FILE", help="default that of the task")
     p.add_argument(
         "--output_dir",
@@ -172,12 +137,6 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     return p.parse_args(words[:place]), list(words[place + 1 :])
 
 
-def describe_folds(options: argparse.Namespace) -> str:
-    """Return into which folds the answers are dealt, in words."""
-    repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
-    return f"{options.folds} folds, {repeats}seed {options.seed}"
-
-
 def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> IntArray:
     """Return the fold of every answer; in task 4 the answers of a student stay together."""
     group = np.arange(len(table))
@@ -186,18 +145,31 @@ def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> 
     return folds.assign_folds(group, n_folds, seeds)
 
 
+def score(predicted: pd.DataFrame) -> float:
+    """Return the share of answers predicted correctly."""
+    return metrics.accuracy(predicted["truth"].to_numpy(), predicted["value"].to_numpy())
+
+
 # ---- One fold ------------------------------------------------------------------------------------
 
 
-def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Predicted:
+def predict_fold(
+    script: Path, flags: Sequence[str], fold: Fold, task: int
+) -> tuple[pd.DataFrame, Made]:
     """Let a script of task 1 or 2 learn from the other folds and predict this one.
+
+    Returns
+    -------
+    DataFrame
+        UserId, QuestionId, truth and predicted value of every answer held out.
+    Made
+        The entry's command and flags, and what the run took.
 
     Raises
     ------
     InputError
         If it fails, or does not predict every answer.
     """
-    column = schema.PREDICTED_COLUMN[task]
     template = script_runs.run_on_split(
         script,
         flags,
@@ -210,28 +182,30 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> P
     path = fold.folder / layout.submission_name(task)
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    held = fold.table[fold.held_out]
-    names = ("UserId", "QuestionId", column.name)
-    student, question, truth = (held[name].to_numpy() for name in names)
+    column = schema.PREDICTED_COLUMN[task]
+    wanted = fold.table.loc[fold.held_out, ["UserId", "QuestionId", column.name]]
+    wanted.columns = pd.Index(["UserId", "QuestionId", "truth"])
     with name_fold(script, fold):
-        predictions = read_pair_values(io.file_source(path), column)
-        wanted = PairValues(io.file_source(template), student, question, truth)
-        rows, _ = find_pairs(predictions, wanted)
+        found = read_pair_values(io.file_source(path), column)
+        columns = (wanted[name].to_numpy() for name in wanted)
+        rows, _ = find_pairs(found, PairValues(io.file_source(template), *columns))
     took = made.read(path)
-    origin = Made(
-        cli.show(script.resolve()),
-        made.options_of(flags),
-        took.seconds if took else float("nan"),
-        took.memory if took else None,
-        source_code.fingerprint(script),
+    by = Made(
+        script=cli.show(script.resolve()),
+        options=made.options_of(flags),
+        seconds=took.seconds if took else float("nan"),
+        memory=took.memory if took else None,
+        code=source_code.fingerprint(script),
     )
-    return Predicted(student, question, truth, predictions.value[rows], origin)
+    return wanted.assign(value=found.value[rows]), by
 
 
 def play_fold(
     package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
-) -> Predicted:
+) -> tuple[pd.DataFrame, Made]:
     """Train a copy of a package of task 4 on the other students, and examine these with it.
+
+    Returns the predicted targets as `predict_fold`.
 
     Raises
     ------
@@ -251,26 +225,26 @@ def play_fold(
     metadata = data.parent / layout.METADATA_DIR.name
     if fold.metadata is not None:
         script_runs.link(fold.metadata, metadata)
-    script = copy / "train_model.py"
-    places = ["--input_dir", data, "--train_data", train.name]
-    script_runs.run_script([script, *places, *flags], fold.title, shown=package / script.name)
+    trainer = package / "train_model.py"
+    command = [copy / trainer.name, "--input_dir", data, "--train_data", train.name, *flags]
+    script_runs.run_script(command, fold.title, shown=trainer)
     started = time.perf_counter()
     setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
     with name_fold(package, fold):
         reference = playing.read_students(setting)
         playing.require_other_students(copy, reference)
         games = playing.play_all(setting, reference).games
-    student, question, truth, value, _ = evaluation.games_as_columns(reference, games)
+    *columns, _ = evaluation.games_as_columns(reference, games)
     took = made.parse(read_entry_file(copy, training.TRAINING) or b"")
-    trainer = package / script.name
-    origin = Made(
-        cli.show(trainer),
-        made.options_of(flags),
-        time.perf_counter() - started,
-        took.memory if took else None,
-        fingerprint_code(copy, source_code.fingerprint(trainer)),
+    by = Made(
+        script=cli.show(trainer),
+        options=made.options_of(flags),
+        seconds=time.perf_counter() - started,
+        memory=took.memory if took else None,
+        code=fingerprint_code(copy, source_code.fingerprint(trainer)),
     )
-    return Predicted(student, question, truth, value, origin)
+    names = ("UserId", "QuestionId", "truth", "value")
+    return pd.DataFrame(dict(zip(names, columns, strict=True))), by
 
 
 @contextmanager
@@ -288,28 +262,23 @@ def name_fold(entry: Path, fold: Fold) -> Iterator[None]:
 # ---- All folds -----------------------------------------------------------------------------------
 
 
-def record(
-    output_dir: Path,
+def evaluate(
     entry: Path,
     task: int,
     train: Path,
-    found: dict[str, Predicted],
+    predicted: dict[str, pd.DataFrame],
+    took: Sequence[Made],
     how: str,
     rules: Rules,
-) -> float:
-    """Append the scores of all folds to the record, as one line; return their mean."""
+) -> Evaluation:
+    """Return what the record holds of all folds: one score, the mean of theirs."""
     from common.adaptive.playing import describe_rules
 
-    runs = list(found.values())
-    student, question, truth, value = (
-        np.concatenate([getattr(run, name) for run in runs])
-        for name in ("student", "question", "truth", "value")
-    )
-    part = np.repeat(np.arange(len(runs)), [len(run.truth) for run in runs])
-    memory = [run.origin.memory for run in runs if run.origin.memory is not None]
-    seconds = statistics.fmean(run.origin.seconds for run in runs)
-    parts = {title: run.score for title, run in found.items()}
-    evaluation = Evaluation(
+    answers = pd.concat(predicted.values())
+    part = np.repeat(np.arange(len(predicted)), [len(frame) for frame in predicted.values()])
+    parts = {title: score(frame) for title, frame in predicted.items()}
+    student, question, truth, value = (answers[name].to_numpy() for name in answers)
+    return Evaluation(
         title=TASK_TITLES[task],
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
@@ -318,12 +287,14 @@ def record(
         phase=CROSS_VALIDATION,
         rules=f"{describe_rules(rules)}, {how}" if task == 4 else how,
         parts=parts,
-        training=replace(runs[0].origin, seconds=seconds, memory=max(memory, default=None)),
-        code=runs[0].origin.code,
+        training=replace(
+            took[0],
+            seconds=statistics.fmean(by.seconds for by in took),
+            memory=max((by.memory for by in took if by.memory is not None), default=None),
+        ),
+        code=took[0].code,
         outcomes=outcomes.of_predictions(student, question, truth, value, part),
     )
-    append_result(output_dir, task, evaluation)
-    return evaluation.score
 
 
 if __name__ == "__main__":

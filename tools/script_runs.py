@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import cli, io, layout, splits
+from common import cli, io, splits
 from common.errors import InputError, printable
 
 import numpy as np
@@ -23,19 +23,8 @@ TRAIN, TEMPLATE = "train.csv", "template.csv"
 def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> None:
     """Run a Python script to its end; it is stopped with this process, also by Control-C.
 
-    Parameters
-    ----------
-    command
-        The script and its flags.
-    what
-        On what it runs, for the message: ``fold 3``.
-    shown
-        The script to name in the message, where a copy of it runs.
-
-    Raises
-    ------
-    InputError
-        If it fails; the message ends with the last line that it printed.
+    If it fails, the message of the `InputError` names the script, or the one of which it is a copy,
+    and on what it ran, and ends with the last line that it printed.
     """
     words = [str(word) for word in command]
     with tempfile.TemporaryFile() as printed:
@@ -47,11 +36,9 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
         ) as process:
             try:
                 code = process.wait()
-            except BaseException:
+            finally:
                 # Before its folder is removed, also where it would go on after Control-C.
                 process.kill()
-                process.wait()
-                raise
         if not code:
             return
         printed.seek(max(0, printed.seek(0, 2) - _TAIL))
@@ -76,27 +63,8 @@ def run_on_split(
 ) -> Path:
     """Let a script of task 1 or 2 learn from some answers and predict the others.
 
-    Parameters
-    ----------
-    script
-        Like a sample model, with its flags.
-    flags
-        Further flags of its own.
-    table
-        All answers, as `answers.read_answers` returns them.
-    held_out
-        True for the answers to be predicted, shape (answers,).
-    folder
-        For the files that it reads and writes.
-    metadata
-        Folder of the metadata of these answers; None if there is none.
-    what
-        As in `run_script`.
-
-    Returns
-    -------
-    Path
-        The template, whose rows are the answers held out, in their order.
+    Those held out are True, shape (answers,). The folder is for the files that the script reads and
+    writes; what is returned is the template among them, whose rows are the answers held out.
     """
     template = folder / TEMPLATE
     held = table[held_out]
@@ -128,27 +96,5 @@ def reads_metadata(script: Path) -> bool:
 
 def metadata_of(train: Path) -> Path | None:
     """Return the folder of the metadata that belong to training answers; None if not known."""
-    own = {folder.resolve() for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR)}
-    is_own = train.parent.resolve() in own and layout.METADATA_DIR.is_dir()
-    return layout.METADATA_DIR if is_own else None
-
-
-def task_of(script: Path) -> int:
-    """Return the task of an entry: of a script by the folder it lies in, of a folder 4.
-
-    Raises
-    ------
-    InputError
-        If it is neither a script of task 1 or 2 nor a package of task 4.
-    """
-    if script.is_dir():
-        io.require_file(script / "train_model.py")
-        return 4
-    io.require_file(script)
-    folders = {"task_1": 1, "task_2": 2}
-    task = folders.get(script.resolve().parent.name)
-    if task is None or script.suffix != ".py":
-        raise InputError(
-            f"{script}: is no script in task_1/ or task_2/, nor a folder of task 4, expected one"
-        )
-    return task
+    folder = cli.metadata_of(train.parent)
+    return folder if folder is not None and folder.is_dir() else None

@@ -62,11 +62,6 @@ def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Pat
         assert sign.read_text() == last
 
 
-def test_a_folder_without_a_trainer_is_no_entry(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"train_model\.py: file not found"):
-        script_runs.task_of(tmp_path)
-
-
 SHOWS = """
 from common import layout
 from tools import script_runs
