@@ -204,21 +204,10 @@ def choose(
     student has a question left. (Sympson and Hetter 1985 hold theirs only on average, and need
     simulated students to set a probability for each question.)
 
-    Parameters
-    ----------
-    strategy, posterior, askable, hidden
-        As in `strategies.py`, of all students.
-    order
-        Rows of the students to be asked, those first who come first.
-    left
-        How often each question may still be asked, shape (questions,).
-
-    Returns
-    -------
-    question : array of int64, shape (students,)
-        -1 for students who are not asked.
-    n_over : int
-        How many had to be asked a question of which nothing was left.
+    `order` holds the rows of the students to be asked, those first who come first; `left` tells how
+    often each question may still be asked, shape (questions,). Returns the questions, int64, shape
+    (students,), -1 for students who are not asked, and how many students had to be asked a question
+    of which nothing was left.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = np.empty(len(askable), np.int64)
@@ -247,7 +236,7 @@ def choose(
 
 
 def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
-    """Raise `InputError` unless a strategy has chosen for every student what may be asked."""
+    """Refuse what a strategy has chosen unless every student may be asked it."""
     name = f"strategies.py: {strategy.__name__}"
     n_students, n_questions = free.shape
     if getattr(wish, "shape", None) != (n_students,) or wish.dtype.kind not in "iu":

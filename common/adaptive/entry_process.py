@@ -131,6 +131,9 @@ class EntryProcess:
             "hidden": [str(hidden.resolve().parent), str(layout.DATA_DIR)],
             "landlock": isolation.landlock_version(),
         }
+        pipes = self._process
+        assert pipes.stdin is not None and pipes.stdout is not None and pipes.stderr is not None
+        self._requests, self._answers, self._printed = pipes.stdin, pipes.stdout, pipes.stderr
         self._send(json.dumps(settings).encode() + b"\n")
         self._threads = [
             threading.Thread(target=target, daemon=True)
@@ -211,8 +214,7 @@ class EntryProcess:
         # other end could make it wait for ever. Those that read close their own.
         if not self._sender.is_alive():
             with contextlib.suppress(OSError, ValueError):
-                assert self._process.stdin is not None
-                self._process.stdin.close()
+                self._requests.close()
         self._remove_folder()
 
     def _kill(self) -> None:
@@ -236,14 +238,11 @@ class EntryProcess:
         self._temporary.cleanup()
 
     def _send(self, *parts: bytes) -> None:
-        pipe = self._process.stdin
-        assert pipe is not None
-        try:
+        # A process that is gone takes nothing; the missing reply shows it.
+        with contextlib.suppress(OSError, ValueError):
             for part in parts:
-                pipe.write(part)
-            pipe.flush()
-        except (OSError, ValueError):
-            pass  # The process is gone; the missing reply shows it.
+                self._requests.write(part)
+            self._requests.flush()
 
     def _receive(self) -> dict[str, Any]:
         try:
@@ -269,20 +268,15 @@ class EntryProcess:
         raise EntryError(f"its process ended with exit code {code}")
 
     def _read_replies(self) -> None:
-        pipe = self._process.stdout
-        assert pipe is not None
-        try:
-            with pipe:
-                while line := pipe.readline(_MAX_LINE):
-                    self._replies.put(_read_reply(line, pipe))
-        except (OSError, ValueError, KeyError, TypeError, EOFError):
-            pass  # No reply of the runner's: the entry found the channel and wrote to it.
+        # What is no reply of the runner's: the entry found the channel and wrote to it.
+        wrong = OSError, ValueError, KeyError, TypeError, EOFError
+        with contextlib.suppress(*wrong), self._answers as pipe:
+            while line := pipe.readline(_MAX_LINE):
+                self._replies.put(_read_reply(line, pipe))
         self._replies.put(None)
 
     def _read_output(self) -> None:
-        pipe = self._process.stderr
-        assert pipe is not None
-        with pipe:
+        with self._printed as pipe:
             while block := os.read(pipe.fileno(), 1 << 16):
                 self._n_output += len(block)
                 self._tail += block

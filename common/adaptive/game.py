@@ -331,10 +331,10 @@ def play(
     def learn(number: int) -> None:
         with _named(f"round {number}, update_model"):
             entry.call("update_model", state.visible())
-        on_round()
 
-    for _ in rounds(state, choose, learn):
-        pass
+    for number in rounds(state, choose, learn):
+        if number:
+            on_round()
     end = f"after round {N_ROUNDS}"
     with _named(f"{end}, predict"):
         prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
