@@ -8,6 +8,8 @@ FILE must hold every query of the test file, or every one of the training file w
 instead, as a submission made with --local does. No answers are read.
 """
 
+import argparse
+
 from common import challenge, cli, folds, io
 from common.errors import Report
 
@@ -15,33 +17,26 @@ import numpy as np
 import queries
 
 
-def main() -> None:
-    """Check the submission that the flags name."""
-    p = challenge.check_parser(__doc__, __file__)
-    cli.add_file(p, "--train_data", queries.TRAIN)
-    cli.add_file(p, "--test_data", queries.TEST)
-    options = p.parse_args()
-
-    def check(report: Report) -> list[str]:
-        paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
-        found = {
-            path: [query.id for query in queries.read_queries(path, answers=False)]
-            # Where neither is there, the first is missed.
-            for path in [path for path in paths if io.is_there(path)] or paths[:1]
-        }
-        # What is wrong with the ids is reported below.
-        ids = set(io.read_columns(options.file, (folds.ID,), lambda _: None)["id"])
-        # Of a tie the test file, which comes first.
-        path = max(found, key=lambda path: len(ids.intersection(found[path])))
-        guesses = queries.read_guesses(options.file, found[path], report)
-        n_guesses = [len(guess) for guess in guesses]
-        return [
-            f"{len(guesses):,} rows: every query of {cli.show(path)} once",
-            f"guesses for each: {np.mean(n_guesses):.1f} on average, none for {n_guesses.count(0)}",
-        ]
-
-    challenge.run_check(options.file, __file__, check)
+def check(options: argparse.Namespace, report: Report) -> list[str]:
+    """Report the faults of a submission; return a summary of it."""
+    paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
+    found = {
+        path: [query.id for query in queries.read_queries(path, answers=False)]
+        # Where neither is there, the first is missed.
+        for path in [path for path in paths if io.is_there(path)] or paths[:1]
+    }
+    # What is wrong with the ids is reported below.
+    ids = set(io.read_columns(options.file, (folds.ID,), lambda _: None)["id"])
+    # Of a tie the test file, which comes first.
+    path = max(found, key=lambda path: len(ids.intersection(found[path])))
+    guesses = queries.read_guesses(options.file, found[path], report)
+    n_guesses = [len(guess) for guess in guesses]
+    return [
+        f"{len(guesses):,} rows: every query of {cli.show(path)} once",
+        f"guesses for each: {np.mean(n_guesses):.1f} on average, none for {n_guesses.count(0)}",
+    ]
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check, **files))

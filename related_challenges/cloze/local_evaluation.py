@@ -8,13 +8,13 @@ Where the queries say so, the score is also given by domain, and by whether reas
 With --candidates N only the first N guesses at each query count.
 """
 
-from collections.abc import Sequence
+import argparse
+from pathlib import Path
 
 from common import challenge, cli, pages
-from common.evaluation import record, score_files
-from common.evaluation.record import Evaluation
 
 import numpy as np
+import pandas as pd
 import queries
 
 HEADER = ("", "queries", "token F1", "in full")
@@ -22,84 +22,57 @@ HEADER = ("", "queries", "token F1", "in full")
 
 def main() -> None:
     """Score the submission that the flags name."""
-    p = challenge.evaluation_parser(__doc__, __file__)
-    cli.add_file(p, "--ref_data", queries.TRAIN)
-    p.add_argument(
-        "--candidates",
-        type=queries.n_candidates,
-        metavar="N",
-        default=queries.N_GUESSES,
-        help=f"how many guesses count (default {queries.N_GUESSES})",
-    )
-    options = p.parse_args()
-    score_files.remove_scores(options.output_dir, "cloze")
-    reference_path = options.input_dir / options.ref_data
-    submission_path = options.submission_dir / options.submit_data
+    p = challenge.evaluation_parser(__doc__, __file__, ref_data=queries.TRAIN)
+    queries.add_candidates(p, "how many guesses count")
+    challenge.evaluate(p, __file__, "Knowledge cloze test", "token F1", score)
 
-    reference = queries.read_queries(reference_path, answers=True)
-    guesses = queries.read_guesses(submission_path, [query.id for query in reference])
-    scores = np.array(
-        [
-            queries.score_query(guessed[: options.candidates], query.answers)
-            for guessed, query in zip(guesses, reference, strict=True)
-        ]
+
+def score(options: argparse.Namespace, submission: Path, reference: Path) -> challenge.Scored:
+    """Score a submission by the true answers."""
+    asked = queries.read_queries(reference, answers=True)
+    guesses = queries.read_guesses(submission, [query.id for query in asked])
+    found = pd.DataFrame(
+        {
+            "domain": [query.domain for query in asked],
+            "reasoning": [query.needs_reasoning for query in asked],
+            "score": [
+                queries.score_query(guessed[: options.candidates], query.answers)
+                for guessed, query in zip(guesses, asked, strict=True)
+            ],
+        }
     )
-    score = float(scores.mean())
+    scores = found["score"].to_numpy()
     groups = [
-        *group_scores("domain", [query.domain for query in reference], scores),
-        *group_scores("reasoning", [query.needs_reasoning for query in reference], scores),
+        (f"{kind}: {str(name) or 'unknown'}", own.to_numpy())
+        for kind in ("domain", "reasoning")
+        if found[kind].any()
+        # What is unknown comes last.
+        for name, own in sorted(found.groupby(kind)["score"], key=lambda group: not group[0])
     ]
+    rows = [
+        (name, f"{len(own):,}", f"{own.mean():.4f}", f"{np.mean(own == 1):.1%}")
+        for name, own in groups
+    ]
+    caption = "By what the queries say of themselves"
     few = "first guess" if options.candidates == 1 else f"first {options.candidates} guesses"
-    evaluation = Evaluation(
-        title="Knowledge cloze test",
+    mean = float(scores.mean())
+    return challenge.Scored(
+        score=mean,
         metric=f"Token F1 of the best of up to {options.candidates} guesses, mean over the queries",
-        score=score,
-        submission=submission_path,
-        reference=reference_path,
         facts=[
-            ("Queries", f"{len(reference):,}"),
+            ("Queries", f"{len(asked):,}"),
             ("Answered in full", f"{np.mean(scores == 1):.1%}"),
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
         rules=few if options.candidates < queries.N_GUESSES else "",
         parts={name: float(own.mean()) for name, own in groups},
-        metric_name="token F1",
+        body=pages.table(HEADER, rows, caption=caption, stacks=True) if rows else "",
+        lines=[
+            *challenge.in_columns([HEADER, *rows] if rows else [], 30, 9),
+            f"score {mean:.4f} (token F1 of {len(asked):,} queries)",
+        ],
     )
-    rows = [
-        (name, f"{len(own):,}", f"{own.mean():.4f}", f"{np.mean(own == 1):.1%}")
-        for name, own in groups
-    ]
-    caption = "By what the queries say of themselves"
-    body = pages.table(HEADER, rows, caption=caption, stacks=True) if rows else ""
-    paths = score_files.write_scores(options.output_dir, "cloze", evaluation, body=body)
-    record.append_result(options.output_dir, "cloze", evaluation)
-    for name, *cells in [HEADER, *rows] if rows else []:
-        print(f"{name:30s} " + " ".join(f"{cell:>9s}" for cell in cells))
-    print(f"score {score:.4f} (token F1 of {len(reference):,} queries)")
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
-
-
-def group_scores(
-    name: str, kinds: Sequence[str], scores: queries.FloatArray
-) -> list[tuple[str, queries.FloatArray]]:
-    """Return the scores of every kind of query, with the kind's name; nothing if none is known.
-
-    Parameters
-    ----------
-    name
-        What the kinds are: ``domain``.
-    kinds
-        Kind of every query, nothing where it is unknown.
-    scores
-        Score of every query, shape (queries,).
-    """
-    if not any(kinds):
-        return []
-    return [
-        (f"{name}: {kind or 'unknown'}", scores[np.array(kinds) == kind])
-        for kind in sorted(set(kinds), key=lambda kind: (not kind, kind))
-    ]
 
 
 if __name__ == "__main__":

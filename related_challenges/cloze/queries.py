@@ -23,29 +23,16 @@ TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
-_ID = Column("id", TEXT)
-_RET = Column("ret", TEXT)
 _ARTICLES = {"a", "an", "the"}
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True)
 class Query:
-    """A sentence with a gap.
+    """A sentence with `MASK` in place of a gap, and what may fill it; nothing where it is unknown.
 
-    Attributes
-    ----------
-    id
-        Its id, as text.
-    text
-        The sentence with `MASK` in it.
-    answers
-        What may fill the gap, each correct by itself; empty if unknown.
-    domain
-        What the sentence is about; nothing if unknown.
-    needs_reasoning
-        Whether several facts must be combined, as ``yes`` or ``no``, or the file's own text;
-        nothing if unknown.
+    Each answer is correct by itself. The domain is what the sentence is about; whether several
+    facts must be combined is ``yes``, ``no`` or the file's own text.
     """
 
     id: str
@@ -56,21 +43,7 @@ class Query:
 
 
 def read_queries(path: Path, *, answers: bool) -> list[Query]:
-    """Read and check a file of queries, one JSON object in each line.
-
-    Parameters
-    ----------
-    path
-        Each object has qid, query and, if wanted, answer, a list; domain and NeedReasoning, a text,
-        a whole number or a boolean each, may be there too.
-    answers
-        Whether the answers must be there; otherwise they are not read.
-
-    Raises
-    ------
-    InputError
-        If a line is not such an object, or an id appears twice.
-    """
+    """Read and check a file of queries, a JSON object in each line, with or without answers."""
     io.require_file(path)
     queries: list[Query] = []
     line_of: dict[str, int] = {}
@@ -121,7 +94,7 @@ def _read_query(where: str, line: str, answers: bool) -> Query:
 
 
 def _read_kind(where: str, key: str, value: Any) -> str:
-    """Return what a line says of the kind of its query, as text; nothing if it does not say."""
+    """Return what a line says of its query, as text; nothing if it does not say."""
     if value is None:
         return ""
     if key == "NeedReasoning" and value in (0, 1):
@@ -158,24 +131,24 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
         action="store_true",
         help="predict the training queries instead, every fold after learning from the others",
     )
-    p.add_argument(
-        "--candidates",
-        type=n_candidates,
-        metavar="N",
-        default=N_GUESSES,
-        help=f"guesses at each query, 1 to {N_GUESSES} (default {N_GUESSES})",
-    )
+    add_candidates(p, f"guesses at each query, 1 to {N_GUESSES}")
     cli.add_folder(p, "--submission_template_dir", local_dir)
     cli.add_file(p, "--submission_template_file", layout.FOLDS)
     return p.parse_args()
 
 
-def n_candidates(text: str) -> int:
-    """Read a number of guesses at a query from the command line."""
-    number = cli.count(text)
-    if number > N_GUESSES:
-        raise argparse.ArgumentTypeError(f"{text} is above {N_GUESSES}, the most that are allowed")
-    return number
+def add_candidates(p: argparse.ArgumentParser, what: str) -> None:
+    """Add the flag that says how many guesses at a query count."""
+
+    def number(text: str) -> int:
+        if cli.count(text) > N_GUESSES:
+            raise argparse.ArgumentTypeError(
+                f"{text} is above {N_GUESSES}, the most that are allowed"
+            )
+        return int(text)
+
+    default = f"{what} (default {N_GUESSES})"
+    p.add_argument("--candidates", type=number, metavar="N", default=N_GUESSES, help=default)
 
 
 def folds_path(options: argparse.Namespace) -> Path | None:
@@ -205,20 +178,7 @@ def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:
 
 
 def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[str]]) -> None:
-    """Write a submission, UTF-8 without a byte order mark, where the flags say.
-
-    Parameters
-    ----------
-    options
-        As from `parse_flags`.
-    guesses
-        For each id at most five answers.
-
-    Raises
-    ------
-    InputError
-        If there are more.
-    """
+    """Write a submission where the flags say: for each id at most five answers."""
     path = options.output_dir / options.output_file
     for query_id, answers in guesses.items():
         if len(answers) > N_GUESSES:
@@ -229,37 +189,15 @@ def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[st
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
     columns = {"id": np.array(list(guesses), object), "ret": np.array(ret, object)}
     challenge.write_submission(path, columns, folds_file=folds_path(options))
-    print(f"written: {cli.show(path)} ({len(ret):,} rows)")
 
 
 def read_guesses(path: Path, ids: Sequence[str], report: Report = stop) -> list[list[str]]:
-    """Read and check a submission.
-
-    Parameters
-    ----------
-    path
-        CSV with id and ret, a JSON list of at most five texts.
-    ids
-        The queries, in the order wanted.
-    report
-        What to do with a fault.
-
-    Returns
-    -------
-    list of list of str
-        The answers guessed for each query.
-
-    Raises
-    ------
-    InputError
-        If a query is missing, unknown or repeated, ret is not such a list, or the file begins
-        with a byte order mark.
-    """
+    """Read and check a submission: the answers guessed for each of the ids, in their order."""
     source = io.file_source(path)
     with source.open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
-    data = io.read_columns(path, (_ID, _RET), report)
+    data = io.read_columns(path, (folds.ID, Column("ret", TEXT)), report)
     rows = folds.match_ids(path, data["id"], ids, "the queries", report)
     guesses, faults = [], []
     for row, text in enumerate(data["ret"]):
@@ -295,12 +233,9 @@ def normalise(text: str) -> list[str]:
 
 
 def token_f1(guess: str, answer: str) -> float:
-    """Compare two texts by the words that they share, each as often as it appears in both.
+    """Return the harmonic mean of the shares of two texts' words that both have, with repeats.
 
-    Returns
-    -------
-    float
-        Harmonic mean of precision and recall; 1 if neither text holds a word, 0 if only one does.
+    It is 1 if neither text holds a word, and 0 if only one does.
     """
     left, right = normalise(guess), normalise(answer)
     if not left or not right:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import clicks
 import numpy as np
+import pandas as pd
 import recommend
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.extmath import randomized_svd
@@ -67,38 +68,6 @@ class Neighbours:
     n_clicks: clicks.IntArray
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Candidates of the test users, sorted by user and item, shape (candidates,) each.
-
-    Attributes
-    ----------
-    user
-        Place of the user among the test users of the phase.
-    item
-        Number of the item.
-    score
-        Sum of its similarities to the user's clicks, the later a click the more; may be 0.
-    rank
-        Place by `score` among the user's items, from 0; `N_SIMILAR` for all that come later.
-    share
-        `score` divided by that of the user's best item.
-    closeness
-        Cosine of the angle between the item's vector and the user's.
-    """
-
-    user: clicks.IntArray
-    item: clicks.IntArray
-    score: clicks.FloatArray
-    rank: clicks.IntArray
-    share: clicks.FloatArray
-    closeness: clicks.FloatArray
-
-    def take(self, rows: clicks.IntArray) -> "Candidates":
-        """Return some of the candidates, by row numbers in order."""
-        return Candidates(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
-
-
 def mask_latest(
     phase: recommend.Phase, users: clicks.IntArray
 ) -> tuple[recommend.Phase, clicks.IntArray]:
@@ -106,20 +75,9 @@ def mask_latest(
 
     This does to training users what the challenge does to its test users.
 
-    Parameters
-    ----------
-    phase
-        The clicks of a phase.
-    users
-        Numbers of the users, ascending; those with a single click are left out, and those whose
-        latest click came before the phase.
-
-    Returns
-    -------
-    Phase
-        Without these clicks; the query times are those of the clicks taken away.
-    array of int, shape (test users,)
-        The items that were clicked.
+    Users, given as ascending numbers, with a single click are left out, and those whose latest
+    click came before the phase. Beside the phase without these clicks the items clicked are
+    returned, shape (test users,).
     """
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = np.cumsum(n_clicks) - 1
@@ -218,8 +176,18 @@ def unit_length(vectors: clicks.FloatArray) -> clicks.FloatArray:
 
 def find_candidates(
     phase: recommend.Phase, neighbours: Neighbours, vectors: clicks.FloatArray
-) -> Candidates:
-    """Find the candidates of the test users among the items that they have not clicked."""
+) -> pd.DataFrame:
+    """Find the candidates of the test users among the items that they have not clicked.
+
+    Returns
+    -------
+    DataFrame
+        A row for each, sorted by user (place among the test users) and item (number): score, the
+        sum of its similarities to the user's clicks, the later a click the more; rank by score
+        among the user's items, from 0, `N_SIMILAR` for all that come later; share, the score
+        divided by that of the user's best item; closeness, the cosine of the angle between the
+        item's vector and the user's.
+    """
     n_items = len(phase.item_ids)
     weight = places_from_latest(phase).astype(float) ** -RECENCY_POWER
     shape = (phase.n_users, n_items)
@@ -251,42 +219,41 @@ def find_candidates(
         best = np.maximum(score.max(axis=1), np.finfo(float).tiny)
         found = score[user, item]
         parts.append(
-            Candidates(
-                user=user + begin,
-                item=item,
-                score=found,
-                rank=rank[user, item],
-                share=found / best[user],
-                closeness=closeness[user, item],
+            pd.DataFrame(
+                {
+                    "user": user + begin,
+                    "item": item,
+                    "score": found,
+                    "rank": rank[user, item],
+                    "share": found / best[user],
+                    "closeness": closeness[user, item],
+                }
             )
         )
-    names = [field.name for field in dataclasses.fields(Candidates)]
-    return Candidates(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+    return pd.concat(parts, ignore_index=True)
 
 
 def match_clicks(
-    phase: recommend.Phase, neighbours: Neighbours, found: Candidates
+    phase: recommend.Phase, neighbours: Neighbours, found: pd.DataFrame
 ) -> tuple[clicks.IntArray, clicks.IntArray, clicks.IntArray]:
     """Find the clicks of the test users on items that are neighbours of their candidates.
 
     Returns
     -------
-    click : array of int, shape (matches,)
-        Row of the click in the phase.
-    pair : array of int, shape (matches,)
-        Row of the pair, of the item clicked and the candidate, in the neighbours.
-    row : array of int, shape (matches,)
-        Row of the candidate.
+    three arrays of int, shape (matches,)
+        Row of the click in the phase; of the pair of the item clicked and the candidate in the
+        neighbours; and of the candidate.
     """
     place = np.full(phase.n_users, -1)
-    place[phase.test_user[found.user]] = found.user
+    user, item = found["user"].to_numpy(), found["item"].to_numpy()
+    place[phase.test_user[user]] = user
     rows = np.flatnonzero(place[phase.user] >= 0)
     n_neighbours = np.diff(neighbours.start)[phase.item[rows]]
     click = np.repeat(rows, n_neighbours)
     pair = np.arange(len(click)) - np.repeat(np.cumsum(n_neighbours) - n_neighbours, n_neighbours)
     pair += neighbours.start[phase.item[click]]
     n_items = len(phase.item_ids)
-    key = found.user * n_items + found.item
+    key = user * n_items + item
     wanted = place[phase.user[click]] * n_items + neighbours.item[pair]
     row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     matches = key[row] == wanted
@@ -296,16 +263,7 @@ def match_clicks(
 def clicks_around(
     phase: recommend.Phase, item: clicks.IntArray, time: clicks.FloatArray, near: Sequence[float]
 ) -> tuple[clicks.FloatArray, clicks.FloatArray, list[clicks.IntArray]]:
-    """Tell how items were clicked, by all users, around moments of time.
-
-    Parameters
-    ----------
-    phase
-        The clicks.
-    item, time
-        The items, and a moment from 0 to 1 for each, shape (n,).
-    near
-        How far from the moment a click may be to be counted.
+    """Tell how items were clicked, by all users, around a moment from 0 to 1 for each, shape (n,).
 
     Returns
     -------
@@ -313,7 +271,7 @@ def clicks_around(
         Time from the item's latest click up to the moment, and until its next; if there is none,
         the longest there can be, `HISTORY` + 1 and 1.
     n_near : list of arrays of int, shape (n,)
-        How many clicks of the item are near the moment, for each distance.
+        How many clicks of the item are no farther from the moment than each distance in `near`.
     """
     # All clicks in order of item and time, such that those of two items lie apart.
     spread = recommend.HISTORY + 2

@@ -6,6 +6,8 @@ Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the us
          that are there; no answers
 """
 
+import argparse
+
 from common import challenge, cli
 from common.errors import Report
 
@@ -13,26 +15,21 @@ import clicks
 import numpy as np
 
 
-def main() -> None:
-    """Check the submission that the flags name."""
-    options = challenge.check_parser(__doc__, __file__).parse_args()
-
-    def check(report: Report) -> list[str]:
-        phases = clicks.find_phases(options.input_dir)
-        paths = [options.input_dir / clicks.query_times_name(phase) for phase in phases]
-        wanted = np.concatenate([clicks.read_query_users(path) for path in paths])
-        user, items = clicks.read_recommendations(options.file, report)
-        clicks.select_users(options.file, user, items, wanted, report)
-        n_others = len(np.setdiff1d(user, wanted))
-        summary = [
-            f"{len(user):,} rows: every test user of the phases {', '.join(map(str, phases))} in "
-            f"{cli.show(options.input_dir)} once, {items.shape[1]} different items each",
-            f"different items recommended: {len(np.unique(items)):,}",
-        ]
-        return summary + [f"{n_others} rows of other users are ignored"] * bool(n_others)
-
-    challenge.run_check(options.file, __file__, check)
+def check(options: argparse.Namespace, report: Report) -> list[str]:
+    """Report the faults of a submission; return a summary of it."""
+    phases = clicks.find_phases(options.input_dir)
+    paths = [options.input_dir / clicks.query_times_name(phase) for phase in phases]
+    wanted = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
+    recommended = clicks.read_recommendations(options.file, report)
+    clicks.select_users(options.file, recommended, wanted, report)
+    n_others = len(np.setdiff1d(recommended.index, wanted))
+    summary = [
+        f"{len(recommended):,} rows: every test user of the phases {', '.join(map(str, phases))} "
+        f"in {cli.show(options.input_dir)} once, {recommended.shape[1]} different items each",
+        f"different items recommended: {len(np.unique(recommended)):,}",
+    ]
+    return summary + [f"{n_others} rows of other users are ignored"] * bool(n_others)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check))

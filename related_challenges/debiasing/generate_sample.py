@@ -16,6 +16,7 @@ from common import challenge, cli
 
 import clicks
 import numpy as np
+import pandas as pd
 
 N_USERS, N_ITEMS, N_THEMES = 900, 500, 20
 # Each phase covers a window of this length in time and begins STEP after the previous one.
@@ -46,25 +47,19 @@ def write_sample(folder: Path, seed: int) -> None:
         user += [number] * len(seen)
         item += seen
         time += (rng.random() * (1 - SPAN) + SPAN * np.sort(rng.random(len(seen)))).tolist()
-    everything = clicks.Clicks(np.array(user), np.array(item), np.array(time))
-    everything = everything.take(rng.permutation(len(everything)))
+    everything = pd.DataFrame({"user_id": user, "item_id": item, "time": time})
+    everything = everything.iloc[rng.permutation(len(everything))]
     for phase in clicks.PHASES:
         begin = phase * STEP
-        inside = (everything.time >= begin) & (everything.time < begin + WINDOW)
-        is_test_user = everything.user % clicks.USER_MODULUS == phase
-        train = everything.take(inside & ~is_test_user)
-        test = everything.take(inside & is_test_user)
-        order = np.lexsort((test.time, test.user))
-        is_last = np.append(np.diff(test.user[order]) != 0, True)
-        asked = test.take(order[is_last])
+        inside = everything[everything["time"].between(begin, begin + WINDOW, inclusive="left")]
+        is_test_user = inside["user_id"] % clicks.USER_MODULUS == phase
+        asked, rest = clicks.split_latest(inside[is_test_user])
         # A test user keeps at least two clicks, as in the real files.
-        rest = test.take(np.sort(order[~is_last]))
-        kept = np.flatnonzero(np.bincount(rest.user, minlength=N_USERS) >= 2)
-        rest = rest.take(np.isin(rest.user, kept))
-        asked = asked.take(np.isin(asked.user, kept))
-        clicks.write_clicks(folder / clicks.train_clicks_name(phase), train)
-        clicks.write_clicks(folder / clicks.test_clicks_name(phase), rest)
-        clicks.write_query_times(folder / clicks.query_times_name(phase), asked.user, asked.time)
+        kept = rest["user_id"].value_counts().loc[lambda n: n >= 2].index
+        asked, rest = (part[part["user_id"].isin(kept)] for part in (asked, rest))
+        clicks.write(folder / clicks.train_clicks_name(phase), inside[~is_test_user])
+        clicks.write(folder / clicks.test_clicks_name(phase), rest)
+        clicks.write(folder / clicks.query_times_name(phase), asked[["user_id", "time"]])
 
 
 if __name__ == "__main__":

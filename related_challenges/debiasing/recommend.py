@@ -1,6 +1,7 @@
 """What the sample models share: the clicks of a phase as a matrix, and the best items of a user."""
 
 import argparse
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from common.errors import InputError
 
 import clicks
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
+from tqdm import tqdm
 
 # Users whose scores for all items are dense at the same time; with 41,000 items they take 21 MB.
 BLOCK = 64
@@ -54,6 +57,8 @@ class Phase:
         Moment of the click to be predicted, on the scale of `time`, shape (test users,).
     n_users
         How many users have clicks.
+    number
+        Of the phase in the challenge.
     """
 
     user: clicks.IntArray
@@ -64,6 +69,13 @@ class Phase:
     test_user: clicks.IntArray
     query_time: clicks.FloatArray
     n_users: int
+    number: int = 0
+
+
+def read_phases(options: argparse.Namespace) -> Iterator[Phase]:
+    """Read the phases that the flags of a sample model name, one by one."""
+    for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
+        yield read_phase(options.input_dir, options.test_dir, number)
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
@@ -73,43 +85,39 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     neighbours. So of an earlier phase only what came before the first click of this one is taken,
     and before the first to be predicted: none of these can be there.
     """
-    inside = _read_clicks(train_dir, test_dir, number)
-    item_ids = np.unique(inside.item)
-    begin, length = inside.time.min(), max(np.ptp(inside.time), np.finfo(float).tiny)
-    test_user_ids, query_time = clicks.read_queries(test_dir / clicks.query_times_name(number))
+
+    def read(phase: int) -> pd.DataFrame:
+        test = test_dir / clicks.test_clicks_name(phase)
+        return clicks.read_clicks(train_dir / clicks.train_clicks_name(phase), test)
+
+    inside = read(number)
+    item_ids = np.unique(inside["item_id"])
+    begin, length = inside["time"].min(), max(np.ptp(inside["time"]), np.finfo(float).tiny)
+    queries = clicks.read_queries(test_dir / clicks.query_times_name(number))
     # Without the clicks to be predicted a phase may seem to begin later than it does.
-    parts, first = [inside], query_time.min(initial=begin)
+    parts, first = [inside], min(begin, queries["time"].min())
     for earlier in reversed([n for n in clicks.find_phases(train_dir) if n < number]):
         if first <= begin - HISTORY * length:
             break
-        older = _read_clicks(train_dir, test_dir, earlier)
-        is_older = (older.time < first) & (older.time >= begin - HISTORY * length)
-        parts.append(older.take(is_older & np.isin(older.item, item_ids)))
-        first = min(first, older.time.min())
-    user_ids, user = np.unique(np.concatenate([part.user for part in parts]), return_inverse=True)
-    item = np.searchsorted(item_ids, np.concatenate([part.item for part in parts]))
-    time = np.concatenate([part.time for part in parts])
-    order = np.lexsort((time, user))
-    place = np.minimum(np.searchsorted(user_ids, test_user_ids), len(user_ids) - 1)
+        older = read(earlier)
+        is_older = (older["time"] < first) & (older["time"] >= begin - HISTORY * length)
+        parts.append(older[is_older & older["item_id"].isin(item_ids)])
+        first = min(first, older["time"].min())
+    found = pd.concat(parts)
+    user_ids, user = np.unique(found["user_id"], return_inverse=True)
+    item = np.searchsorted(item_ids, found["item_id"])
+    order = np.lexsort((found["time"], user))
+    test_user_ids = queries["user_id"].to_numpy()
     return Phase(
         user=user[order],
         item=item[order],
-        time=(time[order] - begin) / length,
+        time=(found["time"].to_numpy()[order] - begin) / length,
         item_ids=item_ids,
         test_user_ids=test_user_ids,
-        test_user=np.where(user_ids[place] == test_user_ids, place, -1),
-        query_time=(query_time - begin) / length,
+        test_user=pd.Index(user_ids).get_indexer(test_user_ids),
+        query_time=(queries["time"].to_numpy() - begin) / length,
         n_users=len(user_ids),
-    )
-
-
-def _read_clicks(train_dir: Path, test_dir: Path, number: int) -> clicks.Clicks:
-    train = clicks.read_clicks(train_dir / clicks.train_clicks_name(number))
-    test = clicks.read_clicks(test_dir / clicks.test_clicks_name(number))
-    return clicks.Clicks(
-        np.concatenate([train.user, test.user]),
-        np.concatenate([train.item, test.item]),
-        np.concatenate([train.time, test.time]),
+        number=number,
     )
 
 
@@ -146,11 +154,6 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     -------
     array of int32, shape (test users, 50)
         Item ids, best first.
-
-    Raises
-    ------
-    InputError
-        If fewer than fifty items are left that a user has not clicked.
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
     # Below every score that is above 0.
@@ -173,3 +176,11 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
         order = np.argsort(-top_scores, axis=1, kind="stable")
         best[start : start + BLOCK] = phase.item_ids[np.take_along_axis(top, order, axis=1)]
     return best
+
+
+def write(
+    options: argparse.Namespace, found: Sequence[tuple[clicks.IntArray, clicks.IntArray]]
+) -> None:
+    """Write a submission where the flags say: test users and best items of every phase."""
+    users, items = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    clicks.write_recommendations(options.output_dir / options.output_file, users, items)

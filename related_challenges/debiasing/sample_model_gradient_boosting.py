@@ -21,12 +21,12 @@ from common.errors import InputError
 import candidates
 import clicks
 import numpy as np
+import pandas as pd
 import recommend
-from candidates import Candidates, Neighbours
+from candidates import Neighbours
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
-from tqdm import tqdm
 
 # The training users are masked in this many parts, so that most clicks are there each time.
 N_PARTS = 2
@@ -53,38 +53,30 @@ NEAR = (0.003, 0.02, 0.1)
 def main() -> None:
     """Load, model, predict, write."""
     options = recommend.parse_flags(__doc__)
-
-    users, items = [], []
-    for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
-        phase = recommend.read_phase(options.input_dir, options.test_dir, number)
-
+    found = []
+    for phase in recommend.read_phases(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
         parts = [masked_part(phase, part) for part in range(N_PARTS)]
         is_clicked = np.concatenate([clicked for _, clicked in parts])
         neighbours = candidates.find_neighbours(phase)
         vectors = candidates.item_vectors(neighbours)
-        found = candidates.find_candidates(phase, neighbours, vectors)
-        if not (is_clicked.any() and len(found.user)):
+        own = candidates.find_candidates(phase, neighbours, vectors)
+        if not (is_clicked.any() and len(own)):
             raise InputError(
-                f"{options.input_dir}: phase {number}: {is_clicked.sum()} training users clicked a "
-                f"candidate last, and the test users have {len(found.user)} candidates, expected "
-                "some of both"
+                f"{options.input_dir}: phase {phase.number}: {is_clicked.sum()} training users "
+                f"clicked a candidate last, and the test users have {len(own)} candidates, "
+                "expected some of both"
             )
         model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
         model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
-        log_odds = model.decision_function(describe(phase, neighbours, vectors, found))
-        odds = np.exp(log_odds) * neighbours.n_clicks[found.item] ** -RARITY_POWER
+        log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
+        odds = np.exp(log_odds) * neighbours.n_clicks[own["item"]] ** -RARITY_POWER
         shape = (len(phase.test_user), len(phase.item_ids))
-        scores = csr_array((odds, (found.user, found.item)), shape=shape)
+        scores = csr_array((odds, (own["user"], own["item"])), shape=shape)
         # ---- End of the model. ----------------------------------------------------------------
-
-        users.append(phase.test_user_ids)
-        items.append(recommend.best_items(phase, scores))
-
-    path = options.output_dir / options.output_file
-    clicks.write_recommendations(path, np.concatenate(users), np.concatenate(items))
-    print(f"written: {cli.show(path)} ({sum(map(len, users)):,} rows)")
+        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
+    recommend.write(options, found)
 
 
 def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -94,25 +86,26 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
     neighbours = candidates.find_neighbours(masked)
     vectors = candidates.item_vectors(neighbours)
     found = candidates.find_candidates(masked, neighbours, vectors)
-    is_clicked = found.item == answer[found.user]
+    user = found["user"].to_numpy()
+    is_clicked = found["item"].to_numpy() == answer[user]
     # Users whose click is not among their candidates teach nothing about the order of these.
-    is_found = np.bincount(found.user, is_clicked, len(answer)) > 0
-    n_found = np.bincount(found.user, minlength=len(answer))
-    chance = np.random.default_rng(part).random(len(is_clicked)) * n_found[found.user]
-    rows = np.flatnonzero(is_found[found.user] & (is_clicked | (chance < N_OTHERS)))
-    return describe(masked, neighbours, vectors, found.take(rows)), is_clicked[rows]
+    is_found = np.bincount(user, is_clicked, len(answer)) > 0
+    n_found = np.bincount(user, minlength=len(answer))
+    chance = np.random.default_rng(part).random(len(is_clicked)) * n_found[user]
+    rows = is_found[user] & (is_clicked | (chance < N_OTHERS))
+    return describe(masked, neighbours, vectors, found[rows]), is_clicked[rows]
 
 
 def describe(
-    phase: recommend.Phase, neighbours: Neighbours, vectors: clicks.FloatArray, found: Candidates
+    phase: recommend.Phase, neighbours: Neighbours, vectors: clicks.FloatArray, found: pd.DataFrame
 ) -> NDArray[np.float32]:
     """Return the features of candidates, shape (candidates, features)."""
-    n_found = len(found.user)
+    n_found, item = len(found), found["item"].to_numpy()
     # Each click of a user that shares users with a candidate, its neighbour, and the candidate.
     click, pair, row = candidates.match_clicks(phase, neighbours, found)
     similarity, count = neighbours.similarity[pair], neighbours.count[pair]
     forward, at_once = neighbours.forward[pair], neighbours.at_once[pair]
-    query = np.clip(phase.query_time, 0, 1)[found.user]
+    query = np.clip(phase.query_time, 0, 1)[found["user"]]
     since = query[row] - phase.time[click]
     place = candidates.places_from_latest(phase)
     is_latest = place[click] == 1
@@ -126,20 +119,17 @@ def describe(
         return result
 
     # What is the same for all candidates of a user: the clicks, in the order of users.
-    user = phase.test_user[found.user]
+    user = phase.test_user[found["user"]]
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = (np.cumsum(n_clicks) - 1)[user]
     popularity = np.log(neighbours.n_clicks)
     taste = np.bincount(phase.user, popularity[phase.item], phase.n_users) / n_clicks
-    near_latest = np.einsum("cd,cd->c", vectors[phase.item[latest]], vectors[found.item])
-    before, after, n_near = candidates.clicks_around(phase, found.item, query, NEAR)
+    near_latest = np.einsum("cd,cd->c", vectors[phase.item[latest]], vectors[item])
+    before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
 
     features = {
         # From the search for candidates.
-        "score": found.score,
-        "rank": found.rank,
-        "share": found.share,
-        "closeness": found.closeness,
+        **{name: found[name] for name in ("score", "rank", "share", "closeness")},
         "closeness to the latest click": near_latest,
         # Similarities to the user's clicks: sums with different weights, the greatest, counts.
         "similarity": total(similarity),
@@ -160,7 +150,7 @@ def describe(
         "common users": total(count),
         "common users with the latest click": total(count * is_latest),
         # How often and when the item was clicked.
-        "clicks of the item": neighbours.n_clicks[found.item],
+        "clicks of the item": neighbours.n_clicks[item],
         "time since its click before": before,
         "time until its click after": after,
         **{f"clicks within {near}": n for near, n in zip(NEAR, n_near, strict=True)},

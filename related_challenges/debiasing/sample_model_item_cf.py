@@ -14,21 +14,16 @@ clicked.
 
 from common import cli
 
-import clicks
 import numpy as np
 import recommend
 from scipy.sparse import diags_array
-from tqdm import tqdm
 
 
 def main() -> None:
     """Load, model, predict, write."""
     options = recommend.parse_flags(__doc__)
-
-    users, items = [], []
-    for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
-        phase = recommend.read_phase(options.input_dir, options.test_dir, number)
-
+    found = []
+    for phase in recommend.read_phases(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
         clicked = recommend.click_matrix(phase)
@@ -38,13 +33,8 @@ def main() -> None:
         overlap = recommend.test_rows(phase, clicked) @ item_weight @ clicked.T
         scores = overlap @ user_weight @ clicked @ item_weight
         # ---- End of the model. ----------------------------------------------------------------
-
-        users.append(phase.test_user_ids)
-        items.append(recommend.best_items(phase, scores))
-
-    path = options.output_dir / options.output_file
-    clicks.write_recommendations(path, np.concatenate(users), np.concatenate(items))
-    print(f"written: {cli.show(path)} ({sum(map(len, users)):,} rows)")
+        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
+    recommend.write(options, found)
 
 
 if __name__ == "__main__":

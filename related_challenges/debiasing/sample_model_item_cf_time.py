@@ -14,11 +14,9 @@ phase 1 alone.
 
 from common import cli
 
-import clicks
 import numpy as np
 import recommend
 from scipy.sparse import csr_array
-from tqdm import tqdm
 
 # A pair of clicks with d - 1 others of the same user between them, a time t apart (as a share of
 # the phase), counts d ** -DISTANCE_POWER * exp(-TIME_DECAY * t).
@@ -35,22 +33,14 @@ RECENCY_POWER = 0.9
 def main() -> None:
     """Load, model, predict, write."""
     options = recommend.parse_flags(__doc__)
-
-    users, items = [], []
-    for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
-        phase = recommend.read_phase(options.input_dir, options.test_dir, number)
-
+    found = []
+    for phase in recommend.read_phases(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
         scores = recent_clicks(phase) @ item_similarity(phase)
         # ---- End of the model. ----------------------------------------------------------------
-
-        users.append(phase.test_user_ids)
-        items.append(recommend.best_items(phase, scores))
-
-    path = options.output_dir / options.output_file
-    clicks.write_recommendations(path, np.concatenate(users), np.concatenate(items))
-    print(f"written: {cli.show(path)} ({sum(map(len, users)):,} rows)")
+        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
+    recommend.write(options, found)
 
 
 def item_similarity(phase: recommend.Phase) -> csr_array:

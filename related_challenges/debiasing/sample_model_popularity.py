@@ -11,33 +11,22 @@ Clicks before the phase count too, as `recommend.read_phase` reads them.
 
 from common import cli
 
-import clicks
-import numpy as np
 import recommend
 from scipy.sparse import csr_array
-from tqdm import tqdm
 
 
 def main() -> None:
     """Load, model, predict, write."""
     options = recommend.parse_flags(__doc__)
-
-    users, items = [], []
-    for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
-        phase = recommend.read_phase(options.input_dir, options.test_dir, number)
-
+    found = []
+    for phase in recommend.read_phases(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
         # Items without a score are ranked by popularity.
         scores = csr_array((len(phase.test_user), len(phase.item_ids)))
         # ---- End of the model. ----------------------------------------------------------------
-
-        users.append(phase.test_user_ids)
-        items.append(recommend.best_items(phase, scores))
-
-    path = options.output_dir / options.output_file
-    clicks.write_recommendations(path, np.concatenate(users), np.concatenate(items))
-    print(f"written: {cli.show(path)} ({sum(map(len, users)):,} rows)")
+        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
+    recommend.write(options, found)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from common.schema import TEXT, Column
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 LABELS = ("A", "B", "C", "D", "E")
 N_GUESSES = 3
@@ -22,43 +22,11 @@ _Z = 1.96
 # What guessing at random scores: a chance of 1/5 each for 1, 1/2 and 1/3 of a point.
 RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
 
-_ID = Column("id", TEXT)
-_PROMPT = Column("prompt", TEXT)
-_OPTIONS = tuple(Column(label, TEXT) for label in LABELS)
-_ANSWER = Column("answer", TEXT)
-_PREDICTION = Column("prediction", TEXT)
-
 FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.int32]
+IntArray = npt.NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True)
-class ExamQuestions:
-    """Multiple-choice questions, one of five options right.
-
-    Attributes
-    ----------
-    ids
-        Id of every question, as text.
-    prompts
-        The questions themselves.
-    options
-        For every question its five options, in the order of `LABELS`.
-    answer
-        Number of the right option, 0 to 4, shape (questions,); None if unknown.
-    """
-
-    ids: list[str]
-    prompts: list[str]
-    options: list[tuple[str, ...]]
-    answer: npt.NDArray[np.int8] | None = None
-
-    def __len__(self) -> int:
-        """Count the questions."""
-        return len(self.ids)
-
-
-def read_questions(path: Path, *, answers: bool) -> ExamQuestions:
+def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read and check a file of questions.
 
     Parameters
@@ -68,32 +36,44 @@ def read_questions(path: Path, *, answers: bool) -> ExamQuestions:
     answers
         Whether the right answers must be there; otherwise they are not read.
 
+    Returns
+    -------
+    DataFrame
+        These columns, all of text.
+
     Raises
     ------
     InputError
         If a column or a text is missing, an id appears twice, or an answer is not A to E.
     """
-    columns = [_ID, _PROMPT, *_OPTIONS] + ([_ANSWER] if answers else [])
-    data = io.read_columns(path, columns)
-    ids = [str(value) for value in data["id"]]
-    folds.match_ids(path, data["id"], list(dict.fromkeys(ids)), "the file itself")
-    answer = None
+    names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
+    questions = pd.DataFrame(io.read_columns(path, [Column(name, TEXT) for name in names]))
+    ids = questions["id"].to_numpy()
+    folds.match_ids(path, ids, list(dict.fromkeys(ids)), "the file itself")
     if answers:
-        unknown = np.flatnonzero(~np.isin(data["answer"].astype(str), LABELS))
+        unknown = np.flatnonzero(~questions["answer"].isin(LABELS))
         if len(unknown):
             row = int(unknown[0])
             raise InputError(
                 f"{path}: column 'answer': row {io.file_source(path).row_number(row)} is "
-                f"{quote(data['answer'][row])} ({len(unknown)} such rows), expected one of "
+                f"{quote(questions['answer'][row])} ({len(unknown)} such rows), expected one of "
                 f"{', '.join(LABELS)}"
             )
-        answer = np.array([LABELS.index(label) for label in data["answer"]], np.int8)
-    options = list(zip(*(data[label] for label in LABELS), strict=True))
-    return ExamQuestions(ids, list(data["prompt"]), options, answer)
+    return questions
+
+
+def texts_of(questions: pd.DataFrame) -> list[str]:
+    """Return the texts of all options, those of the first question first."""
+    return [str(text) for text in questions[[*LABELS]].to_numpy().ravel()]
+
+
+def right_options(questions: pd.DataFrame) -> IntArray:
+    """Return the number of every question's right option, 0 to 4, shape (questions,)."""
+    return questions["answer"].map(LABELS.index).to_numpy()
 
 
 def assign_folds(
-    train: ExamQuestions, questions: ExamQuestions, n_folds: int, seed: int
+    train: pd.DataFrame, questions: pd.DataFrame, n_folds: int, seed: int
 ) -> tuple[IntArray, IntArray]:
     """Assign questions to folds, so that none is predicted by a model that has seen its answer.
 
@@ -110,15 +90,14 @@ def assign_folds(
 
     Returns
     -------
-    two arrays of int32, shape (training questions,) and (questions,)
+    two arrays of int, shape (training questions,) and (questions,)
         Fold of each; equal prompts are in one fold. -1 for one that is not among the training
         questions: its model may learn from all.
     """
-    numbers = {prompt: number for number, prompt in enumerate(dict.fromkeys(train.prompts))}
-    group = np.array([numbers[prompt] for prompt in train.prompts])
-    fold = folds.assign_folds(group, min(n_folds, len(numbers)), seed)
-    fold_of = dict(zip(train.prompts, fold.tolist(), strict=True))
-    return fold, np.array([fold_of.get(prompt, -1) for prompt in questions.prompts], np.int32)
+    group, prompts = pd.factorize(train["prompt"])
+    fold = folds.assign_folds(group, min(n_folds, len(prompts)), seed)
+    fold_of = dict(zip(train["prompt"], fold.tolist(), strict=True))
+    return fold, questions["prompt"].map(fold_of).fillna(-1).to_numpy(int)
 
 
 def words(text: str) -> set[str]:
@@ -126,7 +105,17 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) -> None:
+def shared_words(questions: pd.DataFrame) -> FloatArray:
+    """Count the words that every option shares with its question, shape (questions, 5)."""
+    return np.array(
+        [
+            [float(len(words(text) & words(prompt))) for text in texts]
+            for prompt, *texts in questions[["prompt", *LABELS]].to_numpy()
+        ]
+    )
+
+
+def write_predictions(path: Path, questions: pd.DataFrame, scores: FloatArray) -> None:
     """Write a submission: for every question the three labels with the highest scores.
 
     Parameters
@@ -151,35 +140,16 @@ def write_predictions(path: Path, questions: ExamQuestions, scores: FloatArray) 
         )
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(LABELS[option] for option in row) for row in best]
+    columns = {"id": questions["id"], "prediction": prediction}
     challenge.write_submission(
-        path, {"id": np.array(questions.ids, object), "prediction": np.array(prediction, object)}
+        path, {name: np.array(values, object) for name, values in columns.items()}
     )
 
 
-def read_predictions(path: Path, ids: Sequence[str], report: Report = stop) -> list[list[str]]:
-    """Read and check a submission.
-
-    Parameters
-    ----------
-    path
-        CSV with id and prediction, labels separated by spaces.
-    ids
-        The questions, in the order wanted.
-    report
-        What to do with a fault.
-
-    Returns
-    -------
-    list of list of str
-        The labels predicted for each question, in order; perhaps more than three.
-
-    Raises
-    ------
-    InputError
-        If a question is missing, unknown or repeated, or a label is not A to E.
-    """
-    data = io.read_columns(path, (_ID, _PREDICTION), report)
-    rows = folds.match_ids(path, data["id"], ids, "the questions", report)
+def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop) -> list[list[str]]:
+    """Read and check a submission: the labels guessed for each question."""
+    data = io.read_columns(path, (folds.ID, Column("prediction", TEXT)), report)
+    rows = folds.match_ids(path, data["id"], list(questions["id"]), "the questions", report)
     # An empty cell has been reported already.
     texts = [text or "" for text in data["prediction"]]
     wrong = [row for row, text in enumerate(texts) if not set(text.split()) <= set(LABELS)]
@@ -201,35 +171,21 @@ def average_precision(answer: str, predicted: Sequence[str]) -> float:
 
     Only the first three guesses count, and the right label counts once. A wrong label that is
     repeated takes up a place each time.
-
-    Parameters
-    ----------
-    answer
-        The right label.
-    predicted
-        The labels guessed, best first.
     """
     guesses = list(predicted[:N_GUESSES])
     return 1 / (guesses.index(answer) + 1) if answer in guesses else 0.0
 
 
-def interval_95(points: FloatArray) -> tuple[float, float]:
-    """Return a 95 % interval of the mean: 1.96 standard errors to either side, inside 0 to 1.
+def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]]) -> FloatArray:
+    """Return the points of every question, shape (questions,); their mean is MAP@3."""
+    pairs = zip(questions["answer"], predicted, strict=True)
+    return np.array([average_precision(*pair) for pair in pairs])
 
-    Parameters
-    ----------
-    points
-        Score of each question, from 0 to 1, shape (questions,).
-    """
+
+def interval_95(points: FloatArray) -> tuple[float, float]:
+    """Return a 95 % interval of the mean: 1.96 standard errors to either side, inside 0 to 1."""
     mean = float(points.mean())
     if len(points) < 2:  # Nothing to tell how much questions differ.
         return 0.0, 1.0
     margin = _Z * float(points.std(ddof=1)) / len(points) ** 0.5
     return max(mean - margin, 0.0), min(mean + margin, 1.0)
-
-
-def mean_average_precision(answers: Sequence[str], predicted: Sequence[Sequence[str]]) -> float:
-    """Average the scores of all questions: MAP@3, from 0 to 1."""
-    return float(
-        np.mean([average_precision(a, p) for a, p in zip(answers, predicted, strict=True)])
-    )

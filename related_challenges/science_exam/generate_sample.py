@@ -42,10 +42,7 @@ def write_sample(folder: Path, seed: int) -> None:
         question = f"Which of these, if any, is the {' '.join(prompt)}?"
         rows.append((str(number), question, *options, exam.LABELS[right]))
     names = ("id", "prompt", *exam.LABELS, "answer")
-    columns = {
-        name: np.array(column, object)
-        for name, column in zip(names, zip(*rows, strict=True), strict=True)
-    }
+    columns = dict(zip(names, np.array(rows, object).T, strict=True))
     io.write_csv(folder / exam.TRAIN, columns)
     del columns["answer"]
     io.write_csv(folder / exam.TEST, columns)

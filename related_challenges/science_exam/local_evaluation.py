@@ -7,11 +7,11 @@ Writes:  data/test_output/scores_science_exam.txt and .html, and a line of the r
 The submission has the columns id and prediction, up to three labels separated by spaces.
 """
 
+import argparse
 import sys
+from pathlib import Path
 
 from common import challenge, cli
-from common.evaluation import record, score_files
-from common.evaluation.record import Evaluation
 
 import exam
 import numpy as np
@@ -19,15 +19,14 @@ import numpy as np
 
 def main() -> None:
     """Score the submission that the flags name."""
-    p = challenge.evaluation_parser(__doc__, __file__)
-    cli.add_file(p, "--ref_data", exam.TRAIN)
-    options = p.parse_args()
-    score_files.remove_scores(options.output_dir, "science_exam")
-    reference_path = options.input_dir / options.ref_data
-    submission_path = options.submission_dir / options.submit_data
+    p = challenge.evaluation_parser(__doc__, __file__, ref_data=exam.TRAIN)
+    challenge.evaluate(p, __file__, "Science exam", "MAP@3", score)
 
-    questions = exam.read_questions(reference_path, answers=True)
-    predicted = exam.read_predictions(submission_path, questions.ids)
+
+def score(options: argparse.Namespace, submission: Path, reference: Path) -> challenge.Scored:
+    """Score a submission by the right answers."""
+    questions = exam.read_questions(reference, answers=True)
+    predicted = exam.read_predictions(submission, questions)
     n_long = sum(len(guesses) > exam.N_GUESSES for guesses in predicted)
     if n_long:
         print(
@@ -35,43 +34,28 @@ def main() -> None:
             f"first {exam.N_GUESSES} count",
             file=sys.stderr,
         )
-
-    assert questions.answer is not None
-    answers = [exam.LABELS[option] for option in questions.answer]
-    score = exam.mean_average_precision(answers, predicted)
-    points = np.array(
-        [exam.average_precision(*pair) for pair in zip(answers, predicted, strict=True)]
-    )
-    low, high = exam.interval_95(points)
-    shares = [
-        (f"Right answer in place {place}", f"{np.isclose(points, 1 / place).mean():.1%}")
-        for place in range(1, exam.N_GUESSES + 1)
-    ]
+    points = exam.score_questions(questions, predicted)
+    mean, (low, high) = float(points.mean()), exam.interval_95(points)
     interval = {"interval_low": low, "interval_high": high}
-    evaluation = Evaluation(
-        title="Science exam",
+    return challenge.Scored(
+        score=mean,
         metric="MAP@3: 1, 1/2 or 1/3 point for the right option in first, second or third place",
-        score=score,
-        submission=submission_path,
-        reference=reference_path,
         facts=[
             ("Questions", f"{len(questions):,}"),
             ("95 % interval", f"{low:.4f} to {high:.4f}"),
-            *shares,
+            *(
+                (f"Right answer in place {place}", f"{np.isclose(points, 1 / place).mean():.1%}")
+                for place in range(1, exam.N_GUESSES + 1)
+            ),
             ("Random guesses score", f"{exam.RANDOM_SCORE:.4f}"),
         ],
         parts=interval,
-        metric_name="MAP@3",
+        figures=interval,
+        lines=[
+            f"score {mean:.4f}, 95 % interval {low:.4f} to {high:.4f} (MAP@3 on "
+            f"{len(questions):,} questions; random guesses {exam.RANDOM_SCORE:.4f})"
+        ],
     )
-    paths = score_files.write_scores(
-        options.output_dir, "science_exam", evaluation, figures=interval
-    )
-    record.append_result(options.output_dir, "science_exam", evaluation)
-    print(
-        f"score {score:.4f}, 95 % interval {low:.4f} to {high:.4f} (MAP@3 on {len(questions):,} "
-        f"questions; random guesses {exam.RANDOM_SCORE:.4f})"
-    )
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
 if __name__ == "__main__":

@@ -24,9 +24,7 @@ def main() -> None:
     scores = np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    exam.write_predictions(path, questions, scores)
-    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
 
 
 if __name__ == "__main__":

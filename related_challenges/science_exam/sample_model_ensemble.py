@@ -17,6 +17,7 @@ from common import challenge, cli, folds
 
 import exam
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array, hstack, vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegressionCV
@@ -51,27 +52,23 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
-    assert train.answer is not None
+    answer = exam.right_options(train)
     scores = np.empty((len(questions), len(exam.LABELS)))
     for number in tqdm(np.unique(test_fold), "folds", disable=None):
         rows = np.flatnonzero(fold != number)
         vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, len(rows)), sublinear_tf=True)
-        vectorizer.fit([text for row in rows for text in train.options[row]])
+        vectorizer.fit(exam.texts_of(train.iloc[rows]))
         known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
-        weights = fit_ranker(known, train.answer, rows, options.seed)
+        weights = fit_ranker(known, answer, rows, options.seed)
         scores[test_fold == number] = (features @ weights).reshape(scores.shape)[
             test_fold == number
         ]
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    exam.write_predictions(path, questions, scores)
-    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
 
 
-def describe(
-    questions: exam.ExamQuestions, members: list[str], vectorizer: TfidfVectorizer
-) -> csr_array:
+def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
     """Describe every option by what the members say of it.
 
     Returns
@@ -80,8 +77,8 @@ def describe(
         In order of question and option. A score is standardised within its question; of words,
         TF-IDF weights.
     """
-    texts = [text for options in questions.options for text in options]
-    prompts = [prompt for prompt in questions.prompts for _ in exam.LABELS]
+    texts = exam.texts_of(questions)
+    prompts = np.repeat(questions["prompt"], len(exam.LABELS))
     blocks = []
     for member in members:
         if member == "words":
@@ -90,12 +87,9 @@ def describe(
         if member == "length":
             score = np.array([len(text) for text in texts], float)
         elif member == "overlap":
-            pairs = zip(texts, prompts, strict=True)
-            score = np.array(
-                [len(exam.words(text) & exam.words(prompt)) for text, prompt in pairs], float
-            )
+            score = exam.shared_words(questions)
         else:
-            whole = TfidfVectorizer().fit(questions.prompts + texts)
+            whole = TfidfVectorizer().fit([*questions["prompt"], *texts])
             product = whole.transform(prompts).multiply(whole.transform(texts))
             score = np.asarray(product.sum(axis=1)).ravel()
         score = score.reshape(len(questions), -1)

@@ -16,7 +16,7 @@ from common import challenge, cli
 
 import exam
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -39,19 +39,17 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
     train_features, features = describe(train), describe(questions)
-    assert train.answer is not None
+    answer = exam.right_options(train)
     scores = np.empty((len(questions), len(exam.LABELS)))
     for number in np.unique(test_fold):
-        weights = fit_ranker(train_features[fold != number], train.answer[fold != number])
+        weights = fit_ranker(train_features[fold != number], answer[fold != number])
         scores[test_fold == number] = features[test_fold == number] @ weights
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    exam.write_predictions(path, questions, scores)
-    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
 
 
-def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
+def describe(questions: pd.DataFrame) -> exam.FloatArray:
     """Describe every option by features, each relative to the question's five options.
 
     Returns
@@ -61,9 +59,9 @@ def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
         mean cosine with the other options, mean word length, number of digits.
     """
     n, n_options = len(questions), len(exam.LABELS)
-    texts = [text for options in questions.options for text in options]
-    prompts = [prompt for prompt in questions.prompts for _ in exam.LABELS]
-    vectorizer = TfidfVectorizer().fit(questions.prompts + texts)
+    texts = exam.texts_of(questions)
+    prompts = np.repeat(questions["prompt"], len(exam.LABELS))
+    vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])
     vectors = vectorizer.transform(texts)
     cosine = np.asarray(vectorizer.transform(prompts).multiply(vectors).sum(axis=1)).ravel()
     # The product of a vector with the sum of its question's five includes 1 for itself.
@@ -74,10 +72,7 @@ def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
         [
             np.log1p(length),
             length.reshape(n, n_options).argsort(axis=1).argsort(axis=1).ravel() / n_options,
-            [
-                float(len(exam.words(t) & exam.words(p)))
-                for t, p in zip(texts, prompts, strict=True)
-            ],
+            exam.shared_words(questions).ravel(),
             cosine,
             (similar.ravel() - 1) / (n_options - 1),
             [len(text) / len(text.split()) for text in texts],
@@ -88,7 +83,7 @@ def describe(questions: exam.ExamQuestions) -> exam.FloatArray:
     return np.asarray(features - features.mean(axis=1, keepdims=True))
 
 
-def fit_ranker(features: exam.FloatArray, answer: npt.NDArray[np.int8]) -> exam.FloatArray:
+def fit_ranker(features: exam.FloatArray, answer: exam.IntArray) -> exam.FloatArray:
     """Fit weights such that the right option of a question scores more than each wrong one.
 
     Parameters

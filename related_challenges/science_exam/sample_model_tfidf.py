@@ -22,17 +22,15 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
-    texts = [text for options_of_one in questions.options for text in options_of_one]
-    vectorizer = TfidfVectorizer().fit(questions.prompts + texts)
-    prompt_vectors = vectorizer.transform(np.repeat(questions.prompts, len(exam.LABELS)))
+    texts = exam.texts_of(questions)
+    vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])
+    prompt_vectors = vectorizer.transform(np.repeat(questions["prompt"], len(exam.LABELS)))
     # The vectors have length 1, so that their product is the cosine.
     cosine = prompt_vectors.multiply(vectorizer.transform(texts)).sum(axis=1)
     scores = np.asarray(cosine).reshape(len(questions), len(exam.LABELS))
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    exam.write_predictions(path, questions, scores)
-    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
 
 
 if __name__ == "__main__":

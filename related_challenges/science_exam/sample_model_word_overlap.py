@@ -9,7 +9,6 @@ Scores:  0.38 on the 200 public questions, hardly more than chance (0.3667)
 from common import challenge, cli
 
 import exam
-import numpy as np
 
 
 def main() -> None:
@@ -21,17 +20,10 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
-    scores = np.array(
-        [
-            [float(len(exam.words(text) & exam.words(prompt))) for text in texts]
-            for prompt, texts in zip(questions.prompts, questions.options, strict=True)
-        ]
-    )
+    scores = exam.shared_words(questions)
     # ---- End of the model. --------------------------------------------------------------------
 
-    path = options.output_dir / options.output_file
-    exam.write_predictions(path, questions, scores)
-    print(f"written: {cli.show(path)} ({len(questions):,} rows)")
+    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Reads:   the submission and data/train_data/*.xml: the answers' ids and the set 
          --input_dir names another folder, such as data/test_data, labelled or not
 """
 
+import argparse
 from collections import Counter
 
 from common import challenge, cli
@@ -14,23 +15,17 @@ from common.errors import Report
 import responses
 
 
-def main() -> None:
-    """Check the submission that the flags name."""
-    options = challenge.check_parser(__doc__, __file__).parse_args()
-
-    def check(report: Report) -> list[str]:
-        answers = responses.read_responses(options.input_dir, reads_labels=None)
-        predicted = Counter(responses.read_predictions(options.file, answers, report))
-        labels = [
-            name for name in (*responses.ALL_LABELS, responses.UNINTERPRETABLE) if predicted[name]
-        ]
-        return [
-            f"{len(answers):,} rows: every answer in {cli.show(options.input_dir)} once",
-            ", ".join(f"{name} {predicted[name] / len(answers):.1%}" for name in labels),
-        ]
-
-    challenge.run_check(options.file, __file__, check)
+def check(options: argparse.Namespace, report: Report) -> list[str]:
+    """Report the faults of a submission; return a summary of it."""
+    answers = responses.read_responses(options.input_dir, reads_labels=None)
+    predicted = Counter(responses.read_predictions(options.file, answers, report))
+    labels = (*responses.ALL_LABELS, responses.UNINTERPRETABLE)
+    shares = [f"{name} {predicted[name] / len(answers):.1%}" for name in labels if predicted[name]]
+    return [
+        f"{len(answers):,} rows: every answer in {cli.show(options.input_dir)} once",
+        ", ".join(shares),
+    ]
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check))

@@ -14,9 +14,8 @@ one outside the domain is a stock phrase. Words are dropped and misspelt at rand
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from common import challenge, cli, io, layout, simulated
+from common import challenge, cli, io, layout
 
 import numpy as np
 import responses
@@ -32,28 +31,10 @@ SYLLABLES = ("ba", "cir", "du", "el", "fo", "gap", "hin", "jo", "ku", "lam", "me
 OUTSIDE = ("i do not know", "no idea", "help me please", "what", "i am tired", "skip this")
 
 
-def main() -> None:
-    """Simulate into the folder that the flags name."""
-    p = cli.parser(__doc__)
-    cli.add_folder(p, "--output_dir", challenge.data_dir(__file__))
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
-    options = p.parse_args()
-
-    def write(folder: Path) -> dict[str, Any]:
-        write_sample(folder, options.seed)
-        return {"seed": options.seed}
-
-    folders = [layout.TRAIN_DIR.name, layout.TEST_DIR.name]
-    simulated.place_simulated(options.output_dir, folders, write)
-    shown = " and ".join(cli.show(options.output_dir / name) for name in folders)
-    print(f"simulated files in {shown}")
-
-
-def write_sample(folder: Path, seed: int) -> None:
-    """Write training files and test sets into a folder like `data/`; a seed gives its bytes."""
+def write_sample(train: Path, test: Path, seed: int) -> None:
+    """Write training files and test sets into two folders; a seed gives their bytes."""
     rng = np.random.default_rng(seed)
-    train = folder / layout.TRAIN_DIR.name
-    tests = [folder / layout.TEST_DIR.name / name for name in responses.SCENARIOS]
+    tests = [test / name for name in responses.SCENARIOS]
     for domain in (*TRAIN_DOMAINS, *NEW_DOMAINS):
         vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(60)]
         ideas = [
@@ -95,21 +76,7 @@ def add_answers(
     number: int,
     students: range,
 ) -> None:
-    """Add answers to a question.
-
-    Parameters
-    ----------
-    rng
-        Draws labels and words.
-    root
-        The question.
-    ideas
-        Those of every question of the domain.
-    number
-        Which of them is this one.
-    students
-        Numbers of those who answer.
-    """
+    """Add answers of some students to a question, one of those whose ideas are given."""
     elements = ET.SubElement(root, "studentAnswers")
     for student in students:
         label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
@@ -135,4 +102,5 @@ def write_answer(rng: np.random.Generator, label: str, own: list[str], other: li
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    folders = [layout.TRAIN_DIR.name, layout.TEST_DIR.name]
+    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample, folders))

@@ -1,58 +1,38 @@
 """Precision, recall and F1 of predicted labels, as Dzikovska et al. (2012) report them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from responses import UNINTERPRETABLE, FloatArray, IntArray
+import pandas as pd
+from responses import LABEL_SETS, UNINTERPRETABLE, FloatArray, IntArray, coarsen
+
+MACRO, MICRO, CORRECTIVE = "macro average", "micro average", "corrective feedback"
 
 
-def count(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> IntArray:
+def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
     """Count every combination of predicted and gold label, as the paper's figures do.
+
+    Parameters
+    ----------
+    gold, predicted
+        Label of every answer, of the set of that many ways or of a finer one.
+    ways
+        2, 3 or 5: number of labels.
 
     Returns
     -------
     array of int64, shape (labels + 1, labels)
         Predictions in rows, gold labels in columns; the last row is ``uninterpretable``.
     """
-    rows = [*labels, UNINTERPRETABLE]
-    cells = np.zeros((len(rows), len(labels)), np.int64)
-    predicted_number = [rows.index(name) for name in predicted]
-    np.add.at(cells, (predicted_number, [labels.index(name) for name in gold]), 1)
+    rows = [*LABEL_SETS[ways], UNINTERPRETABLE]
+    numbers = [[rows.index(coarsen(name, ways)) for name in names] for names in (predicted, gold)]
+    cells = np.zeros((len(rows), ways), np.int64)
+    np.add.at(cells, tuple(numbers), 1)
     return cells
 
 
-@dataclass(frozen=True)
-class Measures:
-    """Precision, recall and F1 in columns, in the order of the tables of Dzikovska et al. (2012).
-
-    Attributes
-    ----------
-    by_label
-        Shape (labels, 3).
-    macro
-        Mean over the labels, shape (3,).
-    micro
-        Mean weighted by how many gold answers have each label, shape (3,); the paper's micro
-        average. Its recall is the accuracy.
-    corrective
-        The decision whether the answer needs correction, which is anything but ``correct``,
-        shape (3,).
-    """
-
-    by_label: FloatArray
-    macro: FloatArray
-    micro: FloatArray
-    corrective: FloatArray
-
-    @property
-    def accuracy(self) -> float:
-        """Share of answers with the right label."""
-        return float(self.micro[1])
-
-
-def evaluate(counts: IntArray) -> Measures:
+def evaluate(counts: IntArray) -> pd.DataFrame:
     """Compute the paper's measures from a matrix of counts; 0/0 counts as 0.
 
     Parameters
@@ -62,21 +42,31 @@ def evaluate(counts: IntArray) -> Measures:
         holds the answers without an interpretation: they count in the gold totals, but are no
         prediction of any label and lead to no correction.
 
+    Returns
+    -------
+    DataFrame
+        The columns precision, recall and F1; a row for each label, then their mean (`MACRO`), their
+        mean weighted by how many gold answers have each label (`MICRO`: its recall is the
+        accuracy), and the decision that an answer needs correction, which is anything but
+        ``correct`` (`CORRECTIVE`).
+
     References
     ----------
     Dzikovska, Nielsen, Brew (2012), Towards effective tutorial feedback for explanation questions:
     a dataset and baselines, NAACL-HLT, section 4 and tables 2 and 3.
     """
     labelled = counts[: counts.shape[1]]
-    gold, predicted, agreed = counts.sum(axis=0), labelled.sum(axis=1), np.diag(labelled)
-    by_label = precision_recall_f1(agreed, predicted, gold)
-    corrected = labelled[1:, 1:].sum()
-    return Measures(
-        by_label=by_label,
-        macro=by_label.mean(axis=0),
-        micro=gold @ by_label / gold.sum(),
-        corrective=precision_recall_f1(corrected, predicted[1:].sum(), gold[1:].sum()),
-    )
+    gold, predicted = counts.sum(axis=0), labelled.sum(axis=1)
+    by_label = precision_recall_f1(np.diag(labelled), predicted, gold)
+    corrective = labelled[1:, 1:].sum(), predicted[1:].sum(), gold[1:].sum()
+    rows = [
+        *by_label,
+        by_label.mean(axis=0),
+        gold @ by_label / gold.sum(),
+        precision_recall_f1(*corrective),
+    ]
+    names = [*LABEL_SETS[counts.shape[1]], MACRO, MICRO, CORRECTIVE]
+    return pd.DataFrame(rows, names, ["precision", "recall", "F1"])
 
 
 def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:

@@ -11,7 +11,7 @@ questions that it has not been trained on, as with a new exercise. With --by_dom
 a module are (SciEntsBank has 12), so that it is scored only on topics that are new to it.
 """
 
-from common import challenge, cli, folds, layout
+from common import challenge, cli
 from common.errors import InputError
 
 import numpy as np
@@ -20,8 +20,7 @@ import responses
 
 def main() -> None:
     """Split the files that the flags name."""
-    p = challenge.split_parser(__doc__, __file__)
-    p.add_argument("--folds", type=int, metavar="N", default=10, help="default 10")
+    p = challenge.split_parser(__doc__, __file__, n_folds=10)
     together = p.add_mutually_exclusive_group()
     together.add_argument(
         "--by_question", action="store_true", help="keep each question's answers in one fold"
@@ -29,7 +28,6 @@ def main() -> None:
     together.add_argument(
         "--by_domain", action="store_true", help="keep the answers of each module in one fold"
     )
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
     answers = responses.read_responses(options.input_dir)
     group: responses.IntArray = np.arange(len(answers))
@@ -37,20 +35,17 @@ def main() -> None:
         group = answers.question
     elif options.by_domain:
         group = number_modules(answers)[answers.question]
-    fold = folds.assign_folds(group, options.folds, options.seed)
-    path = options.output_dir / layout.FOLDS
-    folds.write_folds(path, answers.ids, fold, [question.path for question in answers.questions])
-    print(f"written: {cli.show(path)} ({len(answers):,} answers, {options.folds} folds)")
+    made_from = [question.path for question in answers.questions]
+    challenge.split_into_folds(options, "answers", answers.ids, group, made_from)
 
 
 def number_modules(answers: responses.Responses) -> responses.IntArray:
     """Return the number of every question's module, in alphabetical order, shape (questions,)."""
-    for question in answers.questions:
-        if not question.module:
-            raise InputError(
-                f"{question.path}: <question> has no attribute 'module', which --by_domain needs"
-            )
-    return np.unique([question.module for question in answers.questions], return_inverse=True)[1]
+    modules = [question.module for question in answers.questions]
+    if "" in modules:
+        path = answers.questions[modules.index("")].path
+        raise InputError(f"{path}: <question> has no attribute 'module', which --by_domain needs")
+    return np.unique(modules, return_inverse=True)[1]
 
 
 if __name__ == "__main__":

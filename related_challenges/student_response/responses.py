@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from common import challenge, io
+from common import io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from common.folds import match_ids
+from common.folds import ID, match_ids
 from common.schema import TEXT, Column
 
 import numpy as np
@@ -25,8 +25,6 @@ LABEL_SETS = {
 ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name in names))
 # A system may fail to interpret an answer; that is not a label, and leads to no feedback.
 UNINTERPRETABLE = "uninterpretable"
-_ID = Column("id", TEXT)
-_LABEL = Column("label", TEXT)
 # Number of a label that is not known.
 UNKNOWN = -1
 # Test sets lie in folders of these names, those of BEETLE possibly in another folder in there.
@@ -39,18 +37,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its reference answers.
+    """A question with its reference answers, as in its file.
 
-    Attributes
-    ----------
-    id, text, references
-        As in the file.
-    module
-        Domain that the question belongs to, such as ``EM``; nothing where the file has none.
-    scenario
-        Which of `SCENARIOS` the file lies in, or nothing.
-    path
-        The file.
+    The module is the domain that it belongs to, such as ``EM``, and the scenario which of
+    `SCENARIOS` the file lies in; nothing where there is none.
     """
 
     id: str
@@ -69,10 +59,8 @@ class Responses:
     ----------
     questions
         The questions, in order of their files' names.
-    ids
-        Id of every answer.
-    texts
-        What the students wrote.
+    ids, texts
+        Id of every answer, and what the student wrote.
     question
         Number of the question of every answer, shape (answers,).
     label
@@ -111,12 +99,6 @@ def read_responses(folder: Path, *, reads_labels: bool | None = True) -> Respons
     reads_labels
         Whether to read the answers' labels; if not, the files need have none, and those that they
         have do not matter. None: if any answer has one.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, one is not as expected, an answer's id appears twice, or the
-        labels do not belong to one set.
     """
     questions: list[Question] = []
     ids, texts, numbers, names, lines = [], [], [], [], []
@@ -242,56 +224,13 @@ def _find_label_set(
 
 
 def coarsen(name: str, ways: int) -> str:
-    """Return the label of a coarser set that corresponds to a label of any set.
-
-    Parameters
-    ----------
-    name
-        A label, or ``uninterpretable``, which stays as it is.
-    ways
-        2, 3 or 5: size of the set wanted.
-    """
+    """Return the label of a set of 2, 3 or 5 that corresponds to one of any set."""
     return name if name in (*LABEL_SETS[ways], UNINTERPRETABLE) else "incorrect"
 
 
-def write_predictions(
-    path: Path, responses: Responses, label: IntArray, rows: IntArray, folds_file: Path | None
-) -> None:
-    """Write a submission: the labels predicted for answers.
-
-    Parameters
-    ----------
-    path
-        Where the CSV goes.
-    responses
-        What was predicted.
-    label
-        Number of the label of every answer in ``responses.labels``, shape (answers,).
-    rows
-        Which answers were predicted, in the order wanted, shape (predicted,).
-    folds_file
-        The folds, each predicted after learning from the others; None if there were none.
-    """
-    names = np.array(responses.labels, object)[label[rows]]
-    columns = {"id": np.array(responses.ids, object)[rows], "label": names}
-    challenge.write_submission(path, columns, folds_file=folds_file)
-
-
 def read_predictions(path: Path, responses: Responses, report: Report = stop) -> list[str]:
-    """Read and check a submission; `report` says what to do with a fault.
-
-    Returns
-    -------
-    list of str
-        The label predicted for every answer, in the order of the responses.
-
-    Raises
-    ------
-    InputError
-        If an answer is missing, unknown or twice there, or a label is not in the set; without a
-        set, in any.
-    """
-    data = io.read_columns(path, (_ID, _LABEL), report)
+    """Read and check a submission: the label predicted for every answer, in their order."""
+    data = io.read_columns(path, (ID, Column("label", TEXT)), report)
     rows = match_ids(path, data["id"], responses.ids, "the answers", report)
     allowed = (*(responses.labels or ALL_LABELS), UNINTERPRETABLE)
     # An empty cell has been reported already.

@@ -1,81 +1,46 @@
 """SemEval-2013 task 7: its measures for every test set, and figures published for it."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import grading_measures
 import numpy as np
+import pandas as pd
 import responses
 
 BEETLE, SCIENTSBANK = "beetle", "sciEntsBank"
 ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
 
-# Accuracy, macro F1 and weighted F1 by corpus, number of labels and scenario, in as many digits as
-# the source has; nothing where none was found.
+HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
+
+# Of a system: corpus, number of labels, test set, name; accuracy, macro F1 and weighted F1 in as
+# many digits as the source has, nothing where none was found.
 # [1] Singh, Arya, Mukerjee (2013), Student response analysis using textual entailment: tables of
 #     the task's best systems and of its lexical baseline as they ran it.
 # [2] Ott, Ziai, Hahn, Meurers (2013), CoMeT, SemEval, abstract.
 # [3] Figures of the task's paper (Dzikovska et al. 2013, S13-2045) as quoted by others.
-Published = tuple[str, str, str, str]
-PUBLISHED: dict[tuple[str, int, str], tuple[Published, ...]] = {
-    (BEETLE, 5, ANSWERS): (
-        ("lexical baseline [1]", "", "0.42", "0.48"),
-        ("CoMeT [1]", "", "0.569", "0.675"),
-        ("ETS, best [1, 3]", "", "0.619", "0.705"),
-    ),
-    (BEETLE, 5, QUESTIONS): (
-        ("lexical baseline [1]", "", "0.41", "0.46"),
-        ("CoMeT [1]", "", "0.300", "0.445"),
-        ("ETS, best [1, 3]", "", "0.552", "0.614"),
-    ),
-    (BEETLE, 3, ANSWERS): (
-        ("lexical baseline [1]", "", "0.55", "0.58"),
-        ("ETS [1]", "", "0.71", "0.723"),
-        ("CoMeT, best [1, 2]", "0.731", "0.715", "0.728"),
-    ),
-    (BEETLE, 3, QUESTIONS): (
-        ("lexical baseline [1]", "", "0.48", "0.50"),
-        ("CoMeT [1]", "", "0.466", "0.488"),
-        ("ETS, best [1]", "", "0.585", "0.597"),
-    ),
-    (BEETLE, 2, ANSWERS): (
-        ("lexical baseline [1]", "", "0.78", "0.80"),
-        ("ETS and CoMeT, best [1]", "", "0.833", ""),
-    ),
-    (BEETLE, 2, QUESTIONS): (
-        ("lexical baseline [1]", "", "0.73", "0.73"),
-        ("CoMeT [1]", "", "0.695", ""),
-        ("ETS, best of the systems [1]", "", "0.702", ""),
-    ),
-    (SCIENTSBANK, 5, ANSWERS): (("best [3]", "", "0.581", ""),),
-    (SCIENTSBANK, 5, QUESTIONS): (("best [3]", "", "0.384", ""),),
-    (SCIENTSBANK, 5, DOMAINS): (("best [3]", "", "0.375", ""),),
-}
-
-
-@dataclass(frozen=True)
-class Score:
-    """The task's three measures on one test set, with its labels or with coarser ones.
-
-    Attributes
-    ----------
-    scenario
-        One of `responses.SCENARIOS`.
-    ways
-        2, 3 or 5: number of labels.
-    answers
-        How many there are.
-    accuracy, macro_f1, weighted_f1
-        From 0 to 1.
-    """
-
-    scenario: str
-    ways: int
-    answers: int
-    accuracy: float
-    macro_f1: float
-    weighted_f1: float
+PUBLISHED = (
+    (BEETLE, 5, ANSWERS, "lexical baseline [1]", "", "0.42", "0.48"),
+    (BEETLE, 5, ANSWERS, "CoMeT [1]", "", "0.569", "0.675"),
+    (BEETLE, 5, ANSWERS, "ETS, best [1, 3]", "", "0.619", "0.705"),
+    (BEETLE, 5, QUESTIONS, "lexical baseline [1]", "", "0.41", "0.46"),
+    (BEETLE, 5, QUESTIONS, "CoMeT [1]", "", "0.300", "0.445"),
+    (BEETLE, 5, QUESTIONS, "ETS, best [1, 3]", "", "0.552", "0.614"),
+    (BEETLE, 3, ANSWERS, "lexical baseline [1]", "", "0.55", "0.58"),
+    (BEETLE, 3, ANSWERS, "ETS [1]", "", "0.71", "0.723"),
+    (BEETLE, 3, ANSWERS, "CoMeT, best [1, 2]", "0.731", "0.715", "0.728"),
+    (BEETLE, 3, QUESTIONS, "lexical baseline [1]", "", "0.48", "0.50"),
+    (BEETLE, 3, QUESTIONS, "CoMeT [1]", "", "0.466", "0.488"),
+    (BEETLE, 3, QUESTIONS, "ETS, best [1]", "", "0.585", "0.597"),
+    (BEETLE, 2, ANSWERS, "lexical baseline [1]", "", "0.78", "0.80"),
+    (BEETLE, 2, ANSWERS, "ETS and CoMeT, best [1]", "", "0.833", ""),
+    (BEETLE, 2, QUESTIONS, "lexical baseline [1]", "", "0.73", "0.73"),
+    (BEETLE, 2, QUESTIONS, "CoMeT [1]", "", "0.695", ""),
+    (BEETLE, 2, QUESTIONS, "ETS, best of the systems [1]", "", "0.702", ""),
+    (SCIENTSBANK, 5, ANSWERS, "best [3]", "", "0.581", ""),
+    (SCIENTSBANK, 5, QUESTIONS, "best [3]", "", "0.384", ""),
+    (SCIENTSBANK, 5, DOMAINS, "best [3]", "", "0.375", ""),
+)
 
 
 def corpus_of(folder: Path) -> str:
@@ -103,68 +68,48 @@ def measure(
 ) -> tuple[float, float, float]:
     """Compute accuracy, macro F1 and weighted F1 as the task's scorer does.
 
-    Parameters
-    ----------
-    gold, predicted
-        Label of every answer, of the set of that many ways or of a finer one.
-    ways
-        2, 3 or 5.
-    excluded
-        Labels that the macro average leaves out.
-
-    Notes
-    -----
-    A label that no answer has and none is predicted to have gets an F1 of 1, as in the scorer's
-    evaluation.R; `grading_measures.evaluate` gives it 0.
+    The macro average leaves out the excluded labels. A label that no answer has and none is
+    predicted to have gets an F1 of 1, as in evaluation.R; `grading_measures.evaluate` gives it 0.
     """
-    labels = responses.LABEL_SETS[ways]
-    counts = grading_measures.count(
-        [responses.coarsen(name, ways) for name in gold],
-        [responses.coarsen(name, ways) for name in predicted],
-        labels,
-    )
+    counts = grading_measures.count(gold, predicted, ways)
     measured = grading_measures.evaluate(counts)
-    is_absent = (counts.sum(axis=0) == 0) & (counts[: len(labels)].sum(axis=1) == 0)
-    f1 = np.where(is_absent, 1.0, measured.by_label[:, 2])
-    kept = [number for number, name in enumerate(labels) if name not in excluded]
-    return measured.accuracy, float(f1[kept].mean()), float(measured.micro[2])
+    is_absent = (counts.sum(axis=0) == 0) & (counts[:ways].sum(axis=1) == 0)
+    f1 = np.where(is_absent, 1.0, measured["F1"].to_numpy()[:ways])
+    kept = [n for n, name in enumerate(responses.LABEL_SETS[ways]) if name not in excluded]
+    accuracy, weighted_f1 = (float(measured[of][grading_measures.MICRO]) for of in ("recall", "F1"))
+    return accuracy, float(f1[kept].mean()), weighted_f1
 
 
 def score_scenarios(
     answers: responses.Responses, predicted: Sequence[str], corpus: str
-) -> list[Score]:
+) -> pd.DataFrame:
     """Score every test set with all its labels, then with coarser ones: 5, 3 and 2 ways.
 
-    Parameters
-    ----------
-    answers
-        The true labels; questions without a scenario are left out.
-    predicted
-        Label predicted for every answer.
-    corpus
-        As `corpus_of` returns it.
+    Returns
+    -------
+    DataFrame
+        The columns of `HEADER`; without a row if no question is of a test set.
     """
     scores = []
-    scenario_of = [answers.questions[number].scenario for number in answers.question]
+    scenario_of = np.array([question.scenario for question in answers.questions])[answers.question]
     for scenario in responses.SCENARIOS:
-        rows = [row for row, name in enumerate(scenario_of) if name == scenario]
+        rows = np.flatnonzero(scenario_of == scenario).tolist()
         gold = [answers.labels[answers.label[row]] for row in rows]
         for ways in responses.LABEL_SETS:
             if rows and ways <= len(answers.labels):
                 left_out = excluded_labels(corpus, ways, scenario)
                 measures = measure(gold, [predicted[row] for row in rows], ways, left_out)
-                scores.append(Score(scenario, ways, len(rows), *measures))
-    return scores
+                scores.append((scenario, ways, len(rows), *measures))
+    return pd.DataFrame(scores, columns=HEADER)
 
 
-def table(scores: Sequence[Score], corpus: str) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of a table of scores, each above what is published beside it."""
-    header = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
+def rows_shown(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
+    """Return the rows of a table of scores, each above what is published beside it."""
     rows = []
-    for score in scores:
-        measures = (score.accuracy, score.macro_f1, score.weighted_f1)
+    for scenario, ways, n_answers, *measures in scores.itertuples(index=False):
         cells = [f"{value:.4f}" for value in measures]
-        rows.append([score.scenario, str(score.ways), f"{score.answers:,}", *cells])
-        for system, *figures in PUBLISHED.get((corpus, score.ways, score.scenario), ()):
-            rows.append([f"  {system}", str(score.ways), "", *figures])
-    return header, rows
+        rows.append([scenario, str(ways), f"{n_answers:,}", *cells])
+        for *known, system, accuracy, macro, weighted in PUBLISHED:
+            if known == [corpus, ways, scenario]:
+                rows.append([f"  {system}", str(ways), "", accuracy, macro, weighted])
+    return rows

@@ -24,11 +24,6 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
     The longest phrase that appears in both is taken out of both, then the longest that is left,
     and so on; no phrase reaches across a gap.
-
-    Parameters
-    ----------
-    left, right
-        Words of both texts.
     """
     # run[i, j]: how many words left of and with left[i] equal those left of and with right[j].
     equal = np.array([[a == b for b in right] for a in left], bool).reshape(len(left), len(right))
@@ -96,14 +91,7 @@ def describe(answers: responses.Responses) -> responses.FloatArray:
 def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: Any) -> csr_array:
     """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
 
-    Parameters
-    ----------
-    texts
-        Shape (texts,).
-    train
-        Which texts to learn from.
-    terms
-        What counts as a term, as scikit-learn's `TfidfVectorizer` names it.
+    What counts as a term is named as by scikit-learn's `TfidfVectorizer`.
     """
     vectorizer = TfidfVectorizer(sublinear_tf=True, **terms)
     vectorizer.fit([text for text, is_train in zip(texts, train, strict=True) if is_train])

@@ -18,15 +18,7 @@ MIN_ANSWERS = 5
 
 
 def add_flags(p: argparse.ArgumentParser, script: str) -> None:
-    """Add the flags that say what to learn from and what to predict.
-
-    Parameters
-    ----------
-    p
-        From `challenge.model_parser`.
-    script
-        The model's ``__file__``.
-    """
+    """Add the flags that say what to learn from and what to predict, for a model's `__file__`."""
     test_input = challenge.data_dir(script) / layout.TEST_INPUT_DIR.name
     cli.add_folder(p, "--submission_template_dir", test_input)
     cli.add_file(p, "--submission_template_file", layout.FOLDS)
@@ -52,11 +44,6 @@ def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
     list of (array of bool, array of bool, array of int)
         For every fit: which answers to learn from, which to predict, and the labels' numbers,
         `UNKNOWN` for those that are not to be learned from.
-
-    Raises
-    ------
-    InputError
-        If a file is not as expected, or the answers to predict are no test of the others.
     """
     if options.test_dir is None:
         if options.train_dir is not None:
@@ -94,13 +81,8 @@ def read(options: argparse.Namespace) -> tuple[Responses, Splits]:
 def join(train: Responses, test: Responses) -> Responses:
     """Put answers to predict after those to learn from; a question of both is one question.
 
-    Questions are the same if module and id are; reference answers are then those of ``train``.
-
-    Raises
-    ------
-    InputError
-        If the training files are a test set, an answer is in both, or a test set's question or
-        module is new though its scenario says that it is not, or the other way round.
+    Questions are the same if module and id are; reference answers are then those of ``train``. What
+    is no test of the training answers, by the scenario that it claims to be, is refused.
     """
     in_tests = next((question for question in train.questions if question.scenario), None)
     if in_tests:
@@ -139,23 +121,14 @@ def join(train: Responses, test: Responses) -> Responses:
 
 
 def write(options: argparse.Namespace, answers: Responses, prediction: IntArray) -> None:
-    """Write the submission: the labels of all answers, or of those of ``--test_dir`` alone.
-
-    Parameters
-    ----------
-    options
-        The flags.
-    answers
-        From `read`.
-    prediction
-        Number of the label predicted for every answer, shape (answers,).
-    """
+    """Write the labels of all answers, given as numbers, or of those of ``--test_dir`` alone."""
     path = options.output_dir / options.output_file
     if options.test_dir is None:
-        template = options.submission_template_dir / options.submission_template_file
+        folds_file = options.submission_template_dir / options.submission_template_file
         rows = np.arange(len(answers))
     else:
-        template = None
+        folds_file = None
         rows = np.flatnonzero(answers.label == UNKNOWN)
-    responses.write_predictions(path, answers, prediction, rows, template)
-    print(f"written: {cli.show(path)} ({len(rows):,} rows)")
+    labels = np.array(answers.labels, object)[prediction[rows]]
+    columns = {"id": np.array(answers.ids, object)[rows], "label": labels}
+    challenge.write_submission(path, columns, folds_file=folds_file)

@@ -40,7 +40,6 @@ def main() -> None:
     exam = source_code.load_module(FOLDER / "exam.py", "exam")
     data = real_data_dir() / "related" / "llm_science_exam"
     questions = exam.read_questions(data / exam.TRAIN, answers=True)
-    answers = [exam.LABELS[option] for option in questions.answer]
     points = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (model, flags, seeds) in tqdm(MODELS.items(), "models", disable=None):
@@ -49,9 +48,8 @@ def main() -> None:
                 script = FOLDER / f"sample_model_{model}.py"
                 seeded = ["--seed", seed] if len(seeds) > 1 else []
                 run_script([script, "--input_dir", data, "--output_dir", folder, *flags, *seeded])
-                guesses = exam.read_predictions(Path(folder) / "submission.csv", questions.ids)
-                pairs = zip(answers, guesses, strict=True)
-                by_seed.append([exam.average_precision(*pair) for pair in pairs])
+                guesses = exam.read_predictions(Path(folder) / "submission.csv", questions)
+                by_seed.append(exam.score_questions(questions, guesses))
             points[name] = np.mean(by_seed, axis=0)
     print("| model | MAP@3 | 95 % interval | difference from the longest option |")
     print("|---|---|---|---|")

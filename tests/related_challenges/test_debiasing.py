@@ -62,9 +62,9 @@ def test_metrics_agree_with_plain_ones(cases: list[tuple[int, int]]) -> None:
     answer, degree = np.array(cases).T
     rank = clicks.rank_of_answer(np.array([range(50)] * len(cases)), answer)
     np.testing.assert_array_equal(rank, answer)
-    score = clicks.score_phase(rank, degree)
-    found = [score.ndcg_full, score.hit_rate_full, score.ndcg_half, score.hit_rate_half]
-    assert found == pytest.approx(expected)
+    scores = dict(zip(clicks.METRICS, clicks.score_phase(rank, degree), strict=True))
+    names = ("NDCG@50 full", "hit rate@50 full", "NDCG@50 half", "hit rate@50 half")
+    assert [scores[name] for name in names] == pytest.approx(expected)
 
 
 def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> None:
@@ -109,8 +109,8 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
 def test_times_keep_all_their_digits(write: Write) -> None:
     times = [0.9839525152735815, 0.9839525152735816]
     path = write("clicks.csv", "".join(f"1,2,{time}\n" for time in times))
-    clicks.write_clicks(path, clicks.read_clicks(path))
-    assert clicks.read_clicks(path).time.tolist() == times
+    clicks.write(path, clicks.read_clicks(path))
+    assert clicks.read_clicks(path)["time"].tolist() == times
 
 
 def test_split_masks_the_latest_click_and_counts_degrees(write: Write, succeeds: Check) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from common.errors import InputError
 
 import numpy as np
+import pandas as pd
 import pytest
 from question_files import Check, Kits, Run, Write, evaluation, last_record, page_in, scores_in
 
@@ -27,7 +28,8 @@ def test_worked_examples(predicted: str, score: float) -> None:
 
 def test_random_guesses_score_as_stated() -> None:
     orders = list(itertools.permutations("ABCDE"))
-    assert exam.mean_average_precision("C" * len(orders), orders) == pytest.approx(11 / 30)
+    questions = pd.DataFrame({"answer": ["C"] * len(orders)})
+    assert exam.score_questions(questions, orders).mean() == pytest.approx(11 / 30)
     assert pytest.approx(11 / 30) == exam.RANDOM_SCORE
 
 
@@ -46,7 +48,7 @@ def test_the_interval_is_that_of_a_mean(points: list[float], interval: tuple[flo
 
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
-    questions = exam.ExamQuestions(["7", "x"], ["", ""], [("",) * 5] * 2)
+    questions = pd.DataFrame({"id": ["7", "x"]})
     path = tmp_path / "submission.csv"
     exam.write_predictions(path, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
     assert path.read_text() == "id,prediction\n7,E B D\nx,A B C\n"
