@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 from math import ceil, cos, floor, log10, pi, sin
 
-from common.pages import Html
+from common import pages
 
 # The page's own colours.
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
@@ -250,7 +250,7 @@ class Drawing:
         """Return the drawing for a page; the label says to screen readers what it shows."""
         size = f'viewBox="0 0 {self.width:g} {self.height:g}"'
         start = f'<svg class="chart" {size} role="img" aria-label="{escape(label)}">'
-        return Html("\n".join([start, *self._parts, "</svg>"]))
+        return pages.Html("\n".join([start, *self._parts, "</svg>"]))
 
 
 class Axes:
@@ -326,17 +326,6 @@ def upright_axes(
 
 # ---- A chart as a file ---------------------------------------------------------------------------
 
-# An image cannot take the colours of the page that shows it: it brings its own, and a ground to
-# stand on, so that it can be read even where the page and the browser disagree on light or dark.
-_PICTURE_STYLE = """
-:root { --text: #1f2328; --soft: #59636e; --grey: #8c959f; --line: #d1d9e0; --ground: #ffffff;
-        --accent: 37 99 235; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #f0f6fc; --soft: #9198a1; --grey: #656c76; --line: #3d444d; --ground: #0d1117;
-          --accent: 96 165 250; }
-}
-svg { color: var(--text); font-family: system-ui, sans-serif; }
-"""
 _MARGIN = 10.0
 
 
@@ -345,19 +334,16 @@ def picture(svg: str, title: str) -> str:
     lines = wrap(title, WIDTH - 2 * _MARGIN, bold=True)
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     assert size is not None
-    top = LINE_HEIGHT * len(lines) + 2 * _MARGIN
-    width = float(size[1]) + 2 * _MARGIN
-    height = float(size[2]) + top + _MARGIN
-    place = f'x="{_MARGIN:g}" y="{top:g}" width="{size[1]}" height="{size[2]}"'
-    chart = svg.replace("<svg ", f"<svg {place} ", 1)
-    chart = chart.replace(SOFT, "var(--soft)").replace(GREY, "var(--grey)")
-    text = "".join(
-        f'<text x="{_MARGIN:g}" y="{_MARGIN + LINE_HEIGHT * (row + 0.8):g}" font-size="11.5" '
-        f'font-weight="600" fill="currentColor">{escape(line)}</text>\n'
-        for row, line in enumerate(lines)
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" height="{height:g}">\n<style>{_PICTURE_STYLE}</style>\n'
-        f'<rect width="100%" height="100%" rx="6" fill="var(--ground)"/>\n{text}{chart}</svg>\n'
+    own = {SOFT: "var(--soft)", GREY: "var(--grey)"}
+    for mixed, colour in own.items():
+        svg = svg.replace(mixed, colour)
+    return pages.render(
+        "picture.svg",
+        margin=_MARGIN,
+        line_height=LINE_HEIGHT,
+        lines=lines,
+        top=LINE_HEIGHT * len(lines) + 2 * _MARGIN,
+        width=float(size[1]),
+        height=float(size[2]),
+        chart=pages.Html(svg.removeprefix("<svg ")),
     )

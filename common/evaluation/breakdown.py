@@ -99,6 +99,7 @@ def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> list[Breakdown]:
     """Group by the subjects of the first two levels below the root."""
     import pandas as pd
 
+    columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
     n_answers = pairs["QuestionId"].value_counts()
     names = subjects.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
     parts = []
@@ -115,7 +116,7 @@ def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> list[Breakdown]:
         # Questions of which no subject is named go together.
         others = own[~is_named & ~own["QuestionId"].isin(own["QuestionId"][is_named])]
         others = others.drop_duplicates("QuestionId").assign(SubjectId=_OTHERS)
-        answers = pairs.merge(pd.concat([own[is_named], others]), on="QuestionId")
+        answers = pairs[columns].merge(pd.concat([own[is_named], others]), on="QuestionId")
         groups = answers["SubjectId"].astype(pd.CategoricalDtype([*most, _OTHERS]))
         table = shown_groups(answers, groups, len(pairs))
         table.index = table.index.map({**names, _OTHERS: "other subjects"})
