@@ -19,10 +19,9 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
-from typing import Never
+from typing import NamedTuple, Never
 
 from common import cli, layout, made, run_log
 from common.errors import InputError
@@ -31,21 +30,8 @@ from tools.templates import build_pair_template, build_ranking_template
 from tqdm import tqdm
 
 
-@dataclass(frozen=True)
-class Archive:
-    """A published zip of the data.
-
-    Attributes
-    ----------
-    url
-        Where it is published.
-    size
-        Number of bytes.
-    sha256
-        Checksum, hexadecimal.
-    files
-        Checksums of files in it, by their path below the data folder.
-    """
+class Archive(NamedTuple):
+    """A published zip of the data, and the SHA-256 of it and of files in it, by name in `data/`."""
 
     url: str
     size: int
@@ -110,10 +96,11 @@ def main() -> None:
             f"{path}: is not the official archive, expected {OFFICIAL.size:,} bytes with SHA-256 "
             f"{OFFICIAL.sha256}; remove it and run the command again"
         )
-    files = plan(path, options.parts, data_dir)
-    refuse_to_overwrite(path, files, data_dir)
-    remove_simulated(data_dir, template_dir)
-    unpack(path, files, OFFICIAL, data_dir)
+    with zipfile.ZipFile(path) as archive:
+        files = plan(archive, options.parts, data_dir)
+        refuse_to_overwrite(archive, files, data_dir)
+        remove_simulated(data_dir, template_dir)
+        unpack(archive, files, data_dir)
     log_event("unpacked", files=[str(file) for file in files.values()])
     if "tests" in options.parts:
         build_pair_template(data_dir, template_dir)
@@ -136,9 +123,7 @@ def parse() -> argparse.Namespace:
         default=DEFAULT_PARTS,
         help=f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})",
     )
-    p.add_argument(
-        "--output_dir", type=Path, metavar="DIR", default=layout.DATA_DIR, help="default data"
-    )
+    cli.add_folder(p, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(p)
     return p.parse_args()
 
@@ -162,15 +147,6 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
 
     The bytes go to a file beside `path`, which is renamed to `path` once they are right.
 
-    Parameters
-    ----------
-    archive
-        What is expected.
-    url
-        Where to fetch it.
-    path
-        Where it goes; its folder is made if missing.
-
     Raises
     ------
     InputError
@@ -178,46 +154,34 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
     """
     if not url.startswith(("https://", "http://")):
         raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
-    partial = path.with_name(f"{path.name}.partial")
     path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        n_kept = partial.stat().st_size if partial.exists() else 0
-        require_space(path.parent, archive.size - n_kept)
-        transfer(archive, url, partial)
-        if is_intact(partial, archive):
-            partial.replace(path)
-            return
-        partial.unlink()
-        if not n_kept:
-            raise InputError(
-                f"{url}: what was sent is not the official archive (SHA-256 differs), expected "
-                f"{archive.sha256}; it was removed"
-            )
-        # What an earlier run left may have been wrong: once more from the start.
-
-
-def transfer(archive: Archive, url: str, partial: Path) -> None:
-    """Append to a partial file until it has the archive's size; `InputError` as in `fetch`."""
-    n_failures = 0
+    partial = path.with_name(f"{path.name}.partial")
+    partial.touch()
+    n_kept, n_failures = partial.stat().st_size, 0
+    require_space(path.parent, archive.size - n_kept)
     with progress(archive.size, f"fetching {ARCHIVE_NAME}") as bar:
-        while True:
-            n_before = partial.stat().st_size if partial.exists() else 0
-            if n_before > archive.size:
+        while not is_intact(partial, archive):
+            n_before = partial.stat().st_size
+            if n_before >= archive.size:
                 partial.unlink()
-                n_before = 0
-            if n_before == archive.size:
-                return
+                if not n_kept:
+                    raise InputError(
+                        f"{url}: what was sent is not the official archive (SHA-256 differs), "
+                        f"expected {archive.sha256}; it was removed"
+                    )
+                # What an earlier run left may have been wrong: once more from the start.
+                partial.touch()
+                n_before = n_kept = 0
             reason = "the server closed the connection"
-            partial.touch()
-            with partial.open("r+b", buffering=0) as file:
-                try:
+            try:
+                with partial.open("r+b", buffering=0) as file:
                     for block, start in blocks(url, n_before, archive.size):
                         # If the server starts from 0, the same bytes are written over themselves.
                         file.seek(start)
                         file.write(block)
                         bar.update(file.tell() - bar.n)
-                except TransferError as error:
-                    reason = str(error)
+            except TransferError as error:
+                reason = str(error)
             n_bytes = partial.stat().st_size
             n_failures = 0 if n_bytes > n_before else n_failures + 1
             if n_failures > len(PAUSES):
@@ -227,19 +191,13 @@ def transfer(archive: Archive, url: str, partial: Path) -> None:
                 )
             if n_failures:
                 time.sleep(PAUSES[n_failures - 1])
+    partial.replace(path)
 
 
 def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
-    """Request a file from a given byte on; yield its blocks as they come, each with its place.
+    """Request a file of a size from a byte on; yield its blocks, each with its place.
 
-    Parameters
-    ----------
-    url
-        Address of the file.
-    start
-        First byte wanted. A server that cannot resume sends everything, from byte 0.
-    size
-        Size that the whole file must have.
+    A server that cannot resume sends everything, from byte 0.
 
     Raises
     ------
@@ -279,33 +237,15 @@ def is_intact(path: Path, archive: Archive) -> bool:
         raise InputError(f"{path}: file not found, expected the official archive")
     if path.stat().st_size != archive.size:
         return False
-    digest = sha256()
-    with path.open("rb") as file, progress(archive.size, f"checking {path.name}") as bar:
-        while block := file.read(BLOCK):
-            digest.update(block)
-            bar.update(len(block))
-    return digest.hexdigest() == archive.sha256
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest() == archive.sha256
 
 
 # ---- Unpacking -------------------------------------------------------------------------------
 
 
-def plan(path: Path, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
-    """Choose what to unpack.
-
-    Parameters
-    ----------
-    path
-        The archive.
-    parts
-        Names of the parts wanted.
-    data_dir
-        Where they go.
-
-    Returns
-    -------
-    dict
-        For each name in the archive where it goes.
+def plan(archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
+    """Return for each name in the archive that belongs to the parts wanted where it goes.
 
     Raises
     ------
@@ -314,39 +254,39 @@ def plan(path: Path, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
         not there.
     """
     files: dict[str, Path] = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            name = PurePosixPath(member.filename)
-            is_link = stat.S_ISLNK(member.external_attr >> 16)
-            leaves = name.is_absolute() or ".." in name.parts
-            if is_link or leaves or any(sign in member.filename for sign in "\\:"):
-                raise InputError(
-                    f"{path}: holds '{member.filename}', which would leave the folder {data_dir}; "
-                    f"nothing was unpacked"
-                )
-            inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
-            is_wanted = len(inner) > 1 and inner[0] in {PARTS[part] for part in parts}
-            if is_wanted and not member.is_dir():
-                files[member.filename] = data_dir.joinpath(*inner)
+    for member in archive.infolist():
+        name = PurePosixPath(member.filename)
+        is_link = stat.S_ISLNK(member.external_attr >> 16)
+        leaves = name.is_absolute() or ".." in name.parts
+        if is_link or leaves or any(sign in member.filename for sign in "\\:"):
+            raise InputError(
+                f"{archive.filename}: holds '{member.filename}', which would leave the folder "
+                f"{data_dir}; nothing was unpacked"
+            )
+        inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
+        is_wanted = len(inner) > 1 and inner[0] in {PARTS[part] for part in parts}
+        if is_wanted and not member.is_dir():
+            files[member.filename] = data_dir.joinpath(*inner)
     present = {file.relative_to(data_dir).parts[0] for file in files.values()}
     for part in parts:
         if PARTS[part] not in present:
             raise InputError(
-                f"{path}: holds no folder {PARTS[part]}, expected it for --parts {part}"
+                f"{archive.filename}: holds no folder {PARTS[part]}, expected it for --parts {part}"
             )
     return files
 
 
-def refuse_to_overwrite(path: Path, files: Mapping[str, Path], data_dir: Path) -> None:
+def refuse_to_overwrite(
+    archive: zipfile.ZipFile, files: Mapping[str, Path], data_dir: Path
+) -> None:
     """Raise `InputError` if a file to be written is there and is neither the same nor simulated."""
     simulated = made.simulated_files(data_dir)
-    with zipfile.ZipFile(path) as archive:
-        for name, file in files.items():
-            if file.exists() and file not in simulated and not is_same(file, archive.getinfo(name)):
-                raise InputError(
-                    f"{file}: is there and is not the archive's file, expected none or the same; "
-                    f"move it away and run the command again"
-                )
+    for name, file in files.items():
+        if file.exists() and file not in simulated and not is_same(file, archive.getinfo(name)):
+            raise InputError(
+                f"{file}: is there and is not the archive's file, expected none or the same; "
+                f"move it away and run the command again"
+            )
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
@@ -378,19 +318,8 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     marker.unlink()
 
 
-def unpack(path: Path, files: Mapping[str, Path], expected: Archive, data_dir: Path) -> None:
+def unpack(archive: zipfile.ZipFile, files: Mapping[str, Path], data_dir: Path) -> None:
     """Unpack files, each complete and checked or not at all; files that are there are kept.
-
-    Parameters
-    ----------
-    path
-        The archive.
-    files
-        For each name in it where it goes.
-    expected
-        Holds the checksums of some of the files.
-    data_dir
-        Where they go.
 
     Raises
     ------
@@ -398,29 +327,30 @@ def unpack(path: Path, files: Mapping[str, Path], expected: Archive, data_dir: P
         If a file is damaged or has another checksum, or the disk is too small.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path) as archive:
-        todo = {name: file for name, file in files.items() if not file.exists()}
-        n_bytes = sum(archive.getinfo(name).file_size for name in todo)
-        require_space(data_dir, n_bytes)
-        with progress(n_bytes, "unpacking") as bar:
-            for name, file in todo.items():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                partial = file.with_name(f"{file.name}.partial")
-                digest = sha256()
-                try:
-                    with archive.open(name) as source, partial.open("wb") as target:
-                        while block := source.read(BLOCK):
-                            target.write(block)
-                            digest.update(block)
-                            bar.update(len(block))
-                except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                    raise InputError(f"{path}: {name} is damaged ({error})") from None
-                checksum = expected.files.get(file.relative_to(data_dir).as_posix())
-                if checksum and digest.hexdigest() != checksum:
-                    raise InputError(
-                        f"{path}: {name} has SHA-256 {digest.hexdigest()}, expected {checksum}"
-                    )
-                partial.replace(file)
+    todo = {name: file for name, file in files.items() if not file.exists()}
+    n_bytes = sum(archive.getinfo(name).file_size for name in todo)
+    require_space(data_dir, n_bytes)
+    with progress(n_bytes, "unpacking") as bar:
+        for name, file in todo.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial = file.with_name(f"{file.name}.partial")
+            digest = sha256()
+            try:
+                # Reading checks the CRC-32.
+                with archive.open(name) as source, partial.open("wb") as target:
+                    while block := source.read(BLOCK):
+                        target.write(block)
+                        digest.update(block)
+                        bar.update(len(block))
+            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                raise InputError(f"{archive.filename}: {name} is damaged ({error})") from None
+            checksum = OFFICIAL.files.get(file.relative_to(data_dir).as_posix())
+            if checksum and digest.hexdigest() != checksum:
+                raise InputError(
+                    f"{archive.filename}: {name} has SHA-256 {digest.hexdigest()}, expected "
+                    f"{checksum}"
+                )
+            partial.replace(file)
 
 
 def require_space(folder: Path, n_bytes: int) -> None:
