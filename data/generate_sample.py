@@ -12,13 +12,13 @@ With `--output_dir`, the tree goes there and the templates to its folder submiss
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from common import cli, layout, simulated
-from common.schema import ANSWER_COLUMNS, EXPERT_NAMES
+from common.schema import EXPERT_NAMES
 from tools.templates import build_templates
 
 import numpy as np
@@ -41,25 +41,17 @@ N_PAIRS = 50
 IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 
 
+# What a column of a file holds in some of its rows.
+Column = Callable[[slice], Any]
+
+
 @dataclass(frozen=True)
 class Group:
     """One of the two groups of tasks, which share nothing but the subjects.
 
-    Attributes
-    ----------
-    name
-        End of the file names.
-    setting
-        Size and character of the school.
-    first_day
-        Date of the first answer, a Monday.
-    n_topics
-        Number of topics that its questions come from.
-    birth_years
-        Years of birth of most of its students, first and last.
-    no_birth_date, no_premium
-        Shares of students whose date of birth is unknown, and of those with a date of birth,
-        whose entitlement to pupil premium is unknown.
+    The first day, of the first answer, is a Monday; the years of birth are those of most of its
+    students, first and last. Of a share of the students the date of birth is unknown, and of a
+    share of the others, whether they are entitled to pupil premium.
     """
 
     name: str
@@ -75,20 +67,9 @@ class Group:
 class School:
     """A simulated group of tasks.
 
-    Attributes
-    ----------
-    group
-        What it was drawn from.
-    incidence, choices, questions
-        The answers and the questions, by internal numbers.
-    question_id, student_id
-        Public ids of internal numbers.
-    answer_id, key
-        For each answer its id, and the option counted as correct (0 to 3).
-    part_of_student
-        Part of the setting that each student belongs to.
-    birth_year
-        School year of each student, as a year of birth.
+    For each question and student the public id of its internal number; for each answer its id and
+    the option counted as correct (0 to 3); for each student the part of the setting and the school
+    year, as a year of birth.
     """
 
     group: Group
@@ -246,65 +227,93 @@ def change_keys(rng: np.random.Generator, school: School, n_changed: int = 3) ->
         school.key[early] = (school.questions.key[question] + rng.integers(1, 4)) % 4
 
 
-def write_table(path: Path, header: str, tables: Iterator[pa.Table], quoting: str = "none") -> None:
-    """Write tables of the same columns under one header, one after the other."""
+# ---- Files --------------------------------------------------------------------------------------
+
+
+def write_table(
+    path: Path,
+    columns: Mapping[str, Column],
+    n_rows: int,
+    bar: "tqdm[Any] | None" = None,
+    quoting: str = "none",
+) -> None:
+    """Write a file, some rows at a time, so that little of it is text in memory at once."""
     options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=1 << 14)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        file.write(header.encode() + b"\n")
-        for table in tables:
-            pa_csv.write_csv(table, file, options)
+        file.write(",".join(columns).encode() + b"\n")
+        for start in range(0, n_rows, CHUNK):
+            at = slice(start, min(start + CHUNK, n_rows))
+            table = {str(k): column(at) for k, column in enumerate(columns.values())}
+            pa_csv.write_csv(pa.table(table), file, options)
+            if bar is not None:
+                bar.update(at.stop - start)
 
 
-def chunks(rows: Array, bar: "tqdm[Any]") -> Iterator[Array]:
-    """Cut rows into pieces, to be converted to text one at a time; update the progress bar."""
-    for start in range(0, len(rows), CHUNK):
-        piece = rows[start : start + CHUNK]
-        yield piece
-        bar.update(len(piece))
+def whole(values: Any) -> Column:
+    """Return a column whose values are there already."""
+    return lambda at: values[at]
 
 
-def answer_columns(school: School, rows: Array) -> dict[str, Array]:
+def float_text(values: Array, empty: Array) -> pa.Array:
+    """Write whole numbers as the official files do in columns with empty cells: ``75.0``."""
+    numbers = pa.array(values, mask=empty).cast(pa.string())
+    return pa.compute.binary_join_element_wise(numbers, ".0", "")
+
+
+def answer_columns(school: School, rows: Array) -> dict[str, Column]:
     """Return the six official columns of some answers."""
-    option, key = school.choices.option[rows], school.key[rows]
+    incidence, key, option = school.incidence, school.key, school.choices.option
+    student = incidence.sittings.student
     return {
-        "QuestionId": school.question_id[school.incidence.question[rows]],
-        "UserId": school.student_id[
-            school.incidence.sittings.student[school.incidence.sitting[rows]]
-        ],
-        "AnswerId": school.answer_id[rows],
-        "IsCorrect": (option == key).astype(np.int8),
-        "CorrectAnswer": key + np.int8(1),
-        "AnswerValue": option + np.int8(1),
+        "QuestionId": lambda at: school.question_id[incidence.question[rows[at]]],
+        "UserId": lambda at: school.student_id[student[incidence.sitting[rows[at]]]],
+        "AnswerId": lambda at: school.answer_id[rows[at]],
+        "IsCorrect": lambda at: (option[rows[at]] == key[rows[at]]).astype(np.int8),
+        "CorrectAnswer": lambda at: key[rows[at]] + np.int8(1),
+        "AnswerValue": lambda at: option[rows[at]] + np.int8(1),
     }
 
 
-def write_answers(
-    path: Path,
-    school: School,
-    rows: Array,
-    bar: "tqdm[Any]",
-    columns: Sequence[str] = (),
-    extra: dict[str, Array] | None = None,
+def write_tasks_1_2(
+    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
 ) -> None:
-    """Write answers with some, or by default all, official columns and further ones."""
-    extra = extra or {}
-    names = columns or [column.name for column in ANSWER_COLUMNS]
-    done = 0
-
-    def tables() -> Iterator[pa.Table]:
-        nonlocal done
-        for piece in chunks(rows, bar):
-            official = answer_columns(school, piece)
-            table = {name: official[name] for name in names}
-            table.update({name: values[done : done + len(piece)] for name, values in extra.items()})
-            done += len(piece)
-            yield pa.table(table)
-
-    write_table(path, ",".join([*names, *extra]), tables())
+    """Split the answers at random, 80/10/10."""
+    order = rng.permutation(len(school.incidence)).astype(np.int32)
+    n_train = len(order) * 4 // 5
+    middle = n_train + (len(order) - n_train) // 2
+    columns = answer_columns(school, order[:n_train])
+    write_table(train / layout.TRAIN_TASK_1_2, columns, n_train, bar)
+    for phase, rows in zip(layout.PHASES, (order[n_train:middle], order[middle:]), strict=True):
+        columns = answer_columns(school, rows)
+        for task, predicted in ((1, "IsCorrect"), (2, "AnswerValue")):
+            path = test / layout.test_answers_name(task, phase)
+            names = ("QuestionId", "UserId", "AnswerId", predicted)
+            write_table(path, {name: columns[name] for name in names}, len(rows), bar)
 
 
-def _count_without_id(n_answers: int) -> int:
+def write_tasks_3_4(
+    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
+) -> None:
+    """Split the students into training, public and private."""
+    order = rng.permutation(len(school.incidence)).astype(np.int32)
+    part = school.part_of_student[school.incidence.student[order]]
+    masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
+    for path, number, targets in (
+        (train / layout.TRAIN_TASK_3_4, 0, []),
+        (test / layout.test_masks_name("public"), 1, masks),
+        (test / layout.test_masks_name("private"), 2, masks),
+        (test / "test_private_task_4.csv", 2, ["IsTarget"]),
+    ):
+        rows = order[part == number]
+        columns = answer_columns(school, rows)
+        columns |= {
+            name: whole((rng.random(len(rows)) < TARGET_SHARE).astype(np.int8)) for name in targets
+        }
+        write_table(path, columns, len(rows), bar)
+
+
+def count_without_id(n_answers: int) -> int:
     """Return how many rows of the answer metadata have no AnswerId."""
     return max(2, n_answers // 20_000)
 
@@ -314,9 +323,9 @@ def write_answer_metadata(
 ) -> None:
     """Write the circumstances of all answers, and some rows whose AnswerId is empty."""
     incidence, group = school.incidence, school.group
-    sittings = incidence.sittings
+    sittings, sitting = incidence.sittings, incidence.sitting
     n = len(incidence)
-    n_empty = _count_without_id(n)
+    n_empty = count_without_id(n)
     rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
     is_empty = np.zeros(len(rows), bool)
     is_empty[n:] = True
@@ -325,9 +334,9 @@ def write_answer_metadata(
     is_empty[moved], is_empty[n:] = True, False
 
     # Classes get new ids in a new school year; the scheme of work stays.
-    year_end = np.datetime64("2019-09-01") - np.datetime64(group.first_day)
+    year_end = (np.datetime64("2019-09-01") - np.datetime64(group.first_day)).astype(int) * 1440
     n_cohorts = group.setting.n_cohorts
-    n_years = 2 if year_end.astype(int) > 0 else 1
+    n_years = 2 if year_end > 0 else 1
     group_id = rng.permutation(n_cohorts * n_years).reshape(n_years, n_cohorts).astype(np.int32)
     quiz_id = rng.permutation(group.setting.n_quizzes).astype(np.int32)
     scheme = rng.integers(1, 60_000, max(2, n_cohorts // 3))[
@@ -335,41 +344,35 @@ def write_answer_metadata(
     ].astype(np.int32)
     has_scheme = rng.random(n_cohorts) < 0.8
     start = np.datetime64(group.first_day, "ms").astype(np.int64)
-    done = 0
 
-    def tables() -> Iterator[pa.Table]:
-        nonlocal done
-        for piece in chunks(rows, bar):
-            sitting = incidence.sitting[piece]
-            cohort = sittings.cohort[sitting]
-            minute = sittings.minute[sitting] + incidence.slot[piece]
-            year = (minute >= year_end.astype(int) * 1440).astype(int) if n_years == 2 else 0
-            confidence = school.choices.confidence[piece]
-            no_scheme = ~has_scheme[cohort] | sittings.alone[sitting]
-            yield pa.table(
-                {
-                    "AnswerId": float_text(
-                        school.answer_id[piece], is_empty[done : done + len(piece)]
-                    ),
-                    "DateAnswered": pa.array(
-                        start + minute.astype(np.int64) * 60_000, pa.timestamp("ms")
-                    ),
-                    "Confidence": float_text(confidence, confidence == EMPTY),
-                    "GroupId": group_id[year, cohort],
-                    "QuizId": quiz_id[sittings.quiz[sitting]],
-                    "SchemeOfWorkId": float_text(scheme[cohort], no_scheme),
-                }
-            )
-            done += len(piece)
+    def minute(at: slice) -> Any:
+        """Return when answers were given, in minutes from the first day."""
+        return sittings.minute[sitting[rows[at]]] + incidence.slot[rows[at]]
 
-    header = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId"
-    write_table(path, header, tables())
+    def date(at: slice) -> pa.Array:
+        return pa.array(start + minute(at).astype(np.int64) * 60_000, pa.timestamp("ms"))
 
+    def confidence(at: slice) -> pa.Array:
+        values = school.choices.confidence[rows[at]]
+        return float_text(values, values == EMPTY)
 
-def float_text(values: Array, empty: Array) -> pa.Array:
-    """Write whole numbers as the official files do in columns with empty cells: ``75.0``."""
-    numbers = pa.array(values, mask=empty).cast(pa.string())
-    return pa.compute.binary_join_element_wise(numbers, ".0", "")
+    def group_of(at: slice) -> Any:
+        year = (minute(at) >= year_end).astype(int) if n_years == 2 else 0
+        return group_id[year, sittings.cohort[sitting[rows[at]]]]
+
+    def scheme_of(at: slice) -> pa.Array:
+        cohort, alone = (of[sitting[rows[at]]] for of in (sittings.cohort, sittings.alone))
+        return float_text(scheme[cohort], ~has_scheme[cohort] | alone)
+
+    columns: dict[str, Column] = {
+        "AnswerId": lambda at: float_text(school.answer_id[rows[at]], is_empty[at]),
+        "DateAnswered": date,
+        "Confidence": confidence,
+        "GroupId": group_of,
+        "QuizId": lambda at: quiz_id[sittings.quiz[sitting[rows[at]]]],
+        "SchemeOfWorkId": scheme_of,
+    }
+    write_table(path, columns, len(rows), bar)
 
 
 def write_student_metadata(rng: np.random.Generator, path: Path, school: School) -> None:
@@ -391,15 +394,13 @@ def write_student_metadata(rng: np.random.Generator, path: Path, school: School)
     premium = np.where(rng.random(n) < 0.27, "1.0", "0.0")
     knows_premium = has_birth & (rng.random(n) >= school.group.no_premium)
     order = rng.permutation(n)
-    table = pa.table(
-        {
-            "UserId": school.student_id[order],
-            "Gender": gender[order].astype(np.int8),
-            "DateOfBirth": pa.array(births[order], mask=~has_birth[order]),
-            "PremiumPupil": pa.array(premium[order], mask=~knows_premium[order]),
-        }
-    )
-    write_table(path, "UserId,Gender,DateOfBirth,PremiumPupil", iter([table]))
+    columns = {
+        "UserId": whole(school.student_id[order]),
+        "Gender": whole(gender[order].astype(np.int8)),
+        "DateOfBirth": whole(pa.array(births[order], mask=~has_birth[order])),
+        "PremiumPupil": whole(pa.array(premium[order], mask=~knows_premium[order])),
+    }
+    write_table(path, columns, n)
 
 
 def write_question_metadata(
@@ -407,13 +408,11 @@ def write_question_metadata(
 ) -> None:
     """Write the subjects of all questions, each list from the root down."""
     order = rng.permutation(len(leaves))
-    table = pa.table(
-        {
-            "QuestionId": school.question_id[order],
-            "SubjectId": [str(subjects.path_to(leaves[question])) for question in order],
-        }
-    )
-    write_table(path, "QuestionId,SubjectId", iter([table]), quoting="needed")
+    columns = {
+        "QuestionId": whole(school.question_id[order]),
+        "SubjectId": whole([str(subjects.path_to(leaves[question])) for question in order]),
+    }
+    write_table(path, columns, len(order), quoting="needed")
 
 
 def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> None:
@@ -445,16 +444,14 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     order = rng.permutation(N_PAIRS)
     judged[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), 3] = None
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
-        table = {
-            "index": rows,
-            "Unnamed: 0": rows,
-            "left": school.question_id[left[rows]],
-            "right": school.question_id[right[rows]],
+        columns = {
+            "": whole(rows),
+            "Unnamed: 0": whole(rows),
+            "left": whole(school.question_id[left[rows]]),
+            "right": whole(school.question_id[right[rows]]),
         }
-        table.update({name: pa.array(judged[rows, k]) for k, name in enumerate(EXPERT_NAMES)})
-        header = ",".join(["", "Unnamed: 0", "left", "right", *EXPERT_NAMES])
-        path = folder / layout.expert_judgements_name(phase)
-        write_table(path, header, iter([pa.table(table)]))
+        columns |= {name: whole(pa.array(judged[rows, k])) for k, name in enumerate(EXPERT_NAMES)}
+        write_table(folder / layout.expert_judgements_name(phase), columns, len(rows))
 
 
 def write_images(rng: np.random.Generator, folder: Path, school: School) -> None:
@@ -497,7 +494,7 @@ def write_tree(
     write_subjects(metadata / "subject_metadata.csv", subjects)
     totals = [sum(group.setting.answers) for group in groups]
     # Each answer is simulated, written once or twice and described once.
-    n_rows = sum(3 * total + _count_without_id(total) for total in totals)
+    n_rows = sum(3 * total + count_without_id(total) for total in totals)
     n_rows += totals[0] - totals[0] * 4 // 5 + sum(groups[1].setting.answers[2:])
     limits = {}
     # Its own stream: the tables are the same with and without pictures.
@@ -512,10 +509,10 @@ def write_tree(
             }
             rng = next(streams)
             if group.name == "1_2":
-                _write_tasks_1_2(rng, train, test, school, bar)
+                write_tasks_1_2(rng, train, test, school, bar)
             else:
                 change_keys(rng, school)
-                _write_tasks_3_4(rng, train, test, school, bar)
+                write_tasks_3_4(rng, train, test, school, bar)
                 write_judgements(next(streams), test, school)
                 write_images(images_rng, folder / layout.IMAGES_DIR.name, school)
             rng = next(streams)
@@ -539,43 +536,6 @@ def write_subjects(path: Path, subjects: Subjects) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "\n".join(["SubjectId,Name,ParentId,Level", *rows]) + "\n"
     path.write_bytes(text.encode("utf-8-sig"))
-
-
-def _write_tasks_1_2(
-    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
-) -> None:
-    """Split the answers at random, 80/10/10."""
-    order = rng.permutation(len(school.incidence)).astype(np.int32)
-    n_train = len(order) * 4 // 5
-    middle = n_train + (len(order) - n_train) // 2
-    write_answers(train / layout.TRAIN_TASK_1_2, school, order[:n_train], bar)
-    for phase, rows in zip(layout.PHASES, (order[n_train:middle], order[middle:]), strict=True):
-        for task, column in ((1, "IsCorrect"), (2, "AnswerValue")):
-            write_answers(
-                test / layout.test_answers_name(task, phase),
-                school,
-                rows,
-                bar,
-                columns=("QuestionId", "UserId", "AnswerId", column),
-            )
-
-
-def _write_tasks_3_4(
-    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
-) -> None:
-    """Split the students into training, public and private."""
-    order = rng.permutation(len(school.incidence)).astype(np.int32)
-    part = school.part_of_student[school.incidence.student[order]]
-    write_answers(train / layout.TRAIN_TASK_3_4, school, order[part == 0], bar)
-    for k, phase in enumerate(layout.PHASES, 1):
-        rows = order[part == k]
-        masks = {
-            f"IsTarget_{mask}": (rng.random(len(rows)) < TARGET_SHARE).astype(np.int8)
-            for mask in range(N_MASKS)
-        }
-        write_answers(test / layout.test_masks_name(phase), school, rows, bar, extra=masks)
-    mask = {"IsTarget": (rng.random(len(rows)) < TARGET_SHARE).astype(np.int8)}
-    write_answers(test / "test_private_task_4.csv", school, rows, bar, extra=mask)
 
 
 def generate(
