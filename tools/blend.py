@@ -12,14 +12,12 @@ With --weights nothing is run. Writes the submission, its zip and the blend's ow
 beside them, which `python task_1/local_evaluation.py` scores as any other's.
 """
 
-import argparse
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, made, probabilities, schema, source_code, submission
+from common import cli, io, layout, made, schema, source_code, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
@@ -27,11 +25,10 @@ from common.splits import hold_out_answers
 from common.submission import Pairs, read_pairs, read_template
 from tools import script_runs
 from tools.opinion_pool import blend, learn_weights, logarithms
+from tools.tasks import task_of_probabilities
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 FloatArray = npt.NDArray[np.float64]
@@ -44,26 +41,24 @@ _PLACES = {
 }
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command that made probabilities, taken apart.
-
-    Attributes
-    ----------
-    script
-        The script.
-    flags
-        Its flags, without those that say where it reads and writes.
-    """
-
-    script: Path
-    flags: tuple[str, ...]
-
-
 def main() -> None:
     """Read the command line, learn the weights, blend, write."""
-    options = _parse()
-    task = recognise_task(options.files)
+    p = cli.parser(__doc__)
+    p.prog = "python -m tools.blend"
+    p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
+    p.add_argument(
+        "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
+    )
+    p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
+    p.set_defaults(metadata_dir="", probabilities=None)
+    cli.add_folder(p, "--input_dir", "data/train_data")
+    cli.add_file(p, "--train_data", layout.TRAIN_TASK_1_2)
+    cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
+    cli.add_folder(p, "--output_dir", "as a sample model's")
+    p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
+    options = p.parse_args()
+
+    task = shared_task(options.files)
     paths = cli.sample_model_paths(options, task)
     beside = place_beside(paths.output, options.files)
     template = read_template(paths.template)
@@ -87,70 +82,22 @@ def main() -> None:
     )
 
 
-def _parse() -> argparse.Namespace:
-    p = cli.parser(__doc__)
-    p.prog = "python -m tools.blend"
-    p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
-    p.add_argument(
-        "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"
-    )
-    p.add_argument("--local", action="store_true", help="of the local split, as in sample models")
-    p.set_defaults(metadata_dir="", probabilities=None)
-    cli.add_folder(p, "--input_dir", "data/train_data")
-    cli.add_file(p, "--train_data", layout.TRAIN_TASK_1_2)
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_1_2)
-    cli.add_folder(p, "--output_dir", "as a sample model's")
-    p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
-    return p.parse_args()
-
-
 # ---- The files -----------------------------------------------------------------------------------
 
 
-def recognise_task(paths: Sequence[Path]) -> int:
-    """Return the task of all files, by their columns.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, one holds no probabilities of task 1 or 2, or they differ.
-    """
+def shared_task(paths: Sequence[Path]) -> int:
+    """Return the task of all files; `InputError` if there are fewer than two, or they differ."""
     if len(paths) < 2:
         raise InputError(f"{paths[0]}: is only one file, expected two or more to blend")
-    found = {}
-    for path in paths:
-        io.require_file(path)
-        try:
-            names = set(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError):
-            names = set()
-        # Those of task 4 have the column of task 1, once for each mask.
-        tasks = [
-            task
-            for task in (1, 2)
-            if names >= set(probabilities.COLUMNS[task]) and "Mask" not in names
-        ]
-        if not tasks:
-            raise InputError(
-                f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
-                "wrote with --probabilities"
-            )
-        found[path] = tasks[0]
-    first = found[paths[0]]
-    for path, task in found.items():
-        if task != first:
-            raise InputError(f"{path}: is of task {task}, and {paths[0]} of task {first}")
-    return first
+    first, *others = ((path, task_of_probabilities(path)) for path in paths)
+    for path, task in others:
+        if task != first[1]:
+            raise InputError(f"{path}: is of task {task}, and {first[0]} of task {first[1]}")
+    return first[1]
 
 
 def place_beside(output: Path, files: Sequence[Path]) -> Path:
-    """Return where the probabilities of a blend go.
-
-    Raises
-    ------
-    InputError
-        If they would replace what is blended, or the submission.
-    """
+    """Return where the probabilities of a blend go, in the place of nothing that is blended."""
     beside = output.with_suffix(".parquet")
     io.require_place(beside)
     if beside.resolve() in [path.resolve() for path in (*files, output)]:
@@ -162,13 +109,7 @@ def place_beside(output: Path, files: Sequence[Path]) -> Path:
 
 
 def at_template(file: Probabilities, template: Pairs) -> npt.NDArray[np.float32]:
-    """Return the probabilities of a file in the order of a template.
-
-    Raises
-    ------
-    InputError
-        If they are of other pairs.
-    """
+    """Return the probabilities of a file in the order of a template, which holds the same pairs."""
     if len(file.student) != len(template.student):
         raise InputError(
             f"{file.path}: holds {len(file.student):,} pairs, expected the "
@@ -177,53 +118,41 @@ def at_template(file: Probabilities, template: Pairs) -> npt.NDArray[np.float32]
     return file.at(template)
 
 
-def take_apart(file: Probabilities, train: Path) -> Command:
-    """Return the command that made a file, so that it can be run on other answers.
-
-    Parameters
-    ----------
-    file
-        The probabilities.
-    train
-        The training answers of the blend.
+def take_apart(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
+    """Return the script that made a file, and its flags but for those that say where files lie.
 
     Raises
     ------
     InputError
-        If it is not known, cannot be run again, or learned from other answers: these might hold
-        what the blend predicts.
+        If it is not known, cannot be run again, or learned from other answers than those that the
+        weights are learned from: these might hold what the blend predicts.
     """
     expected = "expected that of a script of task 1 or 2 (or --weights, which run nothing)"
-    if file.origin is None:
+    by = file.origin
+    if by is None:
         raise InputError(f"{file.path}: does not say which command made it, {expected}")
-    script = (layout.ROOT / file.origin.script).resolve()
+    script = (layout.ROOT / by.script).resolve()
     if not script.is_file() or script.parent == layout.ROOT / "tools":
         raise InputError(
-            f"{file.path}: was made by {file.origin.script}, which cannot be repeated, {expected}"
+            f"{file.path}: was made by {by.script}, which cannot be repeated, {expected}"
         )
-    if made.fingerprint(train) not in file.origin.made_from.values():
-        learned = next(iter(file.origin.made_from), "unknown answers")
+    if made.fingerprint(train) not in by.made_from.values():
+        learned = [cli.show((file.path.parent / name).resolve()) for name in by.made_from]
         raise InputError(
-            f"{file.path}: was learned from {cli.show((file.path.parent / learned).resolve())}, "
-            f"and the blend's weights from "
-            f"{cli.show(train)}, expected the same training answers (--local, --input_dir)"
+            f"{file.path}: was learned from {(learned or ['unknown answers'])[0]}, and the blend's "
+            f"weights from {cli.show(train)}, expected the same training answers (--local, "
+            "--input_dir)"
         )
-    if file.origin.code and file.origin.code != source_code.fingerprint(script):
+    if by.code != source_code.fingerprint(script):
         print(
             f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
         )
-    kept = {name: v for name, v in file.origin.options.items() if name not in _PLACES}
-    return Command(script, tuple(made.flags_of(kept)))
+    options = {name: value for name, value in by.options.items() if name not in _PLACES}
+    return script, made.flags_of(options)
 
 
 def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
-    """Return weights from the command line as an array.
-
-    Raises
-    ------
-    InputError
-        If they are not one for each file, at least 0, and one of them more.
-    """
+    """Return weights from the command line: one for each file, at least 0, and one of them more."""
     found = np.array(weights, np.float64)
     if len(found) != n_files:
         raise InputError(f"--weights: {len(found)} weights for {n_files} files, expected as many")
@@ -237,7 +166,7 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
 
 
 def run_again(
-    commands: Sequence[Command], train: Path, task: int
+    commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Run every command on 80 % of the training answers, and predict the other 20 % with it.
 
@@ -254,21 +183,19 @@ def run_again(
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
     truth = table[schema.PREDICTED_COLUMN[task].name].to_numpy()[held_out].astype(np.int64)
     logs = []
-    for command in tqdm(commands, "Scripts", unit="script", disable=None):
+    for script, flags in tqdm(commands, "Scripts", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
-            folder = Path(temporary)
-            path = folder / "probabilities.parquet"
+            path = Path(temporary, "probabilities.parquet")
             template = script_runs.run_on_split(
-                command.script,
-                [*command.flags, "--probabilities", str(path)],
+                script,
+                [*flags, "--probabilities", str(path)],
                 table,
                 held_out,
-                folder,
+                Path(temporary),
                 metadata=script_runs.metadata_of(train),
                 what="80 % of the training answers",
             )
-            predicted = read_probabilities(path, task).at(read_pairs(template))
-            logs.append(logarithms(predicted))
+            logs.append(logarithms(read_probabilities(path, task).at(read_pairs(template))))
     return truth - (task == 2), np.stack(logs)
 
 

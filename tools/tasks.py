@@ -11,7 +11,7 @@ _COLUMNS[3] = schema.RANKING.name
 
 
 def task_of(path: Path) -> int:
-    """Return the task of an entry, a submission or a file of probabilities.
+    """Return the task of an entry or a submission.
 
     A script tells it by its folder; a submission by its name, else by what it holds. A folder is of
     task 4.
@@ -32,8 +32,6 @@ def task_of(path: Path) -> int:
         raise InputError(
             f"{path}: is no script in task_1/ or task_2/, nor a folder of task 4, expected one"
         )
-    if kind == ".parquet":
-        return _task_of_probabilities(path)
     named = re.search(r"task_([1234])(?!\d|_\d)", path.name)
     if kind == ".zip" and not named:
         with zips.open_zip(path) as archive:
@@ -60,7 +58,9 @@ def _task_of_table(path: Path) -> int:
     return tasks[0]
 
 
-def _task_of_probabilities(path: Path) -> int:
+def task_of_probabilities(path: Path) -> int:
+    """Return the task of a file of probabilities, by its columns; `InputError` if it is none."""
+    io.require_file(path)
     # Only what reads probabilities waits for this import.
     import pyarrow as pa
     import pyarrow.parquet as pq
