@@ -39,7 +39,6 @@ def main() -> None:
     reference = playing.read_students(setting)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
-    playing.require_other_students(options.package, reference)
     bank = load_bank(options.package)
     courses = ask(bank, reference, mask, rows, options.questions, options.stop_at_error)
 

@@ -51,6 +51,11 @@ class Rules:
     targets_queryable: bool = False
     unobserved: int = -1
 
+    def __str__(self) -> str:
+        """Return how the rules are read, in words."""
+        asked = "may be asked" if self.targets_queryable else "may not be asked"
+        return f"targets {asked}, unobserved = {self.unobserved}"
+
 
 @dataclass(frozen=True)
 class Reference:

@@ -77,7 +77,11 @@ class Curves:
 
 
 def read_students(setting: Setting) -> Reference:
-    """Read the students to be examined; `InputError` if the entry is given their answers."""
+    """Read the students to be examined; `InputError` if the entry knows their answers.
+
+    They may neither be in the training file that it is given nor, by its own record, among the
+    students that its model was trained on.
+    """
     made.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = read_reference(setting.reference, n_questions)
@@ -89,14 +93,14 @@ def read_students(setting: Setting) -> Reference:
                 f"{setting.train}: holds UserId {known[0]} of {setting.reference} "
                 f"({len(known)} such students), expected other students: are both of one split?"
             )
+    data = read_entry_file(setting.submission, TRAINED_STUDENTS)
+    if data is not None:
+        _require_others(setting.submission, data, reference)
     return reference
 
 
-def require_other_students(submission: Path, reference: Reference) -> None:
-    """Raise `InputError` if a package was trained on students to be examined, by its own record."""
-    data = read_entry_file(submission, TRAINED_STUDENTS)
-    if data is None:
-        return
+def _require_others(submission: Path, data: bytes, reference: Reference) -> None:
+    """Refuse a package whose record of the students that it was trained on names one of these."""
     try:
         trained = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
     except Exception:  # NumPy's reader raises whatever its parts do.
@@ -222,9 +226,3 @@ def measure_curves(setting: Setting, reference: Reference, run: EntryRun) -> Cur
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"
     return Curves(np.array(scores[::2]), np.array(scores[1::2]))
-
-
-def describe_rules(rules: Rules) -> str:
-    """Return how the rules are read, in words."""
-    asked = "targets may be asked" if rules.targets_queryable else "targets may not be asked"
-    return f"{asked}, unobserved = {rules.unobserved}"

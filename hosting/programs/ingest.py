@@ -21,7 +21,6 @@ from common.adaptive.playing import (
     measure_curves,
     play_all,
     read_students,
-    require_other_students,
 )
 from common.adaptive.training import TRAINING
 from common.errors import InputError
@@ -94,7 +93,6 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> played.Pl
     )
     started = time.perf_counter()
     reference = read_students(setting)
-    require_other_students(submission_dir, reference)
     run = play_all(setting, reference)
     seconds = time.perf_counter() - started
     training = parse(read_entry_file(submission_dir, TRAINING) or b"")
