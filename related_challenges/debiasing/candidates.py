@@ -35,36 +35,23 @@ N_DIMENSIONS = 128
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The items that users clicked together with each item, sorted by both items.
+    """The items that users clicked together with each item, sorted by both items, (pairs,)."""
 
-    Attributes
-    ----------
-    start
-        Where the neighbours of each item begin, and an end, shape (items + 1,).
-    item
-        The neighbour, shape (pairs,).
-    similarity
-        Sum over the users of how near the two clicks lie, divided by powers of both items'
-        clicks, shape (pairs,).
-    forward
-        The part of `similarity` from users who clicked the neighbour later, shape (pairs,).
-    at_once
-        As `similarity`, but the clicks of a user count only if hardly any time lies between them.
-    of_quiet_users
-        As `similarity`, but users with many clicks count less.
-    count
-        How many users clicked both, shape (pairs,).
-    n_clicks
-        Clicks of every item, in the phase at least `FEWEST_CLICKS`, shape (items,).
-    """
-
+    # Where the neighbours of each item begin, and an end, shape (items + 1,).
     start: clicks.IntArray
+    # The neighbour.
     item: clicks.IntArray
+    # Sum over the users of how near the two clicks lie, divided by powers of both items' clicks.
     similarity: clicks.FloatArray
+    # The part of it from users who clicked the neighbour later.
     forward: clicks.FloatArray
+    # As similarity, but two clicks count only if hardly any time lies between them.
     at_once: clicks.FloatArray
+    # As similarity, but users with many clicks count less.
     of_quiet_users: clicks.FloatArray
+    # How many users clicked both.
     count: clicks.FloatArray
+    # Clicks of every item, in the phase at least `FEWEST_CLICKS`, shape (items,).
     n_clicks: clicks.IntArray
 
 
@@ -145,12 +132,8 @@ def item_vectors(neighbours: Neighbours) -> clicks.FloatArray:
     """Make a vector of length 1 for every item, such that neighbours point the same way.
 
     The similarities, each item's scaled to a common sum, are factored by a truncated singular value
-    decomposition (Halko, Martinsson, Tropp 2011).
-
-    Returns
-    -------
-    array of float32, shape (items, dimensions)
-        Zeros for an item without neighbours.
+    decomposition (Halko, Martinsson, Tropp 2011). An item without neighbours has zeros; the shape
+    is (items, dimensions).
     """
     n_items = len(neighbours.n_clicks)
     shape = (n_items, n_items)
@@ -238,11 +221,8 @@ def match_clicks(
 ) -> tuple[clicks.IntArray, clicks.IntArray, clicks.IntArray]:
     """Find the clicks of the test users on items that are neighbours of their candidates.
 
-    Returns
-    -------
-    three arrays of int, shape (matches,)
-        Row of the click in the phase; of the pair of the item clicked and the candidate in the
-        neighbours; and of the candidate.
+    The rows returned are that of the click in the phase, of the pair of the item clicked and the
+    candidate in the neighbours, and of the candidate, shape (matches,).
     """
     place = np.full(phase.n_users, -1)
     user, item = found["user"].to_numpy(), found["item"].to_numpy()
@@ -265,13 +245,8 @@ def clicks_around(
 ) -> tuple[clicks.FloatArray, clicks.FloatArray, list[clicks.IntArray]]:
     """Tell how items were clicked, by all users, around a moment from 0 to 1 for each, shape (n,).
 
-    Returns
-    -------
-    before, after : array of float, shape (n,)
-        Time from the item's latest click up to the moment, and until its next; if there is none,
-        the longest there can be, `HISTORY` + 1 and 1.
-    n_near : list of arrays of int, shape (n,)
-        How many clicks of the item are no farther from the moment than each distance in `near`.
+    Returned are the time from the item's latest click up to the moment, and until its next, which
+    are `HISTORY` + 1 and 1 if there is none; and how many of its clicks are within each distance.
     """
     # All clicks in order of item and time, such that those of two items lie apart.
     spread = recommend.HISTORY + 2

@@ -135,15 +135,7 @@ def select_users(
 
 
 def rank_of_answer(items: IntArray, answer: IntArray) -> IntArray:
-    """Find the rank, from 0, at which the item clicked was recommended; 50 if it was not.
-
-    Parameters
-    ----------
-    items
-        Shape (users, 50).
-    answer
-        The item that each user clicked, shape (users,).
-    """
+    """Find at which rank, from 0, each user's answer is among the items, (users, 50); else 50."""
     found = items == answer[:, None]
     return np.where(found.any(axis=1), found.argmax(axis=1), N_RECOMMENDED)
 
@@ -156,12 +148,7 @@ def is_rare(degree: IntArray) -> npt.NDArray[np.bool_]:
 def score_phase(rank: IntArray, degree: IntArray) -> list[float]:
     """Score one phase by `METRICS`: over all users, and over those whose item is rare ("half").
 
-    Parameters
-    ----------
-    rank
-        Rank of each user's item among the recommendations, from 0; 50 where it is not there.
-    degree
-        How often each user's item was clicked, shape (users,).
+    Given are the rank of each user's item, as from `rank_of_answer`, and how often it was clicked.
     """
     hit, rare = rank < N_RECOMMENDED, is_rare(degree)
     gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)

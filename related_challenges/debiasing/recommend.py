@@ -40,25 +40,9 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
 class Phase:
     """All clicks of one phase and of the time before it, with users and items numbered from 0.
 
-    Attributes
-    ----------
-    user, item
-        Number of the user and the item of every click, shape (clicks,), in order of user and time.
-    time
-        Moment of every click, from 0 for the first of the phase to 1 for the last; down to
-        -`HISTORY` for those before it.
-    item_ids
-        Id of every item of the phase, shape (items,).
-    test_user_ids
-        Ids of the users to recommend to, shape (test users,).
-    test_user
-        Their numbers; -1 for one without a click.
-    query_time
-        Moment of the click to be predicted, on the scale of `time`, shape (test users,).
-    n_users
-        How many users have clicks.
-    number
-        Of the phase in the challenge.
+    Clicks are in order of user and time, which goes from 0 for the first of the phase to 1 for the
+    last, down to -`HISTORY` for those before it. Test users are those to recommend to; the number
+    of one without a click is -1, and the query time is that of the click to be predicted.
     """
 
     user: clicks.IntArray

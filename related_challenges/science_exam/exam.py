@@ -27,25 +27,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 
 def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
-    """Read and check a file of questions.
-
-    Parameters
-    ----------
-    path
-        CSV with id, prompt, A to E and, if wanted, answer.
-    answers
-        Whether the right answers must be there; otherwise they are not read.
-
-    Returns
-    -------
-    DataFrame
-        These columns, all of text.
-
-    Raises
-    ------
-    InputError
-        If a column or a text is missing, an id appears twice, or an answer is not A to E.
-    """
+    """Read and check a file of questions: the columns id, prompt, A to E and, if wanted, answer."""
     names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
     questions = pd.DataFrame(io.read_columns(path, [Column(name, TEXT) for name in names]))
     ids = questions["id"].to_numpy()
@@ -77,17 +59,6 @@ def assign_folds(
 ) -> tuple[IntArray, IntArray]:
     """Assign questions to folds, so that none is predicted by a model that has seen its answer.
 
-    Parameters
-    ----------
-    train
-        What a model learns from: each fold's model from the others.
-    questions
-        What is to be predicted; one of these may be a training question.
-    n_folds
-        How many folds, if there are so many questions.
-    seed
-        Of the folds.
-
     Returns
     -------
     two arrays of int, shape (training questions,) and (questions,)
@@ -118,20 +89,7 @@ def shared_words(questions: pd.DataFrame) -> FloatArray:
 def write_predictions(path: Path, questions: pd.DataFrame, scores: FloatArray) -> None:
     """Write a submission: for every question the three labels with the highest scores.
 
-    Parameters
-    ----------
-    path
-        Where the CSV goes.
-    questions
-        What was predicted.
-    scores
-        Shape (questions, 5); the higher an option's score, the likelier it is right. Of equal
-        scores the earlier label comes first.
-
-    Raises
-    ------
-    InputError
-        If a score is missing.
+    Scores have the shape (questions, 5); of equal ones the earlier label comes first.
     """
     if scores.shape != (len(questions), len(LABELS)) or np.isnan(scores).any():
         raise InputError(

@@ -69,13 +69,9 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
-    """Describe every option by what the members say of it.
+    """Describe every option by what the members say of it, shape (5 * questions, features).
 
-    Returns
-    -------
-    sparse array of float64, shape (5 * questions, features)
-        In order of question and option. A score is standardised within its question; of words,
-        TF-IDF weights.
+    A score is standardised within its question; of words there are TF-IDF weights.
     """
     texts = exam.texts_of(questions)
     prompts = np.repeat(questions["prompt"], len(exam.LABELS))
@@ -104,20 +100,8 @@ def fit_ranker(
 ) -> exam.FloatArray:
     """Fit weights such that the right option of a question scores more than each wrong one.
 
-    Parameters
-    ----------
-    features
-        Of all options, as `describe` returns them.
-    answer
-        Number of the right option of every question, 0 to 4.
-    rows
-        The questions to learn from.
-    seed
-        Of the folds in which the penalty is chosen, by the log loss of pairs.
-
-    Returns
-    -------
-    array of float64, shape (features,)
+    Learned from are the rows of questions given; the features are of all options. The penalty is
+    chosen by the log loss of pairs, in folds of the seed. The shape is (features,).
     """
     n_options = len(exam.LABELS)
     others = np.array([[o for o in range(n_options) if o != a] for a in range(n_options)])

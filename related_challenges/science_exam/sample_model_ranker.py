@@ -86,17 +86,7 @@ def describe(questions: pd.DataFrame) -> exam.FloatArray:
 def fit_ranker(features: exam.FloatArray, answer: exam.IntArray) -> exam.FloatArray:
     """Fit weights such that the right option of a question scores more than each wrong one.
 
-    Parameters
-    ----------
-    features
-        Shape (questions, 5, features).
-    answer
-        Number of the right option of each, 0 to 4.
-
-    Returns
-    -------
-    array of float64, shape (features,)
-        The weight of every feature.
+    Features have the shape (questions, 5, features), weights (features,).
     """
     right = np.arange(features.shape[1]) == answer[:, None]
     difference = features[right][:, None, :] - features

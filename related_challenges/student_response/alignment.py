@@ -83,41 +83,28 @@ def compare_spelling(vocabulary: Sequence[str]) -> FloatArray:
     return np.asarray(2 * (has @ has.T).toarray() / (sizes[:, None] + sizes))
 
 
-@dataclass(frozen=True)
 class Words:
-    """The similarity of every two words, shape (words, words), and the kind of each, (words,).
+    """Stems: the similarity of every two, from 0 to 1, shape (words, words), and the kind of each.
 
     A symbol is a number or a single letter, such as a bulb's name.
     """
 
-    number_of: dict[str, int]
-    spelling: FloatArray
-    is_function_word: BoolArray
-    is_negation: BoolArray
-    is_symbol: BoolArray
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self.number_of = {word: number for number, word in enumerate(vocabulary)}
+        self.spelling = compare_spelling(vocabulary)
+        self.spelling[self.spelling < MIN_SPELLING] = 0
+        self.is_function_word = np.isin(vocabulary, sorted(FUNCTION_WORDS))
+        self.is_negation = np.isin(vocabulary, sorted(NEGATIONS))
+        is_short = np.array([len(word) == 1 or word.isdigit() for word in vocabulary], bool)
+        self.is_symbol = is_short & ~self.is_function_word
 
     def numbers(self, text: str) -> IntArray:
         """Return the number of each word of a text, in order."""
         return np.array([self.number_of[word] for word in stems(text)], int)
 
-
-def know_words(vocabulary: Sequence[str]) -> Words:
-    """Gather what is known about stems, each once."""
-    spelling = compare_spelling(vocabulary)
-    spelling[spelling < MIN_SPELLING] = 0
-    is_function_word = np.isin(vocabulary, sorted(FUNCTION_WORDS))
-    return Words(
-        {word: number for number, word in enumerate(vocabulary)},
-        spelling,
-        is_function_word,
-        np.isin(vocabulary, sorted(NEGATIONS)),
-        np.array([len(w) == 1 or w.isdigit() for w in vocabulary], bool) & ~is_function_word,
-    )
-
-
-def best_match(some: IntArray, others: IntArray, words: Words) -> FloatArray:
-    """Return for each of some words how much the most similar of others resembles it."""
-    return np.asarray(words.spelling[np.ix_(some, others)].max(axis=1, initial=0))
+    def best_match(self, some: IntArray, others: IntArray) -> FloatArray:
+        """Return for each of some words how much the most similar of others resembles it."""
+        return np.asarray(self.spelling[np.ix_(some, others)].max(axis=1, initial=0))
 
 
 def shared_runs(left: IntArray, right: IntArray, n: int) -> tuple[float, float]:
@@ -136,8 +123,8 @@ def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
     own_content, other_content = (x[~words.is_function_word[x]] for x in (own, other))
     own_symbols, other_symbols = (x[words.is_symbol[x]] for x in (own, other))
     return [
-        _mean(best_match(other_content, own_content, words)),
-        _mean(best_match(own_content, other_content, words)),
+        _mean(words.best_match(other_content, own_content)),
+        _mean(words.best_match(own_content, other_content)),
         *shared_runs(answer, reference, 2),
         *shared_runs(answer, reference, 3),
         _mean(np.isin(other, own)),
@@ -201,7 +188,7 @@ class Matches:
 def match(answers: Responses) -> Matches:
     """Find how the words of every answer match those of its question and reference answers."""
     texts = chain(answers.texts, *((q.text, *q.references) for q in answers.questions))
-    words = know_words(sorted({stem for text in texts for stem in stems(text)}))
+    words = Words(sorted({stem for text in texts for stem in stems(text)}))
     asked = [words.numbers(question.text) for question in answers.questions]
     references = [[words.numbers(text) for text in q.references] for q in answers.questions]
     is_asked_in = [words.spelling[:, own].max(axis=1, initial=0) >= SAME_SPELLING for own in asked]
@@ -224,10 +211,10 @@ def match(answers: Responses) -> Matches:
             # Where the question lacks nothing of it, the whole reference answer.
             other_new = other if is_asked[other].all() else other[~is_asked[other]]
             both_ways = [(other, own), (own, other), (other_new, own), (own_new, other)]
-            pairs.append([(some, best_match(some, by, words)) for some, by in both_ways])
+            pairs.append([(some, words.best_match(some, by)) for some, by in both_ways])
             pair_features.append(compare(answer, reference, words))
         both_ways = [(of_question, own), (own, of_question)]
-        cases.append([(some, best_match(some, by, words)) for some, by in both_ways])
+        cases.append([(some, words.best_match(some, by)) for some, by in both_ways])
         lengths = [len(reference) for reference in references[question]]
         case_features.append(
             [

@@ -11,19 +11,9 @@ MACRO, MICRO, CORRECTIVE = "macro average", "micro average", "corrective feedbac
 
 
 def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
-    """Count every combination of predicted and gold label, as the paper's figures do.
+    """Count every combination of predicted and gold label, made coarser, as the paper's figures do.
 
-    Parameters
-    ----------
-    gold, predicted
-        Label of every answer, of the set of that many ways or of a finer one.
-    ways
-        2, 3 or 5: number of labels.
-
-    Returns
-    -------
-    array of int64, shape (labels + 1, labels)
-        Predictions in rows, gold labels in columns; the last row is ``uninterpretable``.
+    Predictions are in rows, the last of which is ``uninterpretable``, gold labels in columns.
     """
     rows = [*LABEL_SETS[ways], UNINTERPRETABLE]
     numbers = [[rows.index(coarsen(name, ways)) for name in names] for names in (predicted, gold)]

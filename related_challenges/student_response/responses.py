@@ -55,20 +55,9 @@ class Question:
 class Responses:
     """Students' answers to questions, as equally long columns.
 
-    Attributes
-    ----------
-    questions
-        The questions, in order of their files' names.
-    ids, texts
-        Id of every answer, and what the student wrote.
-    question
-        Number of the question of every answer, shape (answers,).
-    label
-        Number of the label of every answer in `labels`, or `UNKNOWN`, shape (answers,).
-    labels
-        The labels that the files use, one of `LABEL_SETS`; none if they were not read.
-    lines
-        Line of every answer in its question's file, for messages, shape (answers,).
+    Every answer has an id, a text, the number of its question and that of its label among those
+    that the files use, one of `LABEL_SETS`; if they were not read, there are none, and the number
+    is `UNKNOWN`. The line in the question's file is for messages.
     """
 
     questions: list[Question]

@@ -12,7 +12,7 @@ question and with the best reference answer. How far to prune is chosen in each 
 cross-validation within its training answers alone.
 """
 
-from common import challenge, cli
+from common import cli
 
 import numpy as np
 import similarity
@@ -26,9 +26,7 @@ PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    train_and_test.add_flags(p, __file__)
-    options = p.parse_args()
+    options = train_and_test.parse_flags(__doc__)
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

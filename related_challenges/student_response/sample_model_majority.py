@@ -8,7 +8,7 @@ Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5-way, 10 folds
 """
 
-from common import challenge, cli
+from common import cli
 
 import numpy as np
 import train_and_test
@@ -16,9 +16,7 @@ import train_and_test
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    train_and_test.add_flags(p, __file__)
-    options = p.parse_args()
+    options = train_and_test.parse_flags(__doc__)
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -16,7 +16,7 @@ knows the words of each question.
 
 from typing import Any
 
-from common import challenge, cli, folds
+from common import cli, folds
 
 import alignment
 import numpy as np
@@ -52,9 +52,7 @@ TREES: dict[str, Any] = {
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    train_and_test.add_flags(p, __file__)
-    options = p.parse_args()
+    options = train_and_test.parse_flags(__doc__)
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
@@ -98,23 +96,10 @@ def main() -> None:
 def ask_words(
     terms: csr_array, label: IntArray, train: folds.BoolArray, group: IntArray
 ) -> FloatArray:
-    """Ask linear models on words for each label's score of every answer.
+    """Ask linear models on the weights of terms for each label's score, shape (answers, labels).
 
-    Parameters
-    ----------
-    terms
-        Weights of terms, shape (answers, terms).
-    label
-        Number of every answer's label, shape (answers,); used where ``train`` is true.
-    train
-        Which answers to learn from. On these, the opinion is that of a model of other groups.
-    group
-        What must stay together: the question of an answer if answers to new questions are to be
-        predicted, shape (answers,).
-
-    Returns
-    -------
-    array of float64, shape (answers, labels)
+    On the answers to learn from, the opinion is that of a model of other groups: what must stay
+    together is the question of an answer if answers to new questions are to be predicted.
     """
     rows = np.flatnonzero(train)
     own_group = np.unique(group[rows], return_inverse=True)[1]

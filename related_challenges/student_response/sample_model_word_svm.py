@@ -13,7 +13,7 @@ word says about an answer depends on the question: with unseen questions (`--by_
 0.626 and 0.546, and the tree 0.528 and 0.435.
 """
 
-from common import challenge, cli
+from common import cli
 
 import numpy as np
 import similarity
@@ -26,9 +26,7 @@ from tqdm import tqdm
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    train_and_test.add_flags(p, __file__)
-    options = p.parse_args()
+    options = train_and_test.parse_flags(__doc__)
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

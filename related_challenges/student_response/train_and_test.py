@@ -17,9 +17,10 @@ ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
 MIN_ANSWERS = 5
 
 
-def add_flags(p: argparse.ArgumentParser, script: str) -> None:
-    """Add the flags that say what to learn from and what to predict, for a model's `__file__`."""
-    test_input = challenge.data_dir(script) / layout.TEST_INPUT_DIR.name
+def parse_flags(doc: str | None) -> argparse.Namespace:
+    """Read the flags of a sample model: what to learn from, and what to predict."""
+    p = challenge.model_parser(doc, __file__)
+    test_input = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
     cli.add_folder(p, "--submission_template_dir", test_input)
     cli.add_file(p, "--submission_template_file", layout.FOLDS)
     p.add_argument(
@@ -31,6 +32,7 @@ def add_flags(p: argparse.ArgumentParser, script: str) -> None:
     p.add_argument(
         "--train_dir", type=Path, metavar="DIR", help="with --test_dir: learn from these answers"
     )
+    return p.parse_args()
 
 
 def read(options: argparse.Namespace) -> tuple[Responses, Splits]:

@@ -39,8 +39,8 @@ def test_alignment_by_hand() -> None:
     spelling = alignment.compare_spelling(["bulb", "bulbs", "cat"])
     # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
     assert spelling[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
-    words = alignment.know_words(["bulb", "bulbs", "cat"])
-    matched = alignment.best_match(np.array([0, 2]), np.array([1]), words)
+    words = alignment.Words(["bulb", "bulbs", "cat"])
+    matched = words.best_match(np.array([0, 2]), np.array([1]))
     sets = alignment.Sets([(np.array([0, 2]), matched), (np.array([], int), np.array([]))])
     assert sets.share(np.array([1.0, 1.0, 3.0])).tolist() == pytest.approx([0.7 / 4, 0])
     assert sets.heaviest(np.array([1.0, 1.0, 3.0]), unmatched=True).tolist() == [3, 0]
@@ -49,7 +49,7 @@ def test_alignment_by_hand() -> None:
 
 
 def test_words_are_told_apart_and_weighed(write: Write) -> None:
-    words = alignment.know_words(["the", "bulb", "not", "b", "12", "bulbz"])
+    words = alignment.Words(["the", "bulb", "not", "b", "12", "bulbz"])
     assert words.is_negation.tolist() == [False, False, True, False, False, False]
     assert words.is_symbol.tolist() == [False, False, False, True, True, False]
     for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
