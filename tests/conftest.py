@@ -87,12 +87,7 @@ def copy_kit(destination: Path) -> Path:
         "metadata", "test_data", "test_input", "test_output", "images", "SIMULATED.json",
         "submissions", "submission_*.csv", "model_task_4*", "*.zip",
     )  # fmt: skip
-
-    def ignore(folder: str, names: list[str]) -> set[str]:
-        # common/metadata is a package of that name.
-        return ignored(folder, names) - ({"metadata"} if Path(folder).name == "common" else set())
-
-    shutil.copytree(ROOT, destination, ignore=ignore)
+    shutil.copytree(ROOT, destination, ignore=ignored)
     return destination
 
 
