@@ -167,7 +167,8 @@ def heat_map(
 
     for row, name in enumerate(names):
         y = axes.y(row + 0.05), axes.y(row + 0.95)
-        drawing.note(left - GAP, sum(y) / 2, name, "end")
+        if any(name):
+            drawing.note(left - GAP, sum(y) / 2, name, "end")
         for column, tooltip in enumerate(tooltips[row]):
             x = axes.x(column + 0.05), axes.x(column + 0.95)
             drawing.box(x, y, shade(float(values[row, column])), tooltip)

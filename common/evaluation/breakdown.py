@@ -127,7 +127,7 @@ def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> list[Breakdown]:
 def shown_groups(pairs: pd.DataFrame, groups: pd.Series, n_all: int) -> pd.DataFrame:
     """Return `accuracy_by` with the share of all answers; NaN for what rests on too few."""
     table = accuracy_by(pairs, groups)
-    table["share"] = table["n_answers"] / n_all
+    table = table.assign(share=table["n_answers"] / n_all)
     figures = table.columns.intersection(["accuracy", "low", "high", "majority"])
     table.loc[table["n_answers"] < FEW, figures] = np.nan
     return table

@@ -98,7 +98,7 @@ def compare_with_experts(
     others, _ = metrics.expert_concordance(judgements.better)
     table = pd.DataFrame({"share": share, "n_judged": n_judged}, index=list(schema.EXPERT_NAMES))
     table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
-    table = table[table["n_judged"] > 0]
+    table = table[table["n_judged"] > 0].copy()
     table[["low", "high"]] = [
         metrics.binomial_interval(int(np.nansum(row)), n)
         for row, n in zip(agrees, n_judged.tolist(), strict=True)
