@@ -104,7 +104,7 @@ def calibration(scores: ProbabilityScores, happens: str) -> str:
         happened_name=f"share {happens}",
     )
     rows = [(name[0].upper() + name[1:], text) for name, text in _name_figures(scores).items()]
-    return pages.part("calibration", rows, scores.n_other, pages.Html(chart))
+    return pages.part("calibration", rows, scores.n_other, chart)
 
 
 def probability_lines(scores: ProbabilityScores) -> list[str]:
