@@ -39,26 +39,13 @@ TASK_NAMES = {
 }
 # What makes a first submission, and checks it.
 _SAMPLES = {
-    task: "\n".join(
-        f"    python {command}"
-        for command in (
-            *commands,
-            f"-m tools.check_submission submissions/submission_task_{task}.zip",
-        )
-    )
-    for task, commands in {
-        1: ("task_1/sample_model_majority.py",),
-        2: ("task_2/sample_model_majority.py",),
-        3: ("task_3/sample_model_entropy.py",),
-        4: ("task_4/numpy/train_model.py", "task_4/package.py task_4/numpy"),
-    }.items()
+    1: ["task_1/sample_model_majority.py"],
+    2: ["task_2/sample_model_majority.py"],
+    3: ["task_3/sample_model_entropy.py"],
+    4: ["task_4/numpy/train_model.py", "task_4/package.py task_4/numpy"],
 }
-_PAGES = (
-    ("Overview", "overview"),
-    ("Data", "data"),
-    ("Evaluation", "evaluation"),
-    ("Rules", "rules"),
-)
+_CHECK = "-m tools.check_submission submissions/submission_task_{}.zip"
+_PAGES = ("overview", "data", "evaluation", "rules")
 _TERMS = "terms"
 
 
@@ -66,18 +53,8 @@ _TERMS = "terms"
 class Plan:
     """What the organiser wants.
 
-    Attributes
-    ----------
-    tasks
-        Numbers of the tasks, increasing.
-    title
-        Name of the competition.
-    start, end
-        First and last day.
-    final_days
-        How many of the last days are the private phase.
-    origin
-        Where the answers come from: ``simulated``, ``own`` or ``official``.
+    The last `final_days` are the private phase; the answers are of an `origin`: ``simulated``,
+    ``own`` or ``official``.
     """
 
     tasks: tuple[int, ...]
@@ -101,36 +78,26 @@ class Plan:
 
 
 def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
-    """Write competition.yaml, the logo and the pages.
-
-    Parameters
-    ----------
-    bundle
-        Folder of the bundle, where the data lie already.
-    plan
-        What the organiser wants.
-    facts
-        What the pages say about the data, by the names of the places in them.
-    """
-    described = describe(plan)
-    text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True, width=100)
+    """Write competition.yaml, the logo and the pages, with facts for the places in them."""
+    text = yaml.safe_dump(describe(plan), sort_keys=False, allow_unicode=True, width=100)
     io.write_text(bundle / "competition.yaml", text)
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
-    tasks = "\n".join(_read_page(f"task_{task}") for task in plan.tasks)
+    first = plan.tasks[0]
+    commands = [*_SAMPLES[first], _CHECK.format(first)]
     known = {
         **facts,
         "title": plan.title,
         "dates": plan.describe_dates(),
-        "tasks": tasks,
+        "tasks": "\n".join(_read_page(f"task_{task}") for task in plan.tasks),
         "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
         "parts": _describe_parts(plan),
         "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
-        "sample": _SAMPLES[plan.tasks[0]],
+        "sample": "\n".join(f"    python {command}" for command in commands),
         "origin": _read_page(f"origin_{plan.origin}"),
         "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),
         "private_limits": "{} a day, {} in all".format(*_LIMITS["private"]),
     }
-    for name in (*(name for _, name in _PAGES), _TERMS):
+    for name in (*_PAGES, _TERMS):
         page = Template(_read_page(name)).substitute(known)
         io.write_text(bundle / "pages" / f"{name}.md", page)
 
@@ -152,9 +119,8 @@ def _read_page(name: str) -> str:
 
 def describe(plan: Plan) -> dict[str, Any]:
     """Return what competition.yaml says; every value that has a default is set."""
-    tasks = [_task(plan, task, phase) for phase in layout.PHASES for task in plan.tasks]
-    for index, described in enumerate(tasks):
-        described["index"] = index
+    parts = [(task, phase) for phase in layout.PHASES for task in plan.tasks]
+    tasks = [_task(index, *part) for index, part in enumerate(parts)]
     n = len(plan.tasks)
     last_public_day = plan.first_private_day - timedelta(days=1)
     days = {
@@ -201,7 +167,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         "make_input_data_available": False,
         "competition_type": "competition",
         "forum_enabled": True,
-        "pages": [{"title": title, "file": f"pages/{name}.md"} for title, name in _PAGES],
+        "pages": [{"title": name.capitalize(), "file": f"pages/{name}.md"} for name in _PAGES],
         "tasks": tasks,
         "phases": phases,
         "leaderboards": [_leaderboard(plan)],
@@ -214,9 +180,9 @@ _PHASES = {
 }
 
 
-def _task(plan: Plan, task: int, phase: str) -> dict[str, Any]:
+def _task(index: int, task: int, phase: str) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "index": 0,
+        "index": index,
         "name": f"Task {task}, {phase}",
         "description": f"Task {task}: {TASK_NAMES[task]}, {phase} part",
         "scoring_program": "scoring_program",

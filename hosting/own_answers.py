@@ -27,14 +27,13 @@ of their own ids, shorter ones first: 2 before 10, q2 before q10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from common import io, layout, schema
 from common.adaptive.game import N_ROUNDS
-from common.answers import IntArray, find_repeats
+from common.answers import IntArray
 from common.errors import InputError, quote
 
 import numpy as np
@@ -45,43 +44,22 @@ from tqdm import tqdm
 
 STUDENTS_NAME, QUESTIONS_NAME = "students.csv", "questions.csv"
 
-_QUESTION_ID = schema.Column(schema.QUESTION_ID.name, schema.TEXT)
-_USER_ID = schema.Column(schema.USER_ID.name, schema.TEXT)
-_OWN_COLUMNS = (_QUESTION_ID, _USER_ID, schema.ANSWER_VALUE, schema.CORRECT_ANSWER)
+_OWN_COLUMNS = (
+    schema.Column("QuestionId", schema.TEXT), schema.Column("UserId", schema.TEXT),
+    schema.ANSWER_VALUE, schema.CORRECT_ANSWER,
+)  # fmt: skip
+_COLUMNS = [column.name for column in schema.ANSWER_COLUMNS]
 
 # What is needed at least: too little for a fair competition, enough to try everything.
 MIN_ANSWERS, MIN_STUDENTS, MIN_QUESTIONS = 200, 10, 10
 MIN_STUDENTS_TASK_4, MIN_EXAMINABLE = 20, 8
-# The smallest number that leaves N_ROUNDS beside the targets, see `count_targets`.
+# The smallest number that leaves N_ROUNDS beside the targets, see `draw_targets`.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
 # Students examined in a phase, times questions: an entry gets three arrays of 8 bytes for each.
 _MAX_CELLS = 10_000_000
 
-Tables = dict[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class OwnAnswers:
-    """The answers of a file, renumbered.
-
-    Attributes
-    ----------
-    path
-        The file.
-    answers
-        One for each pair of student and question, in the order of the file; students and questions
-        numbered from 0 without gaps.
-    students, questions
-        Their own ids, text, by number.
-    notes
-        What the organiser should know about the file.
-    """
-
-    path: Path
-    answers: pd.DataFrame
-    students: pd.Index[Any]
-    questions: pd.Index[Any]
-    notes: list[str]
+# What is to be written, by name below the folder.
+Tables = dict[str, pd.DataFrame]
 
 
 def make_data_folder(
@@ -111,237 +89,154 @@ def make_data_folder(
         If another task is asked for; a column is missing, or a value wrong; every answer is right,
         or every answer wrong; there are too few answers, students or questions.
     """
-    _require_tasks(tasks)
-    own = read_own_answers(path, rng)
-    notes = list(own.notes)
-    # From here on nothing depends on the order of the file.
-    order = rng.permutation(len(own.answers))
-    learned = own.answers.iloc[order].reset_index(drop=True)
-    tables: Tables = {}
-    if 4 in tasks:
-        learned = _set_students_aside(own, learned, rng, tables, notes)
-    if 1 in tasks or 2 in tasks:
-        learned = _set_answers_aside(own, learned, tasks, tables, notes)
-        tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_1_2}"] = _columns(learned)
-    if 4 in tasks:
-        tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}"] = _columns(learned)
-    for name, id_name, ids in (
-        (STUDENTS_NAME, schema.USER_ID.name, own.students),
-        (QUESTIONS_NAME, schema.QUESTION_ID.name, own.questions),
-    ):
-        numbers = np.arange(len(ids), dtype=np.int32)
-        tables[f"{ORGANISER_DIR}/{name}"] = {id_name: numbers, f"Own{id_name}": ids}
-    _write(folder, tables)
-    return notes
-
-
-def _require_tasks(tasks: Sequence[int]) -> None:
     if 3 in tasks:
         raise InputError(
             "task 3 needs experts' judgements of pairs of questions, which a file of answers does "
             "not hold; expected some of tasks 1, 2, 4"
         )
-    if not tasks or not {1, 2, 4}.issuperset(tasks):
-        found = ", ".join(map(str, tasks)) or "none"
-        raise InputError(f"tasks: {found}, expected some of 1, 2, 4")
+    notes: list[str] = []
+    answers, students, questions = read_own_answers(path, rng, notes)
+    # From here on nothing depends on the order of the file.
+    answers = answers.iloc[rng.permutation(len(answers))]
+    tables: Tables = {}
+    if 4 in tasks:
+        answers = _set_students_aside(path, answers, rng, tables, notes)
+    if {1, 2} & set(tasks):
+        answers = _set_answers_aside(path, answers, tasks, tables, notes)
+        tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_1_2}"] = answers
+    if 4 in tasks:
+        tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}"] = answers
+    for name, column, ids in (
+        (STUDENTS_NAME, "UserId", students),
+        (QUESTIONS_NAME, "QuestionId", questions),
+    ):
+        own = pd.DataFrame({column: np.arange(len(ids)), f"Own{column}": ids})
+        tables[f"{ORGANISER_DIR}/{name}"] = own
+    with io.atomic_write(*(folder / name for name in tables)) as files:
+        bar = tqdm(tables.values(), desc="own answers", unit="file", disable=None)
+        for file, table in zip(files, bar, strict=True):
+            io.write_csv_to(file, table)
+    return notes
 
 
-def read_own_answers(path: Path, rng: np.random.Generator) -> OwnAnswers:
+def read_own_answers(
+    path: Path, rng: np.random.Generator, notes: list[str]
+) -> tuple[pd.DataFrame, pd.Index[Any], pd.Index[Any]]:
     """Read a file of answers with any ids; number students at random, questions in order.
 
-    Parameters
-    ----------
-    path
-        CSV with QuestionId, UserId, AnswerValue, CorrectAnswer.
-    rng
-        Draws the numbers of students and the AnswerIds.
-
-    Raises
-    ------
-    InputError
-        As `make_data_folder`, for what the file holds.
+    Returns
+    -------
+    answers : DataFrame
+        The first of each student to each question, in the order of the file, with the six official
+        columns; students and questions numbered from 0 without gaps.
+    students, questions : Index
+        Their own ids, text, by number.
     """
     table = io.read_table(path, _OWN_COLUMNS)
-    student, students = _encode(table[_USER_ID.name])
-    question, questions = _encode(table[_QUESTION_ID.name])
-    option = table[schema.ANSWER_VALUE.name].to_numpy()
-    key = table[schema.CORRECT_ANSWER.name].to_numpy()
-    later = find_repeats(student.astype(np.int64) * len(questions) + question)
-    notes = []
-    if len(later):
+    own = {name: table[name].str.strip().factorize() for name in ("UserId", "QuestionId")}
+    numbered = table.assign(**{name: number for name, (number, _) in own.items()})
+    students, questions = (pd.Index(distinct) for _, distinct in own.values())
+    answers = numbered.drop_duplicates(["UserId", "QuestionId"])
+    if len(answers) < len(table):
         notes.append(
-            f"left out as later attempts: {len(later):,} rows; the first row of a student and a "
-            "question counts"
+            f"left out as later attempts: {len(table) - len(answers):,} rows; the first row of a "
+            "student and a question counts"
         )
-    first = np.ones(len(table), bool)
-    first[later] = False
-    student, question, option, key = (part[first] for part in (student, question, option, key))
-    _require_enough(path, len(student), len(students), len(questions))
-
-    is_correct = (option == key).astype(np.int8)
+    _require_enough(path, answers)
+    is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
     if is_correct.min() == is_correct.max():
-        outcome, relation = ("right", "equals") if is_correct[0] else ("wrong", "differs from")
+        outcome, relation = ("right", "equals") if is_correct.all() else ("wrong", "differs from")
         raise InputError(
             f"{path}: every answer is {outcome} (AnswerValue {relation} CorrectAnswer in every "
             "row), expected right and wrong ones"
         )
-    keys = np.bincount(question * 4 + (key - 1), minlength=4 * len(questions)).reshape(-1, 4)
-    mended = np.flatnonzero((keys > 0).sum(axis=1) > 1)
+    n_keys = answers.groupby("QuestionId")["CorrectAnswer"].nunique()
+    mended = questions[(n_keys > 1).to_numpy()]
     if len(mended):
         notes.append(
             f"questions with more than one CorrectAnswer: {len(mended):,}, such as QuestionId "
-            f"{quote(questions[int(mended[0])])}; each answer is right or wrong by its own row"
+            f"{quote(mended[0])}; each answer is right or wrong by its own row"
         )
-    number_of_student = rng.permutation(len(students)).astype(np.int32)
+    number_of_student = rng.permutation(len(students))
+    # Shorter ids first.
     order = np.lexsort((questions, questions.str.len()))
-    number_of_question = np.argsort(order).astype(np.int32)
-    answers = pd.DataFrame(
-        {
-            "QuestionId": number_of_question[question],
-            "UserId": number_of_student[student],
-            "AnswerId": rng.permutation(len(student)).astype(np.int32),
-            "IsCorrect": is_correct,
-            "CorrectAnswer": key,
-            "AnswerValue": option,
-        }
-    )
-    return OwnAnswers(
-        path, answers, students.take(np.argsort(number_of_student)), questions.take(order), notes
-    )
+    answers = answers.assign(
+        QuestionId=np.argsort(order)[answers["QuestionId"]],
+        UserId=number_of_student[answers["UserId"]],
+        AnswerId=rng.permutation(len(answers)),
+        IsCorrect=is_correct,
+    )[_COLUMNS]
+    return answers, students[np.argsort(number_of_student)], questions[order]
 
 
-def _encode(texts: pd.Series[str]) -> tuple[npt.NDArray[np.int32], pd.Index[Any]]:
-    """Number the distinct texts of a column by their first appearance, spaces around them apart.
-
-    Returns
-    -------
-    array of int32, shape (rows,)
-        Number of the text in every row.
-    Index
-        The distinct texts, by number.
-    """
-    number, distinct = texts.str.strip().factorize()
-    return number.astype(np.int32), pd.Index(distinct)
-
-
-def _require_enough(
-    path: Path, n_answers: int, n_students: int, n_questions: int, where: str = ""
-) -> None:
-    if n_answers < MIN_ANSWERS or n_students < MIN_STUDENTS or n_questions < MIN_QUESTIONS:
+def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
+    n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
+    if len(answers) < MIN_ANSWERS or n_students < MIN_STUDENTS or n_questions < MIN_QUESTIONS:
         raise InputError(
-            f"{path}: holds {n_answers:,} answers of {n_students:,} students to {n_questions:,} "
-            f"questions{where}, expected at least {MIN_ANSWERS}, {MIN_STUDENTS} and {MIN_QUESTIONS}"
+            f"{path}: holds {len(answers):,} answers of {n_students:,} students to "
+            f"{n_questions:,} questions{where}, expected at least {MIN_ANSWERS}, {MIN_STUDENTS} "
+            f"and {MIN_QUESTIONS}"
         )
 
 
 def _set_students_aside(
-    own: OwnAnswers,
-    answers: pd.DataFrame,
-    rng: np.random.Generator,
-    tables: Tables,
-    notes: list[str],
+    path: Path, answers: pd.DataFrame, rng: np.random.Generator, tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
     """Add the test files of task 4; return the answers of the students who are not examined."""
-    counts = np.bincount(answers["UserId"].to_numpy())
+    counts = np.bincount(answers["UserId"])
     examinable = np.flatnonzero(counts >= MIN_ANSWERS_OF_EXAMINED)
     if len(counts) < MIN_STUDENTS_TASK_4 or len(examinable) < MIN_EXAMINABLE:
         raise InputError(
-            f"{own.path}: holds {len(counts):,} students, {len(examinable):,} of them with "
+            f"{path}: holds {len(counts):,} students, {len(examinable):,} of them with "
             f"{MIN_ANSWERS_OF_EXAMINED} or more answers; task 4 expected at least "
             f"{MIN_STUDENTS_TASK_4}, {MIN_EXAMINABLE} of them with so many, or --tasks 1 2"
         )
-    n = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // len(own.questions))
-    phase_of_student = np.full(len(counts), -1)
+    n_questions = answers["QuestionId"].nunique()
+    n = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
     chosen = rng.permutation(examinable)[: 2 * n]
-    phase_of_student[chosen] = np.arange(2 * n) // n
-    phase = phase_of_student[answers["UserId"].to_numpy()]
-    for number, name in enumerate(layout.PHASES):
-        examined = answers[phase == number]
-        student = examined["UserId"].to_numpy()
+    for phase, students in zip(layout.PHASES, (chosen[:n], chosen[n:]), strict=True):
+        examined = answers[answers["UserId"].isin(students)]
         masks = {
-            f"{schema.IS_TARGET}_{mask}": draw_targets(student, rng).astype(np.int8)
+            f"{schema.IS_TARGET}_{mask}": draw_targets(examined["UserId"].to_numpy(), rng)
             for mask in range(N_MASKS)
         }
-        path = f"{layout.TEST_DIR.name}/{layout.test_masks_name(name)}"
-        tables[path] = _columns(examined) | masks
+        masked = examined.assign(**masks).astype(dict.fromkeys(masks, np.int8))
+        tables[f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"] = masked
         notes.append(
-            f"task 4, {name}: {n:,} students with {len(examined):,} answers, "
-            f"{int(masks[f'{schema.IS_TARGET}_0'].sum()):,} of them targets of a mask"
+            f"task 4, {phase}: {n:,} students with {len(examined):,} answers, "
+            f"{masked[f'{schema.IS_TARGET}_0'].sum():,} of them targets of a mask"
         )
-    others: pd.DataFrame = answers[phase == -1].reset_index(drop=True)
-    return others
-
-
-def count_targets(n_answers: IntArray) -> IntArray:
-    """Count the targets of students with so many answers: a fifth of them, rounded."""
-    return (2 * n_answers + 5) // 10
+    return answers[~answers["UserId"].isin(chosen)]
 
 
 def draw_targets(student: IntArray, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Draw a fifth of the answers of each student at random.
-
-    Parameters
-    ----------
-    student
-        UserId of every answer, shape (answers,).
-    rng
-        Draws them.
-
-    Returns
-    -------
-    array of bool, shape (answers,)
-        True for the targets.
-    """
-    _, number, counts = np.unique(student, return_inverse=True, return_counts=True)
-    order = np.lexsort((rng.random(len(student)), number))
-    place = np.empty(len(student), np.int64)
-    # Place of each answer among those of its student.
-    place[order] = np.arange(len(student)) - np.repeat(np.cumsum(counts) - counts, counts)
-    is_target: npt.NDArray[np.bool_] = place < count_targets(counts)[number]
-    return is_target
+    """Draw a fifth of the answers of each student at random, rounded; a boolean for each answer."""
+    drawn = pd.Series(rng.random(len(student))).groupby(student)
+    n_targets = (2 * drawn.transform("size") + 5) // 10
+    return (drawn.rank(method="first") <= n_targets).to_numpy()
 
 
 def _set_answers_aside(
-    own: OwnAnswers, answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
+    path: Path, answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
     """Add the test files of tasks 1 and 2; return the answers to learn from.
 
     The answers are in random order.
     """
-    _require_enough(
-        own.path,
-        len(answers),
-        len(np.unique(answers["UserId"].to_numpy())),
-        len(np.unique(answers["QuestionId"].to_numpy())),
-        " beside the students examined in task 4",
-    )
+    _require_enough(path, answers, " beside the students examined in task 4")
     n = len(answers)
     n_train = n * 4 // 5
     middle = n_train + (n - n_train) // 2
     wanted = [task for task in (1, 2) if task in tasks]
     label = "tasks 1 and 2" if len(wanted) == 2 else f"task {wanted[0]}"
-    for phase, rows in zip(layout.PHASES, (slice(n_train, middle), slice(middle, n)), strict=True):
-        hidden = _columns(answers[rows])
+    parts = answers[n_train:middle], answers[middle:]
+    for phase, hidden in zip(layout.PHASES, parts, strict=True):
         for task in wanted:
-            names = ("QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name)
-            path = f"{layout.TEST_DIR.name}/{layout.test_answers_name(task, phase)}"
-            tables[path] = {name: hidden[name] for name in names}
-        n_hidden = len(hidden["AnswerId"])
+            names = ["QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name]
+            name = f"{layout.TEST_DIR.name}/{layout.test_answers_name(task, phase)}"
+            tables[name] = hidden[names]
         notes.append(
-            f"{label}, {phase}: {n_hidden:,} answers; a score has a standard error of at least "
-            f"about {0.5 / np.sqrt(n_hidden):.3f}"
+            f"{label}, {phase}: {len(hidden):,} answers; a score has a standard error of at least "
+            f"about {0.5 / np.sqrt(len(hidden)):.3f}"
         )
     return answers[:n_train]
-
-
-def _columns(answers: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
-    """Return the six official columns."""
-    return {column.name: answers[column.name].to_numpy() for column in schema.ANSWER_COLUMNS}
-
-
-def _write(folder: Path, tables: Tables) -> None:
-    paths = [folder / name for name in tables]
-    with io.atomic_write(*paths) as files:
-        bar = tqdm(tables.values(), desc="own answers", unit="file", disable=None)
-        for file, columns in zip(files, bar, strict=True):
-            io.write_csv_to(file, columns)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from common import io, layout, schema, zips
-from common.answers import number_ids
 
 from competition import PUBLIC_DATA, STARTING_KIT, Plan
 
@@ -28,26 +27,10 @@ _GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
 
 
 def write(data_dir: Path, templates: Path, bundle: Path, plan: Plan, *, official: bool) -> None:
-    """Write public_data.zip and starting_kit.zip.
+    """Write public_data.zip and starting_kit.zip, from data and templates into a bundle's folder.
 
-    Parameters
-    ----------
-    data_dir
-        A folder laid out like `data/`.
-    templates
-        Folder of the templates.
-    bundle
-        Folder of the bundle.
-    plan
-        What the organiser wants.
-    official
-        Whether these are the official files: their licence leaves it to their publisher to hand
-        them out, and the kit downloads them.
-
-    Raises
-    ------
-    InputError
-        If a file is missing.
+    Official files are not among them: their licence leaves it to their publisher to hand them out,
+    and the kit downloads them.
     """
     kind = "official" if official else "other"
     readme = layout.ROOT / f"hosting/pages/public_data_{kind}.md"
@@ -124,13 +107,12 @@ def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
     lines = []
     for group in sorted({_GROUPS[task] for task in tasks}):
         name = f"train_task_{group}.csv"
-        columns = io.read_columns(
-            data_dir / layout.TRAIN_DIR.name / name, [schema.USER_ID, schema.QUESTION_ID]
-        )
-        n_students, n_questions = (len(number_ids(ids)[0]) for ids in columns.values())
+        path = data_dir / layout.TRAIN_DIR.name / name
+        answers = io.read_table(path, [schema.USER_ID, schema.QUESTION_ID])
+        n_students, n_questions = (answers[name].nunique() for name in ("UserId", "QuestionId"))
         lines.append(
-            f"| `train_data/{name}` | {len(columns['UserId']):,} answers of {n_students:,} "
-            f"students to {n_questions:,} questions |"
+            f"| `train_data/{name}` | {len(answers):,} answers of {n_students:,} students to "
+            f"{n_questions:,} questions |"
         )
     if any(
         name.startswith(f"{layout.METADATA_DIR.name}/") for name in find_public(data_dir, tasks)

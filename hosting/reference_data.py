@@ -22,6 +22,8 @@ GIVEN_METADATA = (
     layout.ANSWER_METADATA_TASK_3_4,
     layout.SUBJECT_METADATA,
 )
+# Of these, what the scoring program reads.
+SCORED_METADATA = (layout.QUESTION_METADATA_TASK_3_4, layout.SUBJECT_METADATA)
 
 
 def answers_name(task: int, phase: str) -> str:
@@ -30,38 +32,18 @@ def answers_name(task: int, phase: str) -> str:
 
 
 def write(data_dir: Path, templates: Path, bundle: Path, tasks: Iterable[int]) -> None:
-    """Write the programs, and the true answers of every task and phase.
-
-    Parameters
-    ----------
-    data_dir
-        A folder laid out like `data/`, with the answers of both phases.
-    templates
-        Folder of the templates.
-    bundle
-        Folder of the bundle.
-    tasks
-        Numbers of the tasks.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or faulty.
-    """
+    """Write the programs, and the true answers of both phases of tasks, into a bundle's folder."""
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
     for task in tasks:
         for phase in layout.PHASES:
             folder = bundle / "reference_data" / f"task_{task}_{phase}"
-            name = answers_name(task, phase)
-            test_dir = folder / layout.TEST_DIR.name
-            test_dir.mkdir(parents=True)
-            shutil.copyfile(data_dir / layout.TEST_DIR.name / name, test_dir / name)
+            name = f"{layout.TEST_DIR.name}/{answers_name(task, phase)}"
+            _copy(data_dir / name, folder / name)
             settings = {"task": task, "phase": phase}
             io.write_text(folder / "settings.json", json.dumps(settings) + "\n")
             if task == 3:
-                target = folder / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
-                target.parent.mkdir()
-                shutil.copyfile(templates / layout.TEMPLATE_TASK_3, target)
+                template = layout.TEMPLATE_TASK_3
+                _copy(templates / template, folder / layout.TEMPLATE_DIR.name / template)
             elif task == 4:
                 _write_task_4(data_dir, bundle, folder, phase)
             else:
@@ -69,14 +51,17 @@ def write(data_dir: Path, templates: Path, bundle: Path, tasks: Iterable[int]) -
             _mark_simulated(data_dir, folder, name)
 
 
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
 def _copy_program(folder: Path, script: str, metadata: str) -> None:
     """Copy a program with all that it imports from the kit, and nothing else."""
     for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
         root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
-        target = folder / path.relative_to(root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    shutil.copyfile(PROGRAMS / metadata, folder / "metadata.yaml")
+        _copy(path, folder / path.relative_to(root))
+    _copy(PROGRAMS / metadata, folder / "metadata.yaml")
     shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
     # The image lacks the engine of the templates, which is Python alone: it comes along.
     for package in ("jinja2", "markupsafe"):
@@ -84,75 +69,61 @@ def _copy_program(folder: Path, script: str, metadata: str) -> None:
             is_licence = file.name.startswith("LICENSE")
             if is_licence or file.suffix == ".py":
                 target = folder / (Path(package, file.name) if is_licence else file)
-                target.parent.mkdir(exist_ok=True)
-                shutil.copyfile(file.locate(), target)
+                _copy(Path(str(file.locate())), target)
 
 
 def _write_pairs(data_dir: Path, folder: Path, task: int, phase: str) -> None:
     """Write what tasks 1 and 2 need besides the answers."""
-    reference = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
-    pairs = submission.read_pair_values(io.file_source(reference), schema.PREDICTED_COLUMN[task])
-    facts = read_facts(
-        pairs.student,
-        pairs.question,
-        task,
-        reference=reference,
-        train=data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2,
-        folder=data_dir / layout.METADATA_DIR.name,
-    )
-    facts_file.write_facts(folder / "facts.npz", facts)
+    column = schema.PREDICTED_COLUMN[task]
     # A submission holds the rows of both phases: of the other one the pairs, each with the same
     # value, which is nobody's answer.
-    (other_phase,) = (name for name in layout.PHASES if name != phase)
-    name = layout.test_answers_name(task, other_phase)
-    column = schema.PREDICTED_COLUMN[task]
-    other = submission.read_pair_values(
-        io.file_source(data_dir / layout.TEST_DIR.name / name), column
-    )
-    columns = {
-        schema.QUESTION_ID.name: other.question,
-        schema.USER_ID.name: other.student,
-        column.name: np.full_like(other.value, column.low),
-    }
-    io.write_csv(folder / layout.TEST_DIR.name / name, columns)
+    for name in layout.PHASES:
+        path = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, name)
+        pairs = submission.read_pair_values(io.file_source(path), column)
+        if name == phase:
+            facts = read_facts(
+                pairs.student,
+                pairs.question,
+                task,
+                reference=path,
+                train=data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2,
+                folder=data_dir / layout.METADATA_DIR.name,
+            )
+            facts_file.write_facts(folder / "facts.npz", facts)
+        else:
+            columns = {
+                schema.QUESTION_ID.name: pairs.question,
+                schema.USER_ID.name: pairs.student,
+                column.name: np.full_like(pairs.value, column.low),
+            }
+            io.write_csv(folder / layout.TEST_DIR.name / path.name, columns)
 
 
 def _write_task_4(data_dir: Path, bundle: Path, folder: Path, phase: str) -> None:
     """Write what task 4 needs besides the students: metadata, the ingestion program, its input."""
-    name = layout.test_masks_name(phase)
-    for metadata in (layout.QUESTION_METADATA_TASK_3_4, layout.SUBJECT_METADATA):
-        _copy_if_there(data_dir, folder, Path(layout.METADATA_DIR.name, metadata))
     program = bundle / "ingestion_program" / phase
     _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
-    students = program / layout.TEST_DIR.name
-    students.mkdir()
-    shutil.copyfile(data_dir / layout.TEST_DIR.name / name, students / name)
+    students = f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"
+    _copy(data_dir / students, program / students)
     key = secrets.token_hex(32) + "\n"
-    for place in (students, folder / layout.TEST_DIR.name):
-        io.write_text(place / KEY_NAME, key)
-    given = bundle / "input_data" / "task_4"
-    given.mkdir(parents=True, exist_ok=True)
-    for part in (
-        Path(layout.TRAIN_DIR.name, layout.TRAIN_TASK_3_4),
-        *(Path(layout.METADATA_DIR.name, metadata) for metadata in GIVEN_METADATA),
-    ):
-        _copy_if_there(data_dir, given, part)
-
-
-def _copy_if_there(data_dir: Path, folder: Path, part: Path) -> None:
-    if (data_dir / part).is_file():
-        (folder / part).parent.mkdir(exist_ok=True)
-        shutil.copyfile(data_dir / part, folder / part)
+    for place in (program, folder):
+        io.write_text(place / layout.TEST_DIR.name / KEY_NAME, key)
+    train = f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}"
+    given = [train, *(f"{layout.METADATA_DIR.name}/{name}" for name in GIVEN_METADATA)]
+    for name in given:
+        if (data_dir / name).is_file():
+            _copy(data_dir / name, bundle / "input_data" / "task_4" / name)
+            if Path(name).name in SCORED_METADATA:
+                _copy(data_dir / name, folder / name)
 
 
 def _mark_simulated(data_dir: Path, folder: Path, name: str) -> None:
     """Mark answers as simulated, so that the page says so and names the best possible score."""
     marker = made.read_marker(data_dir)
-    if marker is None or not made.is_simulated(data_dir / layout.TEST_DIR.name / name):
+    if marker is None or not made.is_simulated(data_dir / name):
         return
-    part = f"{layout.TEST_DIR.name}/{name}"
     known = {
-        "files": {part: made.fingerprint(folder / part)},
+        "files": {name: made.fingerprint(folder / name)},
         "best_expected_accuracy": marker.get("best_expected_accuracy"),
     }
     io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(known, indent=1) + "\n")
