@@ -16,12 +16,8 @@ from common.errors import InputError, one_line, printable
 def run(main: Callable[[], None]) -> NoReturn:
     """Run a script's main function; turn the user's mistakes into one line and exit code 2.
 
-    Parameters
-    ----------
-    main
-        The script. It raises `InputError` for invalid input; an `OSError` (a full disk, a folder
-        without write permission) is for the user to fix as well. Any other exception is a bug
-        and shows its traceback.
+    These are an `InputError`, and an `OSError` (a full disk, a folder that may not be written to).
+    Any other exception is a bug and shows its traceback.
     """
     # So that half-written files are removed after SIGTERM too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -51,19 +47,7 @@ def print_fault(message: str) -> None:
 def print_verdict(
     submission: Path, name: str, faults: Sequence[str], summary: Sequence[str]
 ) -> None:
-    """Print what a check of a submission found; exit with code 2 if it has faults.
-
-    Parameters
-    ----------
-    submission
-        The file or folder.
-    name
-        What it is for: ``task 1``.
-    faults
-        What is wrong with it.
-    summary
-        Lines about a valid one.
-    """
+    """Print what a check found: exit with code 2 if a submission, for ``task 1``, has faults."""
     for fault in faults:
         print_fault(fault)
     if faults:
@@ -126,15 +110,7 @@ def count(text: str) -> int:
 
 
 def split_options(doc: str | None, train_name: str) -> argparse.Namespace:
-    """Read the flags of a `local_data_split.py`: `train`, the file to split, `output_dir`, `seed`.
-
-    Parameters
-    ----------
-    doc
-        The script's docstring.
-    train_name
-        Default name of the training file.
-    """
+    """Read the flags of a `local_data_split.py`: `train`, what to split, `output_dir`, `seed`."""
     p = parser(doc)
     add_folder(p, "--input_dir", layout.TRAIN_DIR)
     add_file(p, "--train_data", train_name)

@@ -1,8 +1,7 @@
 """Folds for cross-validation, kept in a file so that all models use the same ones.
 
 The file has two columns, `id` and `fold`. A model predicts every fold after learning from the
-others only; what it writes is scored as one submission. A stamp beside it (`common.made`)
-says how it was made.
+others only; what it writes is scored as one submission.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,17 +55,7 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
 def write_folds(
     path: Path, ids: Sequence[str], fold: IntArray, made_from: Sequence[Path] = ()
 ) -> None:
-    """Write the fold of every example, and a stamp beside it if the file has its usual name.
-
-    Parameters
-    ----------
-    path
-        Where the CSV goes.
-    ids, fold
-        Id and fold of every example.
-    made_from
-        The files that hold the examples.
-    """
+    """Write the fold of every example, given its id, and a record that says what from."""
     with io.atomic_write(path, made.record_path(path)) as (csv_file, record):
         io.write_csv_to(csv_file, {ID.name: np.array(ids, object), FOLD.name: fold})
         own = made.this_process(path.parent, {path.name: csv_file}, made_from)
@@ -74,10 +63,7 @@ def write_folds(
 
 
 def describe_folds(path: Path) -> str:
-    """Say how folds were made: ``10 folds --by_question``.
-
-    Folds without a stamp are the user's own, and known by a fingerprint.
-    """
+    """Say how folds were made: ``10 folds --by_question``; the user's own have a fingerprint."""
     n_folds = len(np.unique(io.read_columns(path, (FOLD,))[FOLD.name]))
     record = made.read(path)
     if record is None:
@@ -87,26 +73,7 @@ def describe_folds(path: Path) -> str:
 
 
 def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Read the fold of every example.
-
-    Parameters
-    ----------
-    path
-        The file.
-    ids
-        The examples, in the order wanted.
-
-    Returns
-    -------
-    array of int32, shape (examples,)
-        Fold of every example.
-
-    Raises
-    ------
-    InputError
-        If the file does not hold exactly these examples, each once, or is not the one that its
-        stamp describes.
-    """
+    """Read the fold of every example, shape (examples,); the file holds just these, once each."""
     made.require_current([path])
     columns = io.read_columns(path, (ID, FOLD))
     rows = match_ids(path, columns[ID.name], ids, "the training examples")
@@ -130,14 +97,10 @@ def match_ids(
 
     Parameters
     ----------
-    path
-        The file that was read.
-    found
-        Its ids, in its order, as text; None or nothing in a row that was reported as faulty.
-    expected
-        The ids in the order wanted.
-    expected_in
-        Where they come from, for messages.
+    path, found
+        The file that was read, and its ids as text; nothing in a row that was reported as faulty.
+    expected, expected_in
+        The ids in the order wanted, and where they come from, for messages.
     report
         What to do with a fault: repeated, unknown and missing ids are one each.
 
@@ -145,35 +108,20 @@ def match_ids(
     -------
     array of int64, shape (expected,)
         Row of each; -1 where it was reported as missing.
-
-    Raises
-    ------
-    InputError
-        If an id is missing, unknown, or appears twice.
     """
-    row_of: dict[str, int] = {}
     known = set(expected)
-    repeated, unknown = [], []
-    for row, value in enumerate(found):
-        if not value:
-            continue
-        if value not in known:
-            unknown.append(row)
-        elif value in row_of:
-            repeated.append(row)
-        else:
-            row_of[value] = row
-    for rows, kind in ((repeated, "repeats"), (unknown, "is")):
-        if not rows:
-            continue
-        number = io.file_source(path).row_number
-        value = found[rows[0]]
-        message = f"{path}: column 'id': row {number(rows[0])} {kind} {quote(value)}"
-        more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        if kind == "repeats":
-            report(f"{message} of row {number(row_of[value])}{more}, expected each once")
-        else:
-            report(f"{message}, which is not in {expected_in}{more}")
+    rows = [row for row, value in enumerate(found) if value]
+    row_of = {found[row]: row for row in reversed(rows) if found[row] in known}
+    repeated = [row for row in rows if row_of.get(found[row], row) != row]
+    unknown = [row for row in rows if found[row] not in known]
+    number = io.file_source(path).row_number
+    for wrong, verb in ((repeated, "repeats"), (unknown, "is")):
+        if wrong:
+            value, more = found[wrong[0]], f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
+            fault = f", which is not in {expected_in}{more}"
+            if verb == "repeats":
+                fault = f" of row {number(row_of[value])}{more}, expected each once"
+            report(f"{path}: column 'id': row {number(wrong[0])} {verb} {quote(value)}{fault}")
     missing = [value for value in expected if value not in row_of]
     # If no id could be read at all, that has been reported already.
     if missing and (row_of or unknown):

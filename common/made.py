@@ -29,44 +29,30 @@ Fingerprint = dict[str, int | str]
 _STARTED = time.perf_counter()
 # Of a file that is larger than all samples only these are read: that takes a millisecond.
 _N_SAMPLES, _SAMPLE_SIZE = 64, 1 << 16
+# A name in the folders of the data, and never elsewhere.
+_IN_TREE = re.compile(r"([^./\\:][^/\\:]*/)+[^./\\:][^/\\:]*")
 # What this process has checked, and so learns from.
 CHECKED: dict[Path, Fingerprint] = {}
 
 
 @dataclass(frozen=True)
 class Made:
-    """How a file was made.
+    """How a file was made."""
 
-    Attributes
-    ----------
-    script
-        As seen from the kit's folder; ``notebook`` in one.
-    options
-        As `options_of` returns them.
-    seconds
-        From the start of the script until it wrote the file.
-    memory
-        Largest memory of the process until then, in bytes; None where the system does not tell.
-    code
-        Fingerprint of the script and of all that it imports from the kit.
-    split
-        How the examples were divided into folds, each predicted after learning from the others:
-        ``10 folds --by_question``; nothing where they were not.
-    simulated
-        Whether any of the files that it was made from is simulated.
-    files
-        Fingerprints of the files made together, by name.
-    made_from
-        Fingerprints of what they were made from, by path as seen from their folder.
-    """
-
+    # As seen from the kit's folder; "notebook" in one.
     script: str
+    # As `options_of` returns them.
     options: dict[str, Any]
+    # From the start of the script until it wrote the file, and the largest memory until then.
     seconds: float
     memory: int | None = None
+    # Fingerprint of the script and of all that it imports from the kit.
     code: str = ""
+    # The folds, each predicted after learning from the others: "10 folds --by_question".
     split: str = ""
+    # Whether any of the files that it was made from is simulated.
     simulated: bool = False
+    # Fingerprints of the files made together, by name, and of what they were made from.
     files: dict[str, Fingerprint] = field(default_factory=dict)
     made_from: dict[str, Fingerprint] = field(default_factory=dict)
 
@@ -141,24 +127,14 @@ def this_process(
     made_from: Sequence[Path] | None = None,
     split: str = "",
 ) -> Made:
-    """Return the record of what this process makes.
+    """Return the record of open files, complete, by their names in the folder where they will lie.
 
-    Parameters
-    ----------
-    folder
-        Where it will lie.
-    files
-        What is being written: complete, open files by their names.
-    made_from
-        What they are made from; None: what the process has checked (`require_current`).
-    split
-        As in `Made`.
+    They are made from the files given, or else from all that this process has checked.
     """
     for file in (files or {}).values():
         file.flush()
-    learned = {path: fingerprint(path) for path in made_from or ()}
-    if made_from is None:
-        learned = {path: known for path, known in CHECKED.items() if path.is_file()}
+    known = CHECKED if made_from is None else {path: fingerprint(path) for path in made_from}
+    learned = {path: known[path] for path in known if path.is_file()}
     script, options = _script_and_options()
     path = layout.ROOT / script
     return Made(
@@ -170,7 +146,7 @@ def this_process(
         split=split,
         simulated=is_simulated(*learned),
         files={name: fingerprint(Path(file.name)) for name, file in (files or {}).items()},
-        made_from={_as_seen_from(folder, path): known for path, known in learned.items()},
+        made_from={_as_seen_from(folder, path): learned[path] for path in learned},
     )
 
 
@@ -259,12 +235,8 @@ def record_path(path: Path) -> Path:
 
 
 def require_current(paths: Iterable[Path]) -> None:
-    """Check files that the kit may have made, before they are read; without a record they pass.
-
-    Raises
-    ------
-    InputError
-        If a file is not the one that its record describes, or what it was made from has changed.
+    """Raise `InputError` if a file is not the one that its record describes, or what it was made
+    from has changed; files without a record pass. All are then what this process learns from.
     """
     for path in filter(Path.is_file, paths):
         if path.name in layout.STAMP_OF_FILE and (made := _read_beside(path)):
@@ -338,32 +310,21 @@ def matches(path: Path, known: object) -> bool:
 def read_marker(data_dir: Path) -> dict[str, Any] | None:
     """Read which files in a folder laid out like `data/` are simulated.
 
-    Returns
-    -------
-    dict or None
-        With ``files``, and possibly ``replaced``: a fingerprint for each name, such as
-        ``train_data/train_task_1_2.csv``. None if there is no marker, or it is damaged, or names a
-        file that lies elsewhere than in the folders of the data.
+    ``files``, and ``replaced`` while these are replaced, hold a fingerprint for each name such as
+    ``train_data/train_task_1_2.csv``. None if there is no marker, or a damaged one.
     """
     try:
         marker = json.loads((data_dir / layout.SIMULATED_MARKER_NAME).read_bytes())
         names = [*marker["files"].keys(), *marker.setdefault("replaced", {}).keys()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return marker if all(map(_is_in_tree, names)) else None
-
-
-def _is_in_tree(name: str) -> bool:
-    """Return whether a name in a marker stays inside the folders of the data."""
-    parts = name.replace("\\", "/").split("/")
-    inside = all(part and not part.startswith(".") and ":" not in part for part in parts)
-    return inside and len(parts) > 1
+    return marker if all(_IN_TREE.fullmatch(name) for name in names) else None
 
 
 def simulated_files(data_dir: Path) -> list[Path]:
     """Return the simulated files in a folder laid out like `data/` that are unchanged."""
     marker = read_marker(data_dir) or {"files": {}, "replaced": {}}
-    names = sorted({**marker["replaced"], **marker["files"]})
+    names = sorted({*marker["replaced"], *marker["files"]})
     return [data_dir / name for name in names if _is_in_marker(data_dir / name, name, marker)]
 
 
@@ -392,12 +353,11 @@ def _is_simulated(path: Path) -> bool:
 
 def is_running(process: int) -> bool:
     """Return whether a process of that number runs; on Windows always True."""
-    if os.name == "nt":
-        return True  # Asking there would end it.
     try:
-        os.kill(process, 0)
+        if os.name != "nt":  # Asking there would end it.
+            os.kill(process, 0)
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return True
+        pass
     return True

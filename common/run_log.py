@@ -34,7 +34,7 @@ def add_log_flag(p: argparse.ArgumentParser) -> None:
 
 
 def ignore_event(event: str, **values: Any) -> None:
-    """Log nothing: for runs without a log."""
+    """Log nothing."""
 
 
 def open_log(path: Path | None) -> LogEvent:
@@ -73,16 +73,8 @@ def now() -> str:
 def append_line(path: Path, record: dict[str, Any]) -> None:
     """Append one line of JSON to a file so that neither a kill nor another writer splits it.
 
-    The line goes out in a single write to a file opened for appending. Where an earlier one was
-    cut off nevertheless, by a full disk, it ends there and the new one begins on a line of its own;
-    for a writer that meets another in the middle of a line, that can leave an empty line.
-
-    Parameters
-    ----------
-    path
-        The file, made if missing; its folder must be there.
-    record
-        What to write; see `open_log` for the values.
+    Where an earlier line was cut off nevertheless, by a full disk, it ends there and the new one
+    begins on a line of its own; two writers at once can so leave an empty line.
     """
     line = json.dumps(_plain(record), ensure_ascii=False, allow_nan=False) + "\n"
     # Unbuffered, so that the line is one write of the system; "+", to look at the last byte.

@@ -88,21 +88,9 @@ def entry_name(text: str) -> str:
 
 
 def copy_model(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model under a new name: a script, or a package of task 4 without its weights.
+    """Copy a sample model, named without its prefix, from and to the folder of a task or challenge.
 
-    Parameters
-    ----------
-    folder
-        Folder of the task or challenge.
-    model
-        Name of the sample model, without its prefix.
-    name
-        Name of the entry.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or the entry exists already.
+    It is a script, or in task 4 a package, which is copied without its weights.
     """
     is_package = folder.name == "task_4"
     scripts = folder.glob("*/train_model.py" if is_package else f"{PREFIX}*.py")
@@ -159,30 +147,29 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 def commands(task: str, name: str) -> list[tuple[str, str]]:
     """Return the commands that train, score and package an entry, each with its purpose."""
+    entry, evaluate = f"python {task}/{name}", f"python {task}/local_evaluation.py"
     if task == "task_4":
-        package = f"{task}/{name}"
         return [
-            (f"python {package}/train_model.py --local", "trains on the local split"),
-            (f"python {package}/local_evaluation.py", "scores that"),
-            (f"python {package}/train_model.py", "trains on all answers"),
+            (f"{entry}/train_model.py --local", "trains on the local split"),
+            (f"{entry}/local_evaluation.py", "scores that"),
+            (f"{entry}/train_model.py", "trains on all answers"),
             (
-                f"python {task}/package.py {package}",
+                f"python task_4/package.py {task}/{name}",
                 "checks it in a dry run, writes the zip to upload",
             ),
         ]
-    script = f"python {task}/{name}.py"
     zipped = f"submissions/{layout.submission_name(int(task[-1]))}".replace(".csv", ".zip")
     check = (f"python -m tools.check_submission {zipped}", "checks the zip")
     if task == "task_3":
         return [
-            (script, "ranks the questions, writes the zip to upload too"),
-            (f"python {task}/local_evaluation.py --phase public", "scores that"),
+            (f"{entry}.py", "ranks the questions, writes the zip to upload too"),
+            (f"{evaluate} --phase public", "scores that"),
             check,
         ]
     return [
-        (f"{script} --local", "trains and predicts on the local split"),
-        (f"python {task}/local_evaluation.py", "scores that"),
-        (script, "trains on all answers, writes the zip to upload"),
+        (f"{entry}.py --local", "trains and predicts on the local split"),
+        (evaluate, "scores that"),
+        (f"{entry}.py", "trains on all answers, writes the zip to upload"),
         check,
     ]
 

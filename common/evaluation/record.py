@@ -39,40 +39,27 @@ _MAX_NUMBER = 1e12
 class Evaluation:
     """A score and where it comes from: the score files and the record are both made from this.
 
-    Attributes
-    ----------
-    title
-        Heading of the page, such as one of `TASK_TITLES`.
-    metric
-        What the score measures, in one line.
-    submission, reference
-        The file or folder scored; the true answers, a file or a folder of such.
-    score, phase, rules, parts, seconds, metric_name
-        As in `Result`; without seconds, the record takes them from the submission's own.
-    facts
-        What else the page shows, as (name, value) pairs.
-    rests_on
-        Files that the true answers were made from, if the reference itself does not show it.
-    training
-        How the weights of an entry of task 4 were made, or the submissions of a cross-validation;
-        other submissions have it beside them.
-    code
-        Fingerprint of the code of an entry of task 4.
-    outcomes
-        What was predicted right; None for a related challenge.
+    What it shares with `Result` means the same; without seconds, the record takes them from the
+    record of the submission.
     """
 
     title: str
+    # What the score measures, in one line.
     metric: str
     score: float
+    # The file or folder scored; the true answers, a file or a folder of such.
     submission: Path
     reference: Path
     phase: str = ""
     rules: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
+    # What else the page shows, as (name, value) pairs.
     facts: Sequence[tuple[str, str]] = ()
+    # Files that the true answers were made from, if the reference itself does not show it.
     rests_on: Sequence[Path] = ()
+    # How the weights of an entry of task 4 were made, or the submissions of a cross-validation, and
+    # the code of both; other submissions have a record beside them.
     training: Made | None = None
     code: str = ""
     outcomes: Outcomes | None = None
@@ -86,74 +73,48 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Result:
-    """A line of the record.
+    """A line of the record. What is not known is empty or None."""
 
-    Attributes
-    ----------
-    time
-        When it was scored, in UTC: ``2020-10-31T23:59:00+00:00``.
-    task
-        Number of the task, or the name of a related challenge: that of its folder.
-    phase
-        ``local``, ``cross-validation``, ``public`` or ``private``; nothing for a related challenge.
-    rules
-        What else two scores must share to be compared, or nothing: how rules were read that are
-        open to interpretation (task 4), the folds, the set of labels.
-    model
-        Name of the script or package that made the submission, or of the file.
-    score
-        From 0 to 1; that of a related challenge is at least 0.
-    parts
-        What the score is made of: the share predicted correctly of each true value (tasks 1 and 2),
-        each expert's agreement (task 3), the accuracy with each mask (task 4), or on each fold. For
-        a related challenge its other measures.
-    seconds
-        How long it took to fit and predict, or to ask and predict (task 4); None if not known.
-    seed
-        The seed that the submission was made with, or None for the script's default.
-    script, options
-        What made the submission, as in `Made`; empty if not known.
-    command
-        The command that scored it.
-    submission
-        The file or folder scored.
-    revision
-        Git revision of the kit, with ``-dirty`` where files are changed; None without git, or where
-        the script that made the submission is not part of the repository.
-    data
-        Fingerprint of the true answers: scores can be compared only where it is the same.
-    simulated
-        Whether the answers are simulated.
-    code
-        Fingerprint of the script and of all that it imports from the kit (task 4: of the entry's
-        files): scores with different seeds are averaged only where it is the same.
-    memory
-        Largest memory that the script took to fit and predict, in bytes; None if not known.
-    outcomes
-        Name of the file of what was predicted right (`common.evaluation.outcomes`), or nothing.
-    metric_name
-        Short name of the metric of a related challenge: ``token F1``.
-    """
-
+    # When it was scored, in UTC: "2020-10-31T23:59:00+00:00".
     time: str
+    # Number of the task, or the name of a related challenge, which has no phase.
     task: int | str
     phase: str
+    # What else two scores must share to be compared: how rules were read that are open to
+    # interpretation (task 4), the folds, the set of labels.
     rules: str
+    # Name of the script or package that made the submission, or of the file.
     model: str
+    # From 0 to 1; that of a related challenge is at least 0.
     score: float
+    # What it is made of: the share predicted correctly of each true value (tasks 1 and 2), each
+    # expert's agreement (task 3), the accuracy with each mask (task 4) or on each fold. For a
+    # related challenge its other measures.
     parts: Mapping[str, float]
+    # How long it took to fit and predict, or to ask and predict (task 4).
     seconds: float | None
+    # None: the script's default.
     seed: int | None
+    # What made the submission, as in `Made`.
     script: str
     options: dict[str, Any]
+    # The command that scored it.
     command: str
     submission: str
+    # Git revision of the kit, with "-dirty" where files are changed; none for a script that is not
+    # part of the repository.
     revision: str | None
+    # Fingerprint of the true answers: scores can be compared only where it is the same.
     data: str
     simulated: bool
+    # Fingerprint of the script and of all that it imports from the kit (task 4: of the entry's
+    # files): scores with different seeds are averaged only where it is the same.
     code: str = ""
+    # Largest memory that the script took to fit and predict, in bytes.
     memory: int | None = None
+    # Name of the file of what was predicted right (`common.evaluation.outcomes`).
     outcomes: str = ""
+    # Short name of the metric of a related challenge: "token F1".
     metric_name: str = ""
 
     @property
@@ -179,16 +140,9 @@ def title_of(task: int | str) -> str:
 
 
 def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> None:
-    """Append the score of a submission to the record, and keep its outcomes beside it.
+    """Append the score of a submission to the record of a folder, and keep its outcomes beside it.
 
-    Parameters
-    ----------
-    output_dir
-        Folder of the score files; `results_path` says where the record lies.
-    task
-        Number of the task, or the name of a related challenge.
-    evaluation
-        The score and what it was made from.
+    The task is a number, or the name of a related challenge.
     """
     submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
     origin = evaluation.training or made.read(submission)
@@ -227,10 +181,8 @@ def fingerprint_of(reference: Path) -> str:
 
 
 def results_path(output_dir: Path) -> Path:
-    """Return the place of the record for score files in a folder.
-
-    It lies in data/test_output for all folders in there, and for those in a related challenge's own
-    data/test_output; else in the folder itself.
+    """Return the place of the record for score files in a folder: in data/test_output for all in
+    there or in that of a related challenge, else in the folder itself.
     """
     folder = output_dir.resolve()
     is_inside = folder.is_relative_to(layout.TEST_OUTPUT_DIR)
@@ -241,15 +193,7 @@ def results_path(output_dir: Path) -> Path:
 
 
 def read_results(path: Path) -> tuple[list[Result], int]:
-    """Read the record.
-
-    Returns
-    -------
-    list of Result
-        In the order of the file.
-    int
-        Number of lines that are not a result, such as one that was cut off by a full disk.
-    """
+    """Read the record: the results in the order of the file, and the number of other lines."""
     results, unreadable = [], 0
     # Only line ends: a name may hold other characters at which `splitlines` would cut.
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
