@@ -48,6 +48,24 @@ MARK = "what came of it: "
 OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "abstract": ""}
 
 
+class Library:
+    """A package that takes a while to import: only the ways that use it wait for that."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __getattr__(self, part):
+        try:
+            found = getattr(importlib.import_module(self._name), part, None)
+            return found or importlib.import_module(f"{self._name}.{part}")
+        except BaseException:
+            # No way is refused because its library is not there: then the test shall fail.
+            os._exit(3)
+
+
+joblib, pa, pd, sklearn, torch = map(Library, ("joblib", "pyarrow", "pandas", "sklearn", "torch"))
+
+
 def names(place, to_contents):
     """Return what a way is about: the answers, or a victim (a folder with a file and a folder)."""
     file = f"{place}.csv" if to_contents else f"{place}/file"
@@ -59,7 +77,6 @@ def names(place, to_contents):
 
 def prepare(folder):
     """Write the answers in every format that a way below reads."""
-    load_libraries()
     at = f"{folder}/answers"
     texts = {"csv": TABLE, "json": json.dumps([SECRET]), "ini": f"[answers]\nfirst = {SECRET}\n"}
     for suffix, text in {**texts, "py": f"FIRST = {SECRET!r}\n"}.items():
@@ -79,23 +96,6 @@ def prepare(folder):
     frame.to_pickle(f"{at}.pkl")
     joblib.dump([SECRET], f"{at}.joblib")
     torch.save({"answer": SECRET}, f"{at}.pt")
-
-
-def load_libraries():
-    """Import those that take a while, and that only some of the ways need."""
-    global joblib, local_files, pa, pd, sklearn, torch
-    import joblib
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.dataset
-    import pyarrow.feather
-    import pyarrow.fs
-    import pyarrow.parquet
-    import sklearn.datasets
-    import torch
-
-    local_files = pyarrow.fs.LocalFileSystem
 
 
 def libc():
@@ -390,9 +390,9 @@ pa.csv.open_csv(file).read_all().to_pylist()
 pa.dataset.dataset(file, format="csv").to_table().to_pylist()
 pa.parquet.read_table(f"{at}.parquet").to_pylist()
 pa.feather.read_table(f"{at}.feather").to_pylist()
-local_files().open_input_file(file).read()
-local_files().open_input_stream(file).read()
-local_files(use_mmap=True).open_input_file(file).read()
+pa.fs.LocalFileSystem().open_input_file(file).read()
+pa.fs.LocalFileSystem().open_input_stream(file).read()
+pa.fs.LocalFileSystem(use_mmap=True).open_input_file(file).read()
 copied(pa.fs.copy_files(file, os.path.abspath(OWN)))
 bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())
 bytes(torch.from_file(file, shared=True, size=len(TABLE), dtype=torch.uint8).tolist())
@@ -493,8 +493,6 @@ def try_all(tables, folder, victims, outside):
     outcome = {}
     for table in tables:
         to_contents = table in ("GUARDED", "BEYOND")
-        if to_contents:
-            load_libraries()
         for number, way in enumerate(ways(table)):
             place = f"{folder}/answers" if to_contents else f"{victims}/{number}"
             result = attempt(way, names(place, to_contents))
