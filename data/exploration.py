@@ -1,4 +1,4 @@
-"""What the page about the data shows of a group of tasks: what is counted, drawn and said.
+"""What the page about the data shows of a group of tasks: what is counted and said.
 
 Everything is counted from three frames. `answers` has a row for each training answer, with the
 official column names; `students` and `questions` have a row for each id, with its answers as
@@ -6,19 +6,36 @@ official column names; `students` and `questions` have a row for each id, with i
 on how to read it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from common import charts
-from common.charts import Dot, Mark, Panel, compact
+from common import charts, io, metadata, schema
+from common.answers import read_answers
+from common.charts import Dot, Panel, compact
 from common.schema import OPTIONS
 
 import numpy as np
 import pandas as pd
+from exploration_charts import (
+    WEEKDAYS,
+    Figure,
+    filled_chart,
+    month_ticks,
+    numbers_figure,
+    say_rates,
+    shares_chart,
+    week_chart,
+)
 
-Figure = tuple[str, Callable[..., str], str]
+if TYPE_CHECKING:
+    from explore import Files
+    from tqdm import tqdm
 
+# Steps that `read_part` shows on the progress bar.
+N_STEPS = 6
 # A share that rests on fewer answers is mostly chance.
 FEW_ANSWERS = 20
 # A distractor that is chosen in a smaller share of a question's answers attracts hardly anybody.
@@ -28,13 +45,36 @@ ENOUGH_FOR_A_SHADE = 100
 # What the shades of shares of right answers span at least: small differences are to look small.
 LEAST_RANGE = 0.1
 N_MAIN_SUBJECTS = 8
-# With more different numbers than this, the bins of a histogram become wider and wider.
-MOST_UNIT_BINS, N_BINS = 30, 24
-# With more months than this, only years are named below them.
-MANY_MONTHS = 30
 # The official answers are of 2018 to 2020; a date outside these years is nonsense.
 FIRST_ANSWER, AFTER_LAST_ANSWER = pd.Timestamp(2015, 1, 1), pd.Timestamp(2025, 1, 1)
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MISSING_INTRO = (
+    "For which share of the training answers, and of the students and questions in them, a column "
+    "says nothing: the cell is empty, or there is no row. A date is nonsense if no pupil can have "
+    "it."
+)
+
+# A name, a share for its bar, figures, whether they rest on few answers, lines below it, and
+# whether these are shown at once.
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: a text, lines with bars by their heading, figures, another text."""
+
+    intro: str = ""
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the page shows of a group of tasks: figures at its top, then sections by name."""
+
+    files: "Files"
+    tiles: list[tuple[str, str]]
+    sections: dict[str, Section]
 
 
 def rate(is_correct: pd.Series, by: Any) -> pd.DataFrame:
@@ -57,7 +97,209 @@ def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Da
     return counts.assign(share=counts["n_right"] / counts["n"])
 
 
-# ---- Sections -----------------------------------------------------------------------------------
+# ---- Reading and counting -----------------------------------------------------------------------
+
+
+def read_part(files: "Files", bar: "tqdm[Any]") -> Part:
+    """Read and count what a group of tasks has."""
+
+    def begin(step: str) -> None:
+        bar.update()
+        bar.set_description(f"tasks {files.tasks}: {step}")
+
+    begin("answers")
+    answers = read_answers(files.train, ids=True)
+    begin("counts")
+    students, questions = (
+        rate(answers["IsCorrect"], answers[name]) for name in ("UserId", "QuestionId")
+    )
+    tiles = [
+        (f"{len(answers):,}", "training answers"),
+        (f"{len(students):,}", "students"),
+        (f"{len(questions):,}", "questions"),
+        (f"{len(answers) / len(students) / len(questions):.2%}", "of all pairs answered"),
+        (f"{answers['IsCorrect'].mean():.1%}", "of the answers right"),
+    ]
+    sections = {
+        "Answers": Section(figures=[*counts_figures(answers, students, questions)]),
+        "Difficulty": Section(figures=[*difficulty_figures(students, questions)]),
+        "Options": Section(figures=[*options_figures(answers)]),
+    }
+    begin("subjects")
+    missing: list[Line] = []
+    subjects, students_known, names = Section(), Section(), []
+    main = pd.Series(-1, questions.index)
+    if {"question", "subject"} <= files.metadata.keys():
+        tree = metadata.read_subject_tree(files.metadata["subject"])
+        names = list(tree.names)
+        about = read_subjects(files.metadata["question"], questions, tree, missing)
+        subjects = subjects_section(tree, about)
+        # The first one below the root.
+        first = about[tree.level[about["subject"]] == 1].drop_duplicates("QuestionId")
+        main = first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
+    if "student" in files.metadata:
+        students = read_students(files.metadata["student"], students, missing)
+    begin("circumstances")
+    last_answer: Any = pd.NaT
+    if "answer" in files.metadata and "AnswerId" in answers:
+        answers = read_circumstances(files.metadata["answer"], answers, missing)
+        last_answer = answers["DateAnswered"].max()
+        for name, things in (
+            ("QuizId", "quizzes"),
+            ("GroupId", "groups (classes)"),
+            ("SchemeOfWorkId", "schemes of work"),
+        ):
+            n = answers[name][answers[name] >= 0].nunique()
+            tiles += [(f"{n:,}", things)] * bool(n)
+        begin("dates")
+        sections["Times"] = Section(figures=[*times_figures(answers, main, names)])
+        begin("quizzes")
+        sections |= {
+            "Quizzes and groups": Section(figures=[*quizzes_figures(answers)]),
+            "Confidence": Section(figures=[*confidence_figures(answers)]),
+        }
+    if "student" in files.metadata:
+        students_known = students_section(students, last_answer)
+    sections |= {
+        "Subjects": subjects,
+        "Students": students_known,
+        "What is missing": Section(MISSING_INTRO, {"": missing}) if missing else Section(),
+    }
+    return Part(files, tiles, {name: each for name, each in sections.items() if each != Section()})
+
+
+def read_subjects(
+    path: Path, questions: pd.DataFrame, tree: metadata.SubjectTree, missing: list[Line]
+) -> pd.DataFrame:
+    """Return a row for each question and subject of it, with the answers to the question."""
+    question_id = questions.index.to_numpy()
+    found = metadata.read_question_subjects(path, question_id, tree)
+    missing.append(gap("SubjectId", found.count == 0, "questions"))
+    about = {"QuestionId": np.repeat(question_id, found.count), "subject": found.subject}
+    return pd.DataFrame(about).join(questions, on="QuestionId")
+
+
+def read_students(path: Path, students: pd.DataFrame, missing: list[Line]) -> pd.DataFrame:
+    """Add what is known about students to their answers, and what is not to `missing`."""
+    student_id = students.index.to_numpy()
+    found = metadata.read_student_metadata(path, student_id)
+    is_known = ~np.isnat(found.date_of_birth)
+    # The reader leaves dates out that are nonsense.
+    stated = np.zeros(len(students), bool)
+    if schema.DATE_OF_BIRTH.name in io.read_header(io.file_source(path)):
+        raw = io.read_columns(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
+        stated = np.isin(student_id, raw["UserId"][~np.isnat(raw["DateOfBirth"])])
+    missing += [
+        gap("Gender", found.gender < 0, "students"),
+        gap("Gender unspecified", found.gender == 0, "students"),
+        gap("DateOfBirth", ~stated, "students"),
+        gap("DateOfBirth is nonsense", stated & ~is_known, "students"),
+        gap("PremiumPupil", found.premium_pupil < 0, "students"),
+    ]
+    return students.assign(
+        Gender=found.gender, DateOfBirth=found.date_of_birth, PremiumPupil=found.premium_pupil
+    )
+
+
+def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Line]) -> pd.DataFrame:
+    """Add how answers came about as columns, without dates that make no sense."""
+    found = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
+    date = pd.Series(found.date_answered)
+    possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
+    missing += [
+        gap("DateAnswered", date.isna(), "answers"),
+        gap("DateAnswered is nonsense", date.notna() & ~possible, "answers"),
+        gap("Confidence", np.isnan(found.confidence), "answers"),
+        gap("GroupId", found.group < 0, "answers"),
+        gap("QuizId", found.quiz < 0, "answers"),
+        gap("SchemeOfWorkId", found.scheme < 0, "answers"),
+    ]
+    return answers.assign(
+        DateAnswered=date.where(possible),
+        Confidence=found.confidence,
+        GroupId=found.group,
+        QuizId=found.quiz,
+        SchemeOfWorkId=found.scheme,
+    )
+
+
+# ---- Sections of lines --------------------------------------------------------------------------
+
+
+def gap(column: str, is_missing: Any, of: str) -> Line:
+    """Return a line that says how often a column says nothing."""
+    n, n_rows = int(is_missing.sum()), len(is_missing)
+    figures = f"{percent(n, n_rows)} · {n:,} of {n_rows:,} {of}"
+    return {"name": column, "share": n / n_rows, "figures": figures}
+
+
+def percent(n: int, total: int) -> str:
+    """Write a share so that only none is 0% and only all is 100%."""
+    share = n / total
+    if 0 < share < 0.001:
+        return "< 0.1%"
+    return "> 99.9%" if 0.999 < share < 1 else f"{share:.1%}"
+
+
+def subjects_section(tree: metadata.SubjectTree, about: pd.DataFrame) -> Section:
+    """Show the tree of subjects, those with most answers first."""
+    rated = add_up(about, "subject").sort_values("n", ascending=False, kind="stable")
+    lines: dict[int, Line] = {
+        place: {
+            "name": tree.names[place],
+            "share": share,
+            "figures": f"{n_questions:,} question{'s' * (n_questions != 1)} · "
+            f"{compact(n)} answer{'s' * (n != 1)} · {share:.0%} right",
+            "few": n < FEW_ANSWERS,
+            "is_open": tree.level[place] == 0,
+            "below": [],
+        }
+        for place, n, _, n_questions, share in rated.itertuples()
+    }
+    for place, line in lines.items():
+        if tree.parent[place] >= 0:
+            lines[tree.parent[place]]["below"].append(line)
+    return Section(
+        f"{len(lines):,} of the {len(tree.ids):,} subjects have questions. A question counts for "
+        "every subject on its way from the root, so the levels overlap. The bar is the share of "
+        f"right answers; grey ones rest on fewer than {FEW_ANSWERS} answers. Open a line to see "
+        "what lies below.",
+        {"": [line for place, line in lines.items() if tree.parent[place] < 0]},
+    )
+
+
+def students_section(students: pd.DataFrame, last_answer: pd.Timestamp) -> Section:
+    """Show who the students are."""
+    lines = {}
+    for title, column, names in (
+        ("Gender", "Gender", ("unspecified", "female", "male", "other")),
+        (
+            "Pupil premium (entitled to it for financial need)",
+            "PremiumPupil",
+            ("not entitled", "entitled"),
+        ),
+    ):
+        known = students[students[column] >= 0]
+        lines[title] = [
+            {
+                "name": names[value],
+                "share": share,
+                "figures": f"{n_students:,} students ({percent(n_students, len(known))}) · "
+                f"{compact(n)} answers · {share:.1%} right",
+                "few": n < FEW_ANSWERS,
+            }
+            for value, n, _, n_students, share in add_up(known, column).itertuples()
+        ]
+    return Section(
+        "The bar is the share of right answers, of all answers that the students gave.",
+        {title: own for title, own in lines.items() if own},
+        [*birth_figures(students, last_answer)],
+        "Differences between groups are no effects: they meet other questions, in other schools, "
+        "and who states what is no matter of chance.",
+    )
+
+
+# ---- Sections of figures ------------------------------------------------------------------------
 
 
 def counts_figures(
@@ -331,147 +573,3 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
         ),
         sentence,
     )
-
-
-# ---- Charts -------------------------------------------------------------------------------------
-
-
-def numbers_figure(title: str, values: pd.Series, things: str, axis: str, sentence: str) -> Figure:
-    """Show how many things have which whole number from 1 on; `axis` says what the numbers are."""
-    edges = bin_edges(values)
-    counts, _ = np.histogram(values, edges)
-    is_wide = len(counts) < edges[-1] - edges[0]
-    scale: Callable[[Any], Any] = np.log if is_wide else np.asarray
-
-    def place(value: float) -> float:
-        """Return where a value lies if every bin is as wide as the others."""
-        return float(np.interp(scale(value), scale(edges), np.arange(len(edges))))
-
-    # The name of a single number stands below the middle of its column.
-    middle = 0 if is_wide else 0.5
-    numbers = round_numbers(edges) if is_wide else edges[:-1].tolist()
-    median = values.median()
-    chart = partial(
-        charts.column_chart,
-        counts.tolist(),
-        [
-            f"{low:,}{f' to {high - 1:,}' if high > low + 1 else ''}: {count:,} {things}"
-            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
-        ],
-        [(place(number) + middle, f"{number:,}") for number in numbers],
-        axis=axis,
-        unit=things,
-        mark=Mark(place(median) + middle, f"median {median:,.0f}"),
-    )
-    note = " Logarithmic scale." if is_wide else ""
-    return title, chart, sentence.format(median=f"{median:,.0f}") + note
-
-
-def bin_edges(values: pd.Series) -> np.ndarray:
-    """Return the edges of bins for whole numbers from 1 on: one each, or wider and wider."""
-    low, high = int(values.min()), int(values.max()) + 1
-    if high - low <= MOST_UNIT_BINS:
-        return np.arange(low, high + 1)
-    # Each at least as wide as the one before: bins of one and of two numbers in turn would draw
-    # teeth where there are none.
-    growth = (high / low) ** (1 / N_BINS) - 1
-    edges, width = [low], 1
-    while edges[-1] < high:
-        width = max(width, round(edges[-1] * growth))
-        edges.append(edges[-1] + width)
-    return np.array(edges)
-
-
-def round_numbers(edges: np.ndarray) -> list[int]:
-    """Return whole numbers to be named on a logarithmic scale, increasing."""
-    for digits in ((10, 20, 50), (10, 15, *range(20, 100, 10))):
-        tenths = [digit * 10**power for power in range(8) for digit in digits]
-        found = [n // 10 for n in tenths if n % 10 == 0 and edges[0] <= n / 10 <= edges[-1]]
-        if len(found) >= 4:
-            break
-    return found
-
-
-def shares_chart(shares: pd.Series, things: str, axis: str) -> Callable[..., str]:
-    """Draw how many things have which share, in twentieths."""
-    # Shares such as 0.15 belong to the bin that starts there, whatever their last binary digit.
-    place = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
-    counts = np.bincount(place, minlength=20).tolist()
-    median = shares.median()
-    return partial(
-        charts.column_chart,
-        counts,
-        [f"{5 * at}% to {5 * at + 5}%: {n:,} {things}" for at, n in enumerate(counts)],
-        [(float(at), f"{5 * at}%") for at in range(0, 21, 4)],
-        axis=axis,
-        unit=things,
-        mark=Mark(20 * median, f"median {median:.0%}"),
-    )
-
-
-def filled_chart(
-    answers: pd.DataFrame, n_of_student: pd.Series, n_of_question: pd.Series
-) -> Callable[..., str]:
-    """Draw which share of the pairs of students and questions is answered, by tenths of both."""
-    student, question = (
-        ((n.rank(method="first", ascending=False) - 1) * 10 // len(n)).astype("int8")
-        for n in (n_of_student, n_of_question)
-    )
-    cells = [answers["UserId"].map(student), answers["QuestionId"].map(question)]
-    tenths = range(10)
-    n = answers.groupby(cells).size().unstack(fill_value=0)
-    n = n.reindex(index=tenths, columns=tenths, fill_value=0)
-    n_pairs = np.outer(*(np.bincount(each, minlength=10) for each in (student, question)))
-    share = n.div(n_pairs).to_numpy()
-    names = [f"{10 * n}–{10 * n + 10}%" for n in tenths]
-    tooltips = [
-        [
-            f"students {names[row]}, questions {names[column]}: {share[row, column]:.2%} answered"
-            for column in tenths
-        ]
-        for row in tenths
-    ]
-    ends = ["most", *[""] * 8, "fewest"]
-    return partial(
-        charts.heat_map,
-        share,
-        ends,
-        ends,
-        tooltips,
-        axis="questions, those with most answers first",
-        side="students, those with most answers first",
-        key=lambda value: f"{100 * value:.3g}% answered",
-    )
-
-
-def week_chart(of_week: pd.DataFrame, values: pd.Series, **options: Any) -> Callable[..., str]:
-    """Draw a value for each hour of the week."""
-    names = [f"{day} {hour}:00 to {hour}:59" for day in WEEKDAYS for hour in range(24)]
-    tooltips = say_rates(names, of_week)
-    return partial(
-        charts.heat_map,
-        values.to_numpy().reshape(7, 24),
-        WEEKDAYS,
-        [f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)],
-        [tooltips[24 * day : 24 * day + 24] for day in range(7)],
-        axis="hour",
-        **options,
-    )
-
-
-def say_rates(
-    names: Iterable[str], rated: pd.DataFrame, n: str = "n", of: str = "answers"
-) -> list[str]:
-    """Say for each name how many there are of something, and the share of right answers."""
-    return [
-        f"{name}: {n:,} {of}" + (f", {share:.0%} right" if n else "")
-        for name, n, share in zip(names, rated[n], rated["share"], strict=True)
-    ]
-
-
-def month_ticks(months: pd.PeriodIndex) -> list[str]:
-    """Return a short name for some months, nothing for the others."""
-    if len(months) > MANY_MONTHS:
-        return [str(month.year) if month.month == 1 else "" for month in months]
-    named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
-    return [f"{month:%b %y}" if month.month in named else "" for month in months]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run
-from exploration import bin_edges
+from exploration_charts import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
