@@ -120,11 +120,8 @@ def shared_runs(left: IntArray, right: IntArray, n: int) -> tuple[float, float]:
 def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
     """Compare two texts, given as numbers of words, by what in `COMPARED` needs no weights."""
     own, other = np.unique(answer), np.unique(reference)
-    own_content, other_content = (x[~words.is_function_word[x]] for x in (own, other))
     own_symbols, other_symbols = (x[words.is_symbol[x]] for x in (own, other))
     return [
-        _mean(words.best_match(other_content, own_content)),
-        _mean(words.best_match(own_content, other_content)),
         *shared_runs(answer, reference, 2),
         *shared_runs(answer, reference, 3),
         _mean(np.isin(other, own)),
@@ -143,19 +140,22 @@ class Sets:
     """Sets of words, every word with how well another text matches it, from 0 to 1."""
 
     def __init__(self, sets: Sequence[Matched]) -> None:
-        self.n_sets = len(sets)
-        self.set = np.repeat(np.arange(len(sets)), [len(words) for words, _ in sets])
+        sizes = [len(words) for words, _ in sets]
+        self.n_sets, self.set = len(sets), np.repeat(np.arange(len(sets)), sizes)
+        self.slices = [slice(*bounds) for bounds in pairwise(np.cumsum([0, *sizes]).tolist())]
         self.word = np.concatenate([words for words, _ in sets])
         self.matched = np.concatenate([matched for _, matched in sets])
 
-    def total(self, values: FloatArray) -> FloatArray:
-        """Return the sum of every set, given a value for each of its words, shape (sets,)."""
-        return np.bincount(self.set, values, self.n_sets).astype(float)
-
     def share(self, weight: FloatArray) -> FloatArray:
         """Return which share of every set's weight is matched, shape (sets,); of no word, 0."""
-        whole = self.total(weight[self.word])
-        return self.total(weight[self.word] * self.matched) / np.where(whole, whole, 1)
+        own = weight[self.word]
+        totals = ((own[s] @ self.matched[s], own[s].sum()) for s in self.slices)
+        return np.array([matched / whole if whole else 0.0 for matched, whole in totals])
+
+    def mean(self, weight: FloatArray) -> FloatArray:
+        """Return the mean weight of every set's words, shape (sets,); of no word, 0."""
+        own = weight[self.word]
+        return np.array([_mean(own[s]) for s in self.slices])
 
     def heaviest(self, weight: FloatArray, *, unmatched: bool = False) -> FloatArray:
         """Return the largest weight of every set's words, or of the unmatched ones; of none, 0."""
@@ -210,7 +210,11 @@ def match(answers: Responses) -> Matches:
             other = np.unique(reference)
             # Where the question lacks nothing of it, the whole reference answer.
             other_new = other if is_asked[other].all() else other[~is_asked[other]]
-            both_ways = [(other, own), (own, other), (other_new, own), (own_new, other)]
+            contents = [x[~words.is_function_word[x]] for x in (other, own)]
+            both_ways = [
+                *((other, own), (own, other), (other_new, own), (own_new, other)),
+                *(contents, contents[::-1]),
+            ]
             pairs.append([(some, words.best_match(some, by)) for some, by in both_ways])
             pair_features.append(compare(answer, reference, words))
         both_ways = [(of_question, own), (own, of_question)]
@@ -225,13 +229,15 @@ def match(answers: Responses) -> Matches:
                 *(len(lengths), np.mean(lengths), len(asked[question])),
             ]
         )
+    pair_sets = [Sets(sets) for sets in zip(*pairs, strict=True)]
+    of_content = [sets.share(np.ones(len(words.number_of))) for sets in pair_sets[4:]]
     return Matches(
         words.is_function_word,
         np.array(case),
         np.array(first_pair),
-        [Sets(sets) for sets in zip(*pairs, strict=True)],
+        pair_sets[:4],
         [Sets(sets) for sets in zip(*cases, strict=True)],
-        np.array(pair_features),
+        np.column_stack([*of_content, pair_features]),
         np.array(case_features),
     )
 
@@ -272,12 +278,12 @@ def describe(matches: Matches, train: BoolArray) -> FloatArray:
         [
             compared[best],
             largest,
-            np.add.reduceat(compared, first) / n_pairs[:, None],
+            [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
             np.minimum.reduceat(compared, first)[:, _SMALLEST],
             *(of_question.share(weight), own.share(weight)),
             matches.case_features[:, :4],
             new_of_answer.heaviest(weight)[first],
-            own.total(weight[own.word]) / np.maximum(own.total(np.ones(len(own.word))), 1),
+            own.mean(weight),
             matches.case_features[:, 4:],
         ]
     )
