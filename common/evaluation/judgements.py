@@ -36,13 +36,7 @@ class Judgements:
 
 
 def read_judgements(path: Path) -> Judgements:
-    """Read a CSV with left, right, and a column for each expert.
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected or holds no judgement at all.
-    """
+    """Read a CSV with left, right, and a column for each expert, with any judgement at all."""
     experts = [schema.expert_judgement(name) for name in schema.EXPERT_NAMES]
     data = io.read_columns(path, [schema.LEFT, schema.RIGHT, *experts])
     better = np.stack([data[expert.name] for expert in experts]).astype(np.float64)
@@ -54,13 +48,7 @@ def read_judgements(path: Path) -> Judgements:
 def rank_pairs(
     judgements: Judgements, question: io.IntArray, ranking: io.IntArray
 ) -> tuple[io.IntArray, io.IntArray]:
-    """Look up the ranks of the judged questions, by their ids; shape (pairs,) both.
-
-    Raises
-    ------
-    InputError
-        If a judged question has no rank.
-    """
+    """Look up the ranks of the judged questions, which all must have one; shape (pairs,) both."""
     rank = dict(zip(question.tolist(), ranking.tolist(), strict=True))
     unranked = sorted({*judgements.left.tolist(), *judgements.right.tolist()} - rank.keys())
     if unranked:
@@ -83,13 +71,9 @@ def compare_with_experts(
     from resampling the pairs 10,000 times. The best of several experts in a sample is more often a
     lucky one than an unlucky one: the interval of the best lies too high, if anything.
 
-    Returns
-    -------
-    DataFrame
-        A row for each expert that has judged, then ``mean`` and ``best``: share of the pairs, low
-        and high (the 95 % interval); n_judged, number of pairs, and others, the mean share on which
-        the other experts agree with this one, for the mean that on which any two agree; NaN where
-        that is not known.
+    There is a row for each expert that has judged, then ``mean`` and ``best``: share of the pairs,
+    low and high (the 95 % interval), n_judged, number of pairs, and others, the mean share on which
+    the other experts agree with this one, for the mean any two with each other; NaN if not known.
     """
     import pandas as pd
 

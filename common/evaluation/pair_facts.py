@@ -42,12 +42,10 @@ class PairFacts:
     Attributes
     ----------
     pairs
-        A row for each pair: student_code (0 to n - 1); from the training answers n_of_student and
-        n_of_question, which count those of its student and to its question, share_right of the
-        latter (NaN without any), majority (IsCorrect or AnswerValue of most, as the majority model
-        predicts) and, in task 2, correct_option (1 to 4, 0 where it is not known); quiz, a place in
-        `breakdown.QUIZZES`; gender and premium_pupil as in the metadata, age in years (NaN where it
-        is not known).
+        A row for each pair: student_code (0 to n - 1); numbers of training answers, n_of_student
+        and n_of_question, share_right (NaN without any) and majority (IsCorrect or AnswerValue, as
+        the majority model predicts) of the latter, in task 2 correct_option (0 not known); quiz, a
+        place in `breakdown.QUIZZES`; gender, premium_pupil (-1 not known) and age (in years, NaN).
     subjects
         A row for each subject of each question: QuestionId, SubjectId, Name, Level, and Parent, the
         name of the subject above.

@@ -154,12 +154,8 @@ def score_pairs(
     """Check a submission, CSV or zip, against the true answers and find its predictions.
 
     Of a phase, the other rows must be of the other phase, whose answers lie beside the reference.
-    Without one, other rows may be there, such as the rest of the template.
-
-    Raises
-    ------
-    InputError
-        If the submission is not complete and valid; there is no score then.
+    Without one, other rows may be there, such as the rest of the template. There is no score, but
+    `InputError`, if the submission is not complete and valid.
     """
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(

@@ -54,18 +54,13 @@ def evaluate(doc: str | None) -> None:
         options.output_dir, name, judged.evaluation, template="ranking.html", **judged.page
     )
     record.append_result(options.output_dir, TASK, judged.evaluation)
-    figures = judged.figures
-    for expert in (*schema.EXPERT_NAMES, "mean", "best"):
-        if expert not in figures.index:
-            print(f"{expert:20} none")
-            continue
-        row = figures.loc[expert]
-        pairs = "" if np.isnan(row["n_judged"]) else f" of {row['n_judged']:.0f} pairs"
-        others = f"; experts among themselves {row['others']:.2f}"
-        print(
-            f"{expert:20} {row['share']:.2f} ({row['low']:.2f} to {row['high']:.2f}){pairs}"
-            + ("" if np.isnan(row["others"]) else others)
-        )
+    columns = ["share", "low", "high", "n_judged", "others"]
+    figures = judged.figures[columns].reindex([*schema.EXPERT_NAMES, "mean", "best"])
+    for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
+        known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
+        pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
+        among = f"; experts among themselves {others:.2f}" if others == others else ""
+        print(f"{expert:20} {known}{pairs}{among}")
     print(f"score {judged.evaluation.score:.4f} (best expert); {judged.luck}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
@@ -95,12 +90,8 @@ def judge(
     """Check a ranking, CSV or zip, and score it; the template lists the questions to be ranked.
 
     Where participants see the page and may submit again, it lists no pairs with what each expert
-    said of them: it is without answers.
-
-    Raises
-    ------
-    InputError
-        If the submission is not complete and valid; there is no score then.
+    said of them: it is without answers. There is no score, but `InputError`, if the submission is
+    not complete and valid.
     """
     source = submission.submission_source(
         submission_path, layout.submission_name(TASK), template_path
@@ -149,24 +140,14 @@ def judge(
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     """Draw the agreement with each expert; the best beside what random rankings reach there."""
-    dots = [
-        charts.Dot(
-            name,
-            row["share"],
-            interval=(row["low"], row["high"]),
-            mark=None if np.isnan(row["others"]) else row["others"],
-            band=random_range if name == "best" else None,
-        )
-        for name, row in zip(figures.index, figures.to_dict("records"), strict=True)
-    ]
-    return charts.dot_chart(
-        dots,
-        label="Agreement of the ranking with each expert, with 95 % intervals",
-        digits=2,
-        limits=(0, 1),
-        chance=0.5,
-        axis="share of pairs",
-    )
+    columns = figures[["share", "low", "high", "others"]]
+    dots = []
+    for name, share, low, high, others in columns.itertuples(name=None):
+        mark = None if np.isnan(others) else others
+        band = random_range if name == "best" else None
+        dots.append(charts.Dot(name, share, (low, high), mark, band))
+    label, axis = "Agreement of the ranking with each expert, with 95 % intervals", "share of pairs"
+    return charts.dot_chart(dots, label=label, digits=2, limits=(0, 1), chance=0.5, axis=axis)
 
 
 def list_contested(

@@ -12,19 +12,12 @@ import numpy.typing as npt
 
 
 def score_name(task: int, phase: str) -> str:
-    """Return what was scored, as in the names of its score files.
-
-    ``task_1`` for the local split, as the organisers named them, ``task_1_public`` for a phase: the
-    scores of one do not overwrite those of the other.
-    """
+    """Return what was scored: ``task_1`` locally, as the organisers named it, ``task_1_public``."""
     return f"task_{task}" if phase == LOCAL else f"task_{task}_{phase}"
 
 
 def remove_scores(output_dir: Path, name: str) -> None:
-    """Remove the score files of an earlier run, before anything else is done.
-
-    If this run fails, the score of another submission cannot be mistaken for its own.
-    """
+    """Remove the score files of an earlier run, lest they are taken for those of one that fails."""
     for suffix in ("txt", "html"):
         (output_dir / f"scores_{name}.{suffix}").unlink(missing_ok=True)
 
@@ -40,29 +33,11 @@ def write_scores(
     template: str = "score.html",
     **shown: Any,
 ) -> list[Path]:
-    """Write a score as text and as a page.
+    """Write a score as text and as a page, named as by `score_name`; return both paths.
 
-    Parameters
-    ----------
-    output_dir
-        Folder for both files, made if missing.
-    name
-        What was scored, for the file names: ``task_1`` for `scores_task_1.txt` and `.html`.
-    evaluation
-        The score and what it was made from.
-    error
-        Standard error of the score, shown beside it; None if it is not known.
-    figures
-        What the text holds after the score, a line each: ``{"ndcg_half": 0.04}``.
-    body
-        What the page shows below, as HTML.
-    template, shown
-        One that extends score.html, and what it shows.
-
-    Returns
-    -------
-    list of Path
-        The files written: text, page.
+    The text holds the score and further figures, a line each, the page the score with its standard
+    error, if that is known, and below it either HTML, the body, or what a template that extends
+    score.html makes of what it is shown.
     """
     facts = [
         ("Submission", cli.show(evaluation.submission)),
