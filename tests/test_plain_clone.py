@@ -51,6 +51,17 @@ def test_the_first_thing_that_a_newcomer_types(tiny_kit: Path, bare: Path) -> No
     assert list((tiny_kit / "task_4/numpy").glob("model_task_4*"))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links")
+def test_the_majority_needs_numpy_and_pandas_only(tiny_kit: Path, bare: Path) -> None:
+    (packages,) = bare.glob("lib/**/site-packages")
+    for name in ("numpy", "numpy.libs", "pandas", "dateutil", "six.py"):
+        for place in (Path(folder, name) for folder in LIBRARIES if Path(folder, name).exists()):
+            (packages / name).symlink_to(place)
+    for task in (1, 2):
+        done = run_in(tiny_kit / f"task_{task}", ["sample_model_majority.py"], bare)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_every_script_finds_the_kit_and_imports_it_first() -> None:
     """Before any library, so that the first missing one is named."""
     folders = {path.parent for path in SCRIPTS}
