@@ -1,7 +1,8 @@
 """Zips of untrusted content: read within limits and checked, and written flat.
 
-What a zip states about itself is not trusted: a member is unpacked to the end of its packed bytes,
-within a limit, and refused if its size or checksum is not the one stated.
+What a zip states about itself is not trusted: a member that is read is unpacked to the end of its
+packed bytes, within a limit, and refused if its size or checksum is not the one stated. Members are
+stored or deflated: other methods are refused.
 """
 
 import errno
@@ -9,7 +10,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +23,9 @@ from common.io import SHOWN, Source, require_file
 _LOCAL_HEADER = struct.Struct("<4s2H3H3L2H")
 _ENCRYPTED, _SIZES_FOLLOW = 1 << 0, 1 << 3
 _IN_ZIP64 = 0xFFFFFFFF
+_MAX_MEMBERS = 100_000
+# What a name inside a zip may be that no file system takes, or none takes beside another.
+_ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 
 
 @contextmanager
@@ -56,8 +60,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     ) as error:  # fmt: skip
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
     except OSError as error:
-        # bzip2 gives no number; EINVAL is a seek to before the file's start, as a zip may ask for.
-        if error.errno not in (None, errno.EINVAL):
+        # A seek to before the file's start, as a zip may ask for.
+        if error.errno != errno.EINVAL:
             raise
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
@@ -65,8 +69,8 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
     """Unpack a member of a zip into memory, within a limit.
 
-    Python's own reader stops at the size that the zip states, and unpacks a whole block of BZ2
-    however large it gets; so the packed bytes are read and unpacked here.
+    Python's own reader stops at the size that the zip states; so the packed bytes are read and
+    unpacked here.
 
     Parameters
     ----------
@@ -87,9 +91,11 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int
     if member.file_size > max_size:
         raise InputError(too_large)
     packed = _read_packed(archive, member, name)
-    if member.compress_type not in _UNPACK:
-        raise InputError(f"{name}: is packed by an unknown method, expected deflate")
-    content = _UNPACK[member.compress_type](packed, max_size + 1)
+    _require_method(name, member)
+    if member.compress_type == zipfile.ZIP_DEFLATED:
+        content = zlib.decompressobj(-15).decompress(packed, max_size + 1)
+    else:
+        content = packed[: max_size + 1]
     if len(content) > max_size:
         raise InputError(too_large)
     if len(content) != member.file_size:
@@ -124,44 +130,58 @@ def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
     return packed
 
 
-def _unpack_lzma(packed: bytes, max_size: int) -> bytes:
-    """Unpack LZMA: the data follow a version, the size of the properties, and the properties."""
-    import lzma
-
-    properties, dictionary = struct.unpack("<BL", packed[4:9])
-    rest, literal_context = divmod(properties, 9)
-    position, literal_position = divmod(rest, 5)
-    method = {
-        "id": lzma.FILTER_LZMA1,
-        "lc": literal_context,
-        "lp": literal_position,
-        "pb": position,
-        # A dictionary larger than the unpacked data is never used, but would be allocated.
-        "dict_size": max(4096, min(dictionary, max_size)),
-    }
-    try:
-        return lzma.LZMADecompressor(lzma.FORMAT_RAW, None, [method]).decompress(
-            packed[9:], max_size
-        )
-    except lzma.LZMAError as error:
-        raise zipfile.BadZipFile(str(error)) from None
+def _require_method(name: str, member: zipfile.ZipInfo) -> None:
+    # Of other methods Python unpacks a whole block at once, however large it gets.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{name} is packed by another method than deflate")
 
 
-def _unpack_bz2(packed: bytes, max_size: int) -> bytes:
-    import bz2
+def unpack(path: Path, folder: Path, max_size: int) -> None:
+    """Unpack a zip into a folder, which is made if missing.
 
-    return bz2.BZ2Decompressor().decompress(packed, max_size)
+    Parameters
+    ----------
+    path
+        The zip.
+    folder
+        Where its members go.
+    max_size
+        How many bytes all members may have together.
 
-
-# How to unpack at most so many bytes. Not every Python is built with BZ2 and LZMA.
-_UNPACK: dict[int, Callable[[bytes, int], bytes]] = {
-    zipfile.ZIP_STORED: lambda packed, max_size: packed[:max_size],
-    zipfile.ZIP_DEFLATED: lambda packed, max_size: zlib.decompressobj(-15).decompress(
-        packed, max_size
-    ),
-    zipfile.ZIP_BZIP2: _unpack_bz2,
-    zipfile.ZIP_LZMA: _unpack_lzma,
-}
+    Raises
+    ------
+    InputError
+        If the zip is missing, damaged or encrypted, unpacks to more, holds a name that leads out of
+        the folder, or one that cannot be written.
+    """
+    with open_zip(path) as archive:
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        if size > max_size:
+            raise InputError(f"{path}: unpacks to {size:,} bytes, expected at most {max_size:,}")
+        if len(members) > _MAX_MEMBERS:
+            raise InputError(
+                f"{path}: holds {len(members):,} files, expected at most {_MAX_MEMBERS:,}"
+            )
+        for member in members:
+            # As the zip states it: Python has made some names harmless already.
+            name = member.orig_filename.replace("\\", "/")
+            shown = printable(member.orig_filename)
+            if name.startswith("/") or ".." in name.split("/") or ":" in name.split("/")[0]:
+                raise InputError(
+                    f"{path}: holds {shown}, which leads out of its folder, expected names below it"
+                )
+            _require_method(f"{path}: {shown}", member)
+        folder.mkdir(parents=True, exist_ok=True)
+        for member in members:
+            try:
+                archive.extract(member, folder)
+            except OSError as error:
+                if error.errno not in _ODD_NAMES:
+                    raise
+                raise InputError(
+                    f"{path}: {printable(member.filename)} cannot be unpacked ({error.strerror})"
+                ) from None
 
 
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:

@@ -16,7 +16,6 @@ from typing import Any
 from common import zips
 from common.errors import InputError, quote
 
-import unpacking
 from bundle_entry import (
     ON_SERVER,
     Entry,
@@ -150,7 +149,7 @@ def read_bundle(path: Path, folder: Path) -> Bundle:
     if path.is_dir():
         folder = path
     else:
-        unpacking.unpack(path, folder, _MAX_BUNDLE)
+        zips.unpack(path, folder, _MAX_BUNDLE)
     entry = _read_yaml(path, folder)
     bundle = read(entry, _COMPETITION)
     bundle.folder, bundle.warnings = folder, entry.warnings

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import io
+from common import io, zips
 from common.errors import InputError, printable, quote
 
-import unpacking
 import yaml
 from platform_rules import METADATA_NAMES, Bundle, Task, program_command
 
@@ -90,7 +89,7 @@ def _predict(submission: Path, task: Task, time_limit: int, base: Path) -> tuple
     """Make the result of the prediction step: the submission's files, and what ingestion makes."""
     app = base / "app"
     submitted, output = app / "ingested_program", app / "output"
-    unpacking.unpack(submission, submitted, _MAX_SUBMISSION)
+    zips.unpack(submission, submitted, _MAX_SUBMISSION)
     if any((submitted / name).exists() for name in METADATA_NAMES):
         if program_command(submitted):
             raise InputError(
@@ -155,7 +154,7 @@ def _place(source: Path | None, folder: Path) -> None:
     if source is not None and source.is_dir():
         shutil.copytree(source, folder)
     elif source is not None:
-        unpacking.unpack(source, folder, _MAX_SUBMISSION)
+        zips.unpack(source, folder, _MAX_SUBMISSION)
 
 
 def _run_program(app: Path, time_limit: int) -> _Run:

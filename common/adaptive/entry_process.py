@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from common.adaptive import entry_files, entry_runner, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import EntryError
 from common.answers import IntArray
-from common.errors import InputError, printable
+from common.errors import InputError
 from common.io import is_there, require_file
 
 import numpy as np
@@ -344,19 +343,7 @@ def unpack(submission: Path, folder: Path) -> list[str]:
             inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
             fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
             raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
-        size = sum(member.file_size for member in archive.infolist())
-        if size > _MAX_UNPACKED:
-            raise InputError(
-                f"{submission}: unpacks to {size:,} bytes, expected at most {_MAX_UNPACKED:,}"
-            )
-        for member in archive.infolist():
-            # Of other methods Python unpacks a whole block at once, however large it gets.
-            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise InputError(
-                    f"{submission}: {printable(member.filename)} is packed by another method than "
-                    "deflate"
-                )
-        archive.extractall(folder)
+    zips.unpack(submission, folder, _MAX_UNPACKED)
     return []
 
 

@@ -18,7 +18,7 @@ import pytest
 NAME = "submission_task_1.csv"
 LIMIT = 10_000
 ROWS = b"QuestionId\n" + b"".join(b"%d\n" % number for number in range(1000))
-METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]
 
 
 def pack(folder: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -115,6 +115,11 @@ def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
             except InputError as error:
                 assert str(error).startswith(str(path))
                 faults.append(str(error))
-    assert len(faults) > 700
-    for part in ("is encrypted", "unknown method", "wrong checksum", "what the zip states"):
+    assert len(faults) > 350
+    for part in (
+        "is encrypted",
+        "by another method than deflate",
+        "wrong checksum",
+        "what the zip states",
+    ):
         assert any(part in fault for fault in faults), part

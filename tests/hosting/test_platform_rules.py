@@ -5,10 +5,10 @@ import zipfile
 from datetime import date, datetime
 from pathlib import Path
 
+from common import zips
 from common.errors import InputError
 
 import pytest
-import unpacking
 from platform_rules import program_command, read_bundle
 from toy_bundle import GONE, change, content, write_folder, write_zip, zip_folder
 
@@ -165,7 +165,7 @@ def test_no_member_leads_out_of_the_folder_or_has_a_name_that_cannot_be_written(
 ) -> None:
     path = write_zip(tmp_path / "a.zip", {"good": "x", **dict.fromkeys(members, "y")})
     with pytest.raises(InputError, match=fault):
-        unpacking.unpack(path, tmp_path / "out", 100)
+        zips.unpack(path, tmp_path / "out", 100)
     assert not (tmp_path / "a").exists()
     assert (tmp_path / "out").exists() == (fault == "cannot be unpacked")
 
@@ -175,7 +175,7 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(1_000_001))
     with pytest.raises(InputError, match=r"unpacks to 1,000,001 bytes, expected at most 1,000,000"):
-        unpacking.unpack(path, tmp_path / "out", 1_000_000)
+        zips.unpack(path, tmp_path / "out", 1_000_000)
     assert not (tmp_path / "out").exists()
     # One that states less than it holds.
     data = bytearray(path.read_bytes())
@@ -183,7 +183,7 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
         data[start : start + 4] = (100).to_bytes(4, "little")
     path.write_bytes(data)
     with pytest.raises(InputError, match="is a damaged zip file"):
-        unpacking.unpack(path, tmp_path / "out", 1_000_000)
+        zips.unpack(path, tmp_path / "out", 1_000_000)
     assert sum(file.stat().st_size for file in (tmp_path / "out").iterdir()) <= 100
 
 
@@ -192,7 +192,7 @@ def test_odd_packing_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("a", "x")
     with pytest.raises(InputError, match="is packed by another method than deflate"):
-        unpacking.unpack(path, tmp_path / "out", 100)
+        zips.unpack(path, tmp_path / "out", 100)
 
 
 def test_the_command_of_a_program_is_that_of_the_first_file(tmp_path: Path) -> None:
