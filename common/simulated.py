@@ -19,21 +19,11 @@ _PROCESS = ".process"
 def place_simulated(
     data_dir: Path, folders: Sequence[str], write_tree: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """Put simulated files into a folder laid out like `data/`; all appear at the end, or none.
+    """Put simulated files into folders of one laid out like `data/`; all at the end, or none.
 
-    Parameters
-    ----------
-    data_dir
-        The folder; made if missing. Former simulated files stay until the new ones are complete.
-    folders
-        Names of the folders in it that the files go to.
-    write_tree
-        Writes all files below the folder that it is given, and returns what else the marker says.
-
-    Raises
-    ------
-    InputError
-        If there are files that are not simulated, or another process is simulating there.
+    `write_tree` writes all files below the folder that it is given, and returns what else the
+    marker says. Former simulated files stay until the new ones are complete; others are an
+    `InputError`.
     """
     former = {path: fingerprint(path) for path in simulated_files(data_dir)}
     for folder in folders:

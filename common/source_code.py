@@ -30,11 +30,6 @@ def files_of(*scripts: Path) -> list[Path]:
     """Return scripts and all files of the kit that they import, directly or not, sorted.
 
     Imports are read from the source code, inside functions too; no code runs.
-
-    Parameters
-    ----------
-    scripts
-        Files, of the kit or beside one another elsewhere.
     """
     found: set[Path] = set()
     waiting = [script.resolve() for script in scripts]

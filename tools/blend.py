@@ -121,11 +121,8 @@ def at_template(file: Probabilities, template: Pairs) -> npt.NDArray[np.float32]
 def take_apart(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for those that say where files lie.
 
-    Raises
-    ------
-    InputError
-        If it is not known, cannot be run again, or learned from other answers than those that the
-        weights are learned from: these might hold what the blend predicts.
+    It must have learned from the training answers that the weights are learned from: others might
+    hold what the blend predicts.
     """
     expected = "expected that of a script of task 1 or 2 (or --weights, which run nothing)"
     by = file.origin
@@ -170,12 +167,8 @@ def run_again(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Run every command on 80 % of the training answers, and predict the other 20 % with it.
 
-    Returns
-    -------
-    truth : array of int64, shape (answers held out,)
-        From 0.
-    logs : array of float32, shape (commands, answers held out, categories)
-        Logarithms of the probabilities.
+    Returns the truth, from 0, shape (answers held out,), and the logarithms of the probabilities,
+    shape (commands, answers held out, categories).
     """
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     held_out = hold_out_answers(len(table), _HELD_OUT, 0)

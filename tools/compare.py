@@ -93,19 +93,8 @@ def describe_test(phase: str, rules: str, simulated: bool) -> str:
 def find(word: str, results: Sequence[Result], path: Path, phase: str | None) -> list[Scored]:
     """Return all scores that a word of the command line may mean, the latest last.
 
-    Parameters
-    ----------
-    word
-        A submission; or, of the record, a number, a script, a folder, or the name of a model.
-    results, path
-        The record, and where it lies.
-    phase
-        The only phase to look at; None: any.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is a name of several models.
+    It is a submission; or, of the record that lies at a path, a number, a script, a folder, or the
+    name of a single model.
     """
     place = Path(word)
     if place.exists() and place.resolve().is_relative_to(layout.RELATED_DIR):
@@ -178,11 +167,6 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     """Score a CSV or zip of task 1, 2 or 3 against a phase.
 
     None is the local split; in task 3, which has none, the public pairs.
-
-    Raises
-    ------
-    InputError
-        If it is wrong or incomplete, or the phase has no answers to score it with.
     """
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
@@ -204,13 +188,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
 
 
 def choose(words: Sequence[str], found: Sequence[list[Scored]]) -> tuple[Scored, Scored]:
-    """Choose the scores of A and B to compare: the latest two on one test, else the latest of each.
-
-    Raises
-    ------
-    InputError
-        If one has no outcomes, or the two have not predicted the same answers.
-    """
+    """Choose the scores of A and B to compare, of the same answers: the latest two on one test."""
     latest = {(scored.task, scored.test): scored for scored in found[0]}
     shared = [scored for scored in found[1] if (scored.task, scored.test) in latest]
     b = (shared or found[1])[-1]

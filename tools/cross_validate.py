@@ -158,17 +158,8 @@ def predict_fold(
 ) -> tuple[pd.DataFrame, Made]:
     """Let a script of task 1 or 2 learn from the other folds and predict this one.
 
-    Returns
-    -------
-    DataFrame
-        UserId, QuestionId, truth and predicted value of every answer held out.
-    Made
-        The entry's command and flags, and what the run took.
-
-    Raises
-    ------
-    InputError
-        If it fails, or does not predict every answer.
+    Returns UserId, QuestionId, truth and predicted value of every answer held out, and what the run
+    took.
     """
     template = script_runs.run_on_split(
         script,
@@ -206,11 +197,6 @@ def play_fold(
     """Train a copy of a package of task 4 on the other students, and examine these with it.
 
     Returns the predicted targets as `predict_fold`.
-
-    Raises
-    ------
-    InputError
-        If it fails or breaks a rule.
     """
     from common.adaptive import evaluation, playing, training
     from common.adaptive.entry_process import fingerprint_code, read_entry_file

@@ -20,18 +20,8 @@ def blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
     """Blend probabilities: the softmax of weighted logarithms.
 
     For right and wrong this averages the log-odds (a logarithmic opinion pool, Genest and Zidek
-    1986).
-
-    Parameters
-    ----------
-    logs
-        Logarithms of the probabilities, shape (files, rows, categories).
-    weights
-        One for each file; they need not sum to 1.
-
-    Returns
-    -------
-    array of float64, shape (rows, categories)
+    1986). Shape of the logarithms: (files, rows, categories); of the result: (rows, categories).
+    The weights, one for each file, need not sum to 1.
     """
     return np.asarray(np.exp(_log_blend(logs, weights)))
 
@@ -46,16 +36,7 @@ def _log_blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
 def learn_weights(logs: npt.NDArray[Any], truth: npt.NDArray[np.int64]) -> FloatArray:
     """Minimise the log loss of a blend, which is convex, over weights of at least 0.
 
-    Parameters
-    ----------
-    logs
-        As for `blend`.
-    truth
-        What happened, from 0, shape (rows,).
-
-    Returns
-    -------
-    array of float64, shape (files,)
+    The truth is what happened, from 0, shape (rows,); there is a weight for each file.
     """
     from scipy.optimize import minimize
 

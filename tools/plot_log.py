@@ -55,13 +55,7 @@ def main() -> None:
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Read the runs of a log that have steps.
-
-    Raises
-    ------
-    InputError
-        If the log is missing, has a line that is none, or no steps.
-    """
+    """Read the runs of a log that have steps; every line must be one of a log."""
     io.require_file(path)
     runs: list[Run] = []
     text = path.read_text(encoding="utf-8", errors="replace")

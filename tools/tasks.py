@@ -15,11 +15,6 @@ def task_of(path: Path) -> int:
 
     A script tells it by its folder; a submission by its name, else by what it holds. A folder is of
     task 4.
-
-    Raises
-    ------
-    InputError
-        If it does not tell, or is not there.
     """
     if path.is_dir():
         return 4

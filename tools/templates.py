@@ -27,24 +27,9 @@ if TYPE_CHECKING:
 def build_templates(
     data_dir: Path = layout.DATA_DIR, template_dir: Path = layout.TEMPLATE_DIR
 ) -> list[str]:
-    """Build the templates whose files are there.
+    """Build the templates whose files are in a folder laid out like `data/`.
 
-    Parameters
-    ----------
-    data_dir
-        A folder laid out like `data/`, official or simulated.
-    template_dir
-        Where the templates go; made if missing.
-
-    Returns
-    -------
-    list of str
-        For each template that was left out, which one and why.
-
-    Raises
-    ------
-    InputError
-        If there is no file to build any template from, or a file is faulty.
+    Returns for each template that was left out which one and why; none at all is an `InputError`.
     """
     left_out = []
     plans = (
