@@ -27,6 +27,9 @@ _LEVEL = 0.95
 # Numbers of answers from which a group begins; the next one ends it.
 _COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _N_SHARES = 10
+# The challenge's answers were given from September 2018 to May 2020; in English schools this day
+# also divides the years of school.
+AGE_ON = np.datetime64("2019-09-01")
 # Who is as young as the first, or as old as the last, belongs to it; in years.
 _AGES = range(10, 19)
 _NOT_KNOWN = "not known"
@@ -36,7 +39,7 @@ _OTHERS = -1
 # Of questions and of subjects, so many with which most is lost.
 _N_LOST = 20
 
-GENDERS = ("unspecified", "female", "male", "other", "not listed")
+_GENDERS = ("unspecified", "female", "male", "other", "not listed")
 QUIZZES = (
     "other answers in the quiz known",
     "no other answer in the quiz known",
@@ -57,7 +60,7 @@ def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Break
     parts: list[Breakdown] = []
 
     def add(title: str, groups: pd.Series, note: str = "") -> None:
-        parts.append(Breakdown(title, note, shown_groups(pairs, groups, len(pairs))))
+        parts.append(Breakdown(title, note, _shown_groups(pairs, groups, len(pairs))))
 
     if "share_right" in pairs:
         note = "Share of the training answers to the question that are right."
@@ -81,18 +84,13 @@ def break_down_students(pairs: pd.DataFrame) -> list[Breakdown]:
         return []
     need = ["not entitled", "entitled", _NOT_KNOWN]
     return [
-        Breakdown(title, "", shown_groups(pairs, groups, len(pairs)))
+        Breakdown(title, "", _shown_groups(pairs, groups, len(pairs)))
         for title, groups in (
-            ("Gender", _named(pairs["gender"], GENDERS)),
+            ("Gender", _named(pairs["gender"], _GENDERS)),
             ("Pupil premium", _named(pairs["premium_pupil"], need)),
             (f"Age in years on {AGE_ON}", by_age(pairs["age"])),
         )
     ]
-
-
-# The challenge's answers were given from September 2018 to May 2020; in English schools this day
-# also divides the years of school.
-AGE_ON = np.datetime64("2019-09-01")
 
 
 def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> list[Breakdown]:
@@ -118,13 +116,13 @@ def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> list[Breakdown]:
         others = others.drop_duplicates("QuestionId").assign(SubjectId=_OTHERS)
         answers = pairs[columns].merge(pd.concat([own[is_named], others]), on="QuestionId")
         groups = answers["SubjectId"].astype(pd.CategoricalDtype([*most, _OTHERS]))
-        table = shown_groups(answers, groups, len(pairs))
+        table = _shown_groups(answers, groups, len(pairs))
         table.index = table.index.map({**names, _OTHERS: "other subjects"})
         parts.append(Breakdown(title, note, table))
     return parts
 
 
-def shown_groups(pairs: pd.DataFrame, groups: pd.Series, n_all: int) -> pd.DataFrame:
+def _shown_groups(pairs: pd.DataFrame, groups: pd.Series, n_all: int) -> pd.DataFrame:
     """Return `accuracy_by` with the share of all answers; NaN for what rests on too few."""
     table = accuracy_by(pairs, groups)
     table = table.assign(share=table["n_answers"] / n_all)

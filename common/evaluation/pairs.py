@@ -109,7 +109,7 @@ def evaluate(doc: str | None, task: int) -> None:
     explained = explain(score, task, facts, submitted, reference, phase, beliefs)
     evaluation = explained.evaluation
     seconds = time.perf_counter() - started
-    shown = [*name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
+    shown = [*_name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
     paths = score_files.write_scores(
         options.output_dir,
         name,
@@ -129,7 +129,7 @@ def evaluate(doc: str | None, task: int) -> None:
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
-def name_entry(submission: Path) -> list[tuple[str, str]]:
+def _name_entry(submission: Path) -> list[tuple[str, str]]:
     """Say how a submission was made, for the top of the page."""
     origin = made.read(submission)
     if origin is None:
@@ -252,7 +252,7 @@ def explain(
     if beliefs is not None:
         lines += score_files.probability_lines(beliefs)
     lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
-    best = find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
+    best = _find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
     compared = {"majority": total.get("majority"), "best possible": best}
     dots = [charts.Dot(name, v, accent=False) for name, v in compared.items() if v is not None]
     own = charts.Dot("this entry", evaluation.score, (total["low"], total["high"]))
@@ -290,7 +290,7 @@ def _draw(part: breakdown.Breakdown) -> str:
     return charts.share_chart(rows, label=part.title, value_name="accuracy", share_name="answers")
 
 
-def find_best_possible(data_dir: Path, task: int) -> float | None:
+def _find_best_possible(data_dir: Path, task: int) -> float | None:
     """Return the accuracy that no model exceeds on average, by the simulation's record."""
     marker = made.read_marker(data_dir)
     try:

@@ -132,7 +132,7 @@ def judge(
         "chart": _draw(figures, (floor_mean, floor_high)),
         "experts": schema.EXPERT_NAMES,
         "concordance": concordance,
-        "contested": list_contested(judgements, *ranks, agrees) if with_answers else None,
+        "contested": _list_contested(judgements, *ranks, agrees) if with_answers else None,
         "n_pairs": len(left),
     }
     return Judged(evaluation, figures, len(left), luck, page)
@@ -150,7 +150,7 @@ def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     return charts.dot_chart(dots, label=label, digits=2, limits=(0, 1), chance=0.5, axis=axis)
 
 
-def list_contested(
+def _list_contested(
     judgements: Judgements,
     rank_left: io.IntArray,
     rank_right: io.IntArray,
