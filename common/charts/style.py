@@ -233,7 +233,7 @@ class Drawing:
         """Add a text whose middle has this height, or lines of text around it."""
         lines = [text] if isinstance(text, str) else text
         style = f"font-size: {size:g}px; text-anchor: {anchor}; fill: {colour}"
-        style += "; font-weight: 700" * bold
+        style += "; font-weight: 700" if bold else ""
         top = y - LINE_HEIGHT * (len(lines) - 1) / 2 + 0.36 * size
         for number, line in enumerate(lines):
             place = f'x="{_number(x)}" y="{_number(top + LINE_HEIGHT * number)}"'
