@@ -145,10 +145,9 @@ def _write(
             "row for each pair"
         )
     _require_valid(path, names, value)
-    ids = {name: pa.array(ids) for name, ids in keys.items()}
-    columns = {name: pa.array(value[:, k]) for k, name in enumerate(names)}
+    columns = {name: value[:, k] for k, name in enumerate(names)}
     origin = made.this_process(path.parent).as_json()
-    table = pa.table({**ids, **columns}).replace_schema_metadata({_ORIGIN: origin})
+    table = pa.table({**keys, **columns}).replace_schema_metadata({_ORIGIN: origin})
     with io.atomic_write(path) as (file,):
         pq.write_table(table, file, compression="zstd")
 
@@ -192,7 +191,9 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
     if not table.num_rows:
         raise InputError(f"{path}: has no rows, expected a row for each pair")
     student, question = (_read_ids(path, table, name) for name in ("UserId", "QuestionId"))
-    value = np.column_stack([_read_numbers(path, table, name) for name in names])
+    with np.errstate(over="ignore"):
+        columns = [_read_numbers(path, table, name).astype(np.float32) for name in names]
+    value = np.column_stack(columns)
     _require_valid(path, names, value)
     _require_distinct(path, student, question)
     if len(names) == 1:
@@ -203,41 +204,34 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
 
 
 def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
-    import pyarrow as pa
-
-    _require_complete(path, table, name)
-    column = table[name]
-    if pa.types.is_integer(column.type):
-        values: npt.NDArray[Any] = column.to_numpy()
-        outside = (values < 0) | (values > schema.INT32_MAX)
-        if not outside.any():
-            return values.astype(np.int32)
+    values = _read_numbers(path, table, name, whole=True)
+    outside = (values < 0) | (values > schema.INT32_MAX)
+    if outside.any():
         row = int(outside.argmax())
         raise InputError(
             f"{path}: column '{name}': row {row + 1} is {values[row]}, expected a whole number "
             f"from 0 to {schema.INT32_MAX}"
         )
-    raise InputError(f"{path}: column '{name}' holds {column.type}, expected whole numbers")
+    return values.astype(np.int32)
 
 
-def _read_numbers(path: Path, table: pa.Table, name: str) -> FloatArray:
-    import pyarrow as pa
+def _read_numbers(
+    path: Path, table: pa.Table, name: str, *, whole: bool = False
+) -> npt.NDArray[Any]:
+    from pyarrow import types
 
-    _require_complete(path, table, name)
     column = table[name]
-    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        raise InputError(f"{path}: column '{name}' holds {column.type}, expected numbers")
-    with np.errstate(over="ignore"):
-        return np.asarray(column.to_numpy(), np.float32)
-
-
-def _require_complete(path: Path, table: pa.Table, name: str) -> None:
-    if table[name].null_count:
-        row = int(np.argmax(table[name].is_null().to_numpy()))
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy()))
         raise InputError(
-            f"{path}: column '{name}': row {row + 1} is empty "
-            f"({table[name].null_count} such rows), expected a value"
+            f"{path}: column '{name}': row {row + 1} is empty ({column.null_count} such rows), "
+            "expected a value"
         )
+    if not types.is_integer(column.type) and (whole or not types.is_floating(column.type)):
+        expected = "whole numbers" if whole else "numbers"
+        raise InputError(f"{path}: column '{name}' holds {column.type}, expected {expected}")
+    values: npt.NDArray[Any] = column.to_numpy()
+    return values
 
 
 def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
