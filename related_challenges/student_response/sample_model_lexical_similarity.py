@@ -26,7 +26,7 @@ PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = train_and_test.parse_flags(__doc__)
+    options = train_and_test.model_parser(__doc__).parse_args()
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

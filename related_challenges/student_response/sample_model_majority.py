@@ -6,9 +6,13 @@ Run:     python related_challenges/student_response/local_data_split.py
          (--test_dir DIR predicts the test sets in DIR instead of folds)
 Writes:  data/test_output/submission.csv
 Scores:  accuracy 0.42, macro F1 0.12 on the BEETLE training answers, 5-way, 10 folds
+
+`--label correct` says so for every answer, as the majority baseline of Dzikovska et al. (2012)
+does, whatever is the most frequent.
 """
 
 from common import cli
+from common.errors import InputError, quote
 
 import numpy as np
 import train_and_test
@@ -16,15 +20,23 @@ import train_and_test
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = train_and_test.parse_flags(__doc__)
+    p = train_and_test.model_parser(__doc__)
+    p.add_argument("--label", metavar="NAME", help="of every answer (default: the most frequent)")
+    options = p.parse_args()
     answers, splits = train_and_test.read(options)
+    if options.label not in (None, *answers.labels):
+        expected = ", ".join(answers.labels)
+        raise InputError(f"--label is {quote(options.label)}, expected one of {expected}")
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
     # for each.
     prediction = np.empty(len(answers), int)
     for train, test, label in splits:
-        prediction[test] = np.bincount(label[train]).argmax()
+        if options.label is None:
+            prediction[test] = np.bincount(label[train]).argmax()
+        else:
+            prediction[test] = answers.labels.index(options.label)
     # ---- End of the model. --------------------------------------------------------------------
 
     train_and_test.write(options, answers, prediction)

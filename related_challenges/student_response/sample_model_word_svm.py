@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = train_and_test.parse_flags(__doc__)
+    options = train_and_test.model_parser(__doc__).parse_args()
     answers, splits = train_and_test.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -17,8 +17,8 @@ ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
 MIN_ANSWERS = 5
 
 
-def parse_flags(doc: str | None) -> argparse.Namespace:
-    """Read the flags of a sample model: what to learn from, and what to predict."""
+def model_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a sample model: what to learn from, and what to predict."""
     p = challenge.model_parser(doc, __file__)
     test_input = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
     cli.add_folder(p, "--submission_template_dir", test_input)
@@ -32,7 +32,7 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
     p.add_argument(
         "--train_dir", type=Path, metavar="DIR", help="with --test_dir: learn from these answers"
     )
-    return p.parse_args()
+    return p
 
 
 def read(options: argparse.Namespace) -> tuple[Responses, Splits]:

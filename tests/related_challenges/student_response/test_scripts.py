@@ -161,6 +161,19 @@ def test_few_answers_to_learn_from(
     assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
 
 
+def test_one_label_for_every_answer(
+    challenge_kit: Kits, succeeds: Check, fails: Check, tmp_path: Path
+) -> None:
+    kit = challenge_kit("student_response")
+    script = [f"{FOLDER}/sample_model_majority.py", "--output_dir", tmp_path, "--label"]
+    assert "--label is 'wrong', expected one of correct, partially" in fails(
+        [*script, "wrong"], kit=kit
+    )
+    succeeds([*script, "irrelevant"], kit=kit)
+    rows = (tmp_path / "submission.csv").read_text().splitlines()[1:]
+    assert {row.split(",")[1] for row in rows} == {"irrelevant"}
+
+
 def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
     related = real_data / "related/student_response"
     beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
