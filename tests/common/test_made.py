@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from common.errors import InputError
 
 import pytest
 from conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
 from page_reading import read_page
 from run_scripts import ROOT
 
@@ -140,10 +143,46 @@ def test_a_marker_never_reaches_outside_its_folder(tmp_path: Path, run: Run, mar
 def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
     path = tmp_path / layout.TRAIN_TASK_4
     path.write_text(HEADER)
-    for content in ("{half", "[]", "{}", '{"files": {}, "made_from": {}, "simulated": 1}'):
+    former = '{"command": "python x", "files": {}, "made_from": {}, "simulated": true}'
+    for content in ("{half", "[]", "{}", "[" * 100_000, former):
         (tmp_path / "split_task_4.json").write_text(content)
         with pytest.raises(InputError, match=r"split_task_4\.json: is damaged"):
             made.require_current([path])
+
+
+@pytest.mark.parametrize("size", [10, 5 << 20])
+def test_a_fingerprint_tells_files_apart_and_those_of_former_versions_count(
+    tmp_path: Path, size: int
+) -> None:
+    """Of a large file the beginning, the end and what lies between are looked at, not all of it."""
+    path, content = tmp_path / "train_data/a.csv", bytes(size)
+    path.parent.mkdir()
+    path.write_bytes(content)
+    former = {"bytes": size, "sha256": sha256(content).hexdigest()}
+    for known in (made.fingerprint(path), former):
+        marker = {"files": {"train_data/a.csv": known}}
+        (tmp_path / layout.SIMULATED_MARKER_NAME).write_text(json.dumps(marker))
+        for changed, expected in (
+            (content, True), (b"x" + content[1:], False), (content[:-1] + b"x", False),
+            (content[1:], False), (content + b"x", False), (b"x" * size, False),
+        ):  # fmt: skip
+            path.write_bytes(changed)
+            assert made.is_simulated(path) == expected
+
+
+@given(
+    st.dictionaries(
+        st.from_regex("[a-z][a-z_]*", fullmatch=True).filter(lambda n: n not in ("local", "files")),
+        st.just(True) | st.from_regex("-?[0-9a-z.]+", fullmatch=True)
+        | st.lists(st.from_regex("[0-9a-z]+", fullmatch=True), min_size=2),
+    )
+)  # fmt: skip
+def test_options_give_the_flags_that_they_were_read_from(options: dict[str, Any]) -> None:
+    assert made.options_of(made.flags_of(options)) == options
+    files = {"files": ["a b", "c"], "local": True}
+    for words in (["a b", "c", "--local"], ["--local", "a b", "c"]):
+        assert made.options_of(words) == files
+    assert made.options_of(["--depth=2", "a", "--depth", "3"]) == {"depth": "3", "files": "a"}
 
 
 def place(folder: Path, text: str) -> None:
