@@ -136,7 +136,7 @@ def write_predictions(
     InputError
         If there is not exactly one valid prediction for every row.
     """
-    table, name = template.copy(), schema.ANSWER_ID.name
+    table, name = template.copy(deep=False), schema.ANSWER_ID.name
     if name in table:
         # An unknown id becomes an empty cell.
         table[name] = table[name].astype("Int32").mask(table[name] < 0)
