@@ -419,9 +419,12 @@ def _read_by_pyarrow(
             table = pa_csv.read_csv(arrow_file, options, convert_options=convert)
         texts = {k: table[str(k)].to_pandas() for k, dtype in types.items() if dtype == TEXT}
         dates = {k: table[str(k)].to_numpy().astype(DATE) for k in types if k not in texts}
+        del table
         return {k: _check(cells, wanted[k]) for k, cells in texts.items()} | dates
     except (pa.ArrowException, ValueError):
         return {}
+    finally:
+        pa.default_memory_pool().release_unused()
 
 
 def _check(cells: pd.Series, column: Column) -> Any:
