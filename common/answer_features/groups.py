@@ -4,20 +4,23 @@ Every function takes the pairs, the known outcomes and the rows of the pairs tha
 returns columns by name, float32, one value for each row asked for, NaN where there is none.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from common import item_response
 from common.answer_features import circumstances
-from common.answer_features.known import N_OPTIONS, Known, shrunk_mean
+from common.answer_features.known import N_OPTIONS, Known, cut, know, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
 from common.answer_features.rates import Columns, rates_of
 from common.answers import IntArray
 from common.errors import InputError
+from common.item_response.blocks import in_threads
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from tqdm import tqdm
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Group = Callable[[Pairs, Known, IntArray], Columns]
@@ -33,6 +36,8 @@ _DAYS_PER_YEAR = 365.25
 _MIN_PROBABILITY = np.float32(1e-6)
 # Chance to be right without knowing the answer.
 _GUESSING = 0.2
+# Steps of a model that goes on from one of fewer answers.
+_N_STEPS = 3
 
 
 def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -40,13 +45,7 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
     The model is fitted to the known answers.
     """
-    fitted = item_response.fit(
-        known.student,
-        known.question,
-        known.is_correct,
-        guessing=_GUESSING,
-        context=pairs.context[known.rows],
-    )
+    fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict(fitted, student, question, pairs.context[asked])
     p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
@@ -60,21 +59,43 @@ def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     the options. The model is fitted to the known answers, and takes several times as long as
     `model`.
     """
-    assert known.option is not None and known.correct_option is not None
     assert known.outcome_of_option is not None
-    fitted = item_response.fit_options(
-        known.student,
-        known.question,
-        known.option,
-        known.correct_option,
-        guessing=_GUESSING,
-        context=pairs.context[known.rows],
-    )
+    fitted = fit_options(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict_options(fitted, student, question, pairs.context[asked])
     in_order = np.argsort(known.outcome_of_option, axis=1)[question]
     log_p = np.log(np.maximum(np.take_along_axis(p, in_order, 1), _MIN_PROBABILITY))
     return {f"model_{outcome}": log_p[:, outcome] for outcome in range(N_OPTIONS)}
+
+
+def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
+    """Fit what `model` predicts with."""
+    start = known.start.get("model")
+    return item_response.fit(
+        known.student,
+        known.question,
+        known.is_correct,
+        guessing=_GUESSING,
+        n_steps=None if start is None else _N_STEPS,
+        context=pairs.context[known.rows],
+        start=start,
+    )
+
+
+def fit_options(pairs: Pairs, known: Known) -> item_response.OptionModel:
+    """Fit what `options` predicts with."""
+    assert known.option is not None and known.correct_option is not None
+    start = known.start.get("options")
+    return item_response.fit_options(
+        known.student,
+        known.question,
+        known.option,
+        known.correct_option,
+        guessing=_GUESSING,
+        n_steps=None if start is None else _N_STEPS,
+        context=pairs.context[known.rows],
+        start=start,
+    )
 
 
 def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -194,17 +215,21 @@ GROUPS: dict[str, Group] = {
     "time": circumstances.time,
     "confidence": circumstances.confidence,
 }
+_MODELS: dict[str, Callable[[Pairs, Known], Any]] = {"model": fit_model, "options": fit_options}
 _OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
 
 
 def available_groups(
-    pairs: Pairs, known: Known, wanted: Sequence[str] | None = None, leave_out: Sequence[str] = ()
+    pairs: Pairs,
+    answers: pd.DataFrame,
+    wanted: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return the names of the groups whose files are there.
 
     Parameters
     ----------
-    pairs, known
+    pairs, answers
         What there is.
     wanted
         Names of groups; None: all of them that are available, but some.
@@ -217,7 +242,7 @@ def available_groups(
         If a group that is wanted needs a file, or a column, that is not there.
     """
     missing: dict[str, str] = {}
-    if known.option is None:
+    if "AnswerValue" not in answers:
         needs = "AnswerValue and CorrectAnswer of the training answers"
         missing |= dict.fromkeys(("options", "habits"), needs)
     if SUBJECT_LEVELS[0] not in pairs.numbers:
@@ -259,6 +284,61 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
         found = GROUPS[name](pairs, known, asked)
         columns |= {key: np.asarray(column, np.float32) for key, column in found.items()}
     return columns
+
+
+class Part(NamedTuple):
+    """Answers that are held out, or the template, and what is known about them without outcomes.
+
+    Attributes
+    ----------
+    rows
+        Their places in the pairs.
+    known
+        All other answers.
+    table
+        A row for each, a column of float32 for each feature.
+    """
+
+    rows: IntArray
+    known: Known
+    table: pd.DataFrame
+
+
+def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int) -> Iterator[Part]:
+    """Yield parts of the training answers with their features, which no outcome of theirs is in.
+
+    Last comes the template, with all training answers known. Shows a progress bar on a terminal.
+
+    Models that are features begin where one has got that knows neither this part's outcomes nor
+    those of every other part; so there are two of these, each for half of the parts.
+
+    Parameters
+    ----------
+    pairs
+        From `read_pairs`.
+    answers
+        The training answers, from which `pairs` come.
+    groups
+        From `available_groups`.
+    seed
+        The same seed holds out the same answers.
+    """
+    part, n_held_out = cut(len(answers), seed)
+
+    def learn(half: int) -> dict[str, Any]:
+        known = know(pairs, answers, (part < n_held_out) & (part % 2 == half))
+        return {name: fit(pairs, known) for name, fit in _MODELS.items() if name in groups}
+
+    def describe(number: int) -> Part:
+        held_out = part == number
+        rows, known = np.flatnonzero(held_out), know(pairs, answers, held_out, starts[number % 2])
+        return Part(rows, known, pd.DataFrame(table(pairs, known, rows, groups)))
+
+    starts = list(in_threads(learn, range(min(n_held_out, 2))))
+    parts = in_threads(describe, range(n_held_out))
+    yield from tqdm(parts, "features", n_held_out, disable=None)
+    rows, known = np.arange(len(answers), len(pairs)), know(pairs, answers, None, starts[0])
+    yield Part(rows, known, pd.DataFrame(table(pairs, known, rows, groups)))
 
 
 def _near(pairs: Pairs, known: Known, asked: IntArray) -> Any:

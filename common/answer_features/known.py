@@ -1,7 +1,6 @@
 """The outcomes that features may use, and what follows from them at once."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,9 @@ N_OPTIONS = len(schema.OPTIONS)
 # A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
 # the smoothing that the winners of task 1 used.
 SMOOTHING = 5
-# Share of the training answers that is held out at a time; how often at most, and how many answers
-# are enough in all: a model of features learns little from more.
-_SHARE, _MAX_TIMES, _ENOUGH = 0.05, 20, 200_000
+# Into how many parts the training answers are cut, at least; how many answers are enough in all to
+# be held out: a model of features learns little from more.
+_N_PARTS, _ENOUGH = 10, 150_000
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -53,6 +52,8 @@ class Known:
     outcome_of_option
         For each option of each question 0 if it is right, 1 if it is the most popular wrong one,
         and so on, int8, shape (questions, `N_OPTIONS`); None where the options are not known.
+    start
+        Models of some of these answers, by group of features, from which those of all may go on.
     """
 
     rows: IntArray
@@ -66,9 +67,15 @@ class Known:
     residual: FloatArray
     option_share: FloatArray | None
     outcome_of_option: IntArray | None
+    start: dict[str, Any]
 
 
-def know(pairs: Pairs, answers: pd.DataFrame, held_out: BoolArray | None = None) -> Known:
+def know(
+    pairs: Pairs,
+    answers: pd.DataFrame,
+    held_out: BoolArray | None = None,
+    start: dict[str, Any] | None = None,
+) -> Known:
     """Say which outcomes are known.
 
     Parameters
@@ -79,6 +86,8 @@ def know(pairs: Pairs, answers: pd.DataFrame, held_out: BoolArray | None = None)
         The training answers, from which `pairs` come.
     held_out
         Those whose outcomes are not known, shape (answers,); None: all are known.
+    start
+        Models that have learned from none of those, nor from others that are to be asked for.
     """
     rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
     own = answers if held_out is None else answers.iloc[rows]
@@ -113,14 +122,15 @@ def know(pairs: Pairs, answers: pd.DataFrame, held_out: BoolArray | None = None)
         residual,
         share,
         outcome,
+        start or {},
     )
 
 
-def hold_out(n_answers: int, seed: int) -> Iterator[BoolArray]:
-    """Yield which answers are held out, each answer at most once.
+def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
+    """Cut the training answers into parts at random, and say how many of these to hold out.
 
-    A twentieth at a time, twenty times: then all are. But no more often than it takes to hold out
-    200,000 answers in all.
+    Into ten, or as many as leave none with more than 150,000 answers. Each is held out once, one at
+    a time; but no more than it takes to hold out 150,000 answers in all.
 
     Parameters
     ----------
@@ -128,11 +138,16 @@ def hold_out(n_answers: int, seed: int) -> Iterator[BoolArray]:
         How many there are.
     seed
         The same seed gives the same parts.
+
+    Returns
+    -------
+    part : array of int, shape (answers,)
+    n_held_out : int
+        The parts from 0 to this are to be held out.
     """
-    n_times = min(math.ceil(_ENOUGH / (_SHARE * max(n_answers, 1))), _MAX_TIMES)
-    part = np.random.default_rng(seed).permutation(n_answers) % _MAX_TIMES
-    for time in range(n_times):
-        yield part == time
+    n_parts = max(_N_PARTS, math.ceil(n_answers / _ENOUGH))
+    part = np.random.default_rng(seed).permutation(n_answers) % n_parts
+    return part, min(math.ceil(_ENOUGH * n_parts / max(n_answers, 1)), n_parts)
 
 
 def shrunk_mean(

@@ -295,7 +295,12 @@ class ContextEffects:
 
 
 def find_effects(
-    learned: ContextEffects, student: IntArray, context: IntArray, kind: int
+    learned: ContextEffects,
+    student: IntArray,
+    context: IntArray,
+    kind: IntArray,
+    *,
+    with_shared: bool = True,
 ) -> Effects:
     """Return the total effects of pairs.
 
@@ -311,14 +316,16 @@ def find_effects(
     context
         Contexts of the pairs, shape (pairs, levels).
     kind
-        The stage.
+        The stages, shape (pairs,).
+    with_shared
+        Whether to add what students share.
     """
     n_kinds = learned.variance.shape[1]
     shape = len(student), learned.effects[0].with_ability.shape[1]
     mean, variance = np.zeros((2, len(student)), np.float32)
     found = Effects(mean, variance, np.zeros(shape, np.float32))
     labels = [
-        find_ids(ids, context[:, depth]) * np.int32(n_kinds) + np.int32(kind)
+        find_ids(ids, context[:, depth]) * np.int32(n_kinds) + kind
         for depth, ids in enumerate(learned.labels)
     ]
     nodes = find_nodes(learned.levels, learned.root[student], labels)
@@ -326,9 +333,50 @@ def find_effects(
         is_there = node >= 0
         for values, source in zip(found, own, strict=True):
             values[is_there] = source[node[is_there]]
-        found.variance[~is_there] += np.float32(prior[kind])
-    shared = learned.shared
-    return found._replace(
-        mean=found.mean + shared.mean[labels[-1]],
-        variance=found.variance + shared.variance[labels[-1]],
-    )
+        found.variance[~is_there] += prior.astype(np.float32)[kind[~is_there]]
+    if with_shared:
+        found.mean[:] += learned.shared.mean[labels[-1]]
+        found.variance[:] += learned.shared.variance[labels[-1]]
+    return found
+
+
+def go_on(
+    state: State,
+    learned: ContextEffects,
+    levels: tuple[Level, ...],
+    ids: list[IntArray],
+    student: IntArray,
+) -> State:
+    """Return a state with the effects that another fit has learned.
+
+    Parameters
+    ----------
+    state
+        Without effects.
+    learned
+        From the other fit.
+    levels
+        The nodes of all students' trees.
+    ids
+        The contexts of each level, whose places, times the kinds, are the labels of its nodes.
+    student
+        Place of each student in the other fit.
+    """
+    n_kinds = learned.variance.shape[1]
+    node: IntArray = np.arange(len(levels[-1]))
+    contexts = np.empty((len(node), len(levels)), ids[0].dtype)
+    for depth in reversed(range(len(levels))):
+        contexts[:, depth] = ids[depth][levels[depth].label[node] // n_kinds]
+        node = levels[depth].parent[node]
+    kind = levels[-1].kind.astype(np.int32)
+    leaves = find_effects(learned, student[node], contexts, kind, with_shared=False)
+    # Only those at the leaves matter to the next step.
+    others = [
+        Effects(*(np.zeros((len(level), *v.shape[1:]), v.dtype) for v in leaves))
+        for level in levels[:-1]
+    ]
+    place = np.append(find_ids(learned.labels[-1], ids[-1]), len(learned.labels[-1]))
+    label = (place[:, None] * np.int32(n_kinds) + np.arange(n_kinds)).ravel()
+    mean, variance, prior = learned.shared
+    shared = SharedEffects(mean[label], variance[label], prior)
+    return replace(state, effects=(*others, leaves), variance=learned.variance, shared=shared)

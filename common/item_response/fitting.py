@@ -52,6 +52,7 @@ def fit(
     seed: int = 0,
     n_steps: int | None = None,
     context: IntArray | None = None,
+    start: ItemResponseModel | None = None,
     log_event: LogEvent = ignore_event,
 ) -> ItemResponseModel:
     """Fit the item response model to right and wrong answers.
@@ -79,6 +80,9 @@ def fit(
         least 0, shape (answers, levels), the coarsest level first. Two answers of a student share
         a context of a level if they agree in its label and all before, those of two students if
         they agree in the label of the last level. `cluster_questions` finds some.
+    start
+        A model of some of these answers, fitted with the same settings, from which to go on: a few
+        steps are then enough.
     log_event
         From `run_log.open_log`: logs loss and accuracy on the held-out answers after each step.
 
@@ -89,7 +93,17 @@ def fit(
     """
     is_wrong = np.asarray(is_correct) == 0
     return fit_stages(
-        student, question, is_wrong, 1, n_dimensions, guessing, seed, context, n_steps, log_event
+        student,
+        question,
+        is_wrong,
+        1,
+        n_dimensions,
+        guessing,
+        seed,
+        context,
+        n_steps,
+        start,
+        log_event,
     )
 
 
@@ -103,6 +117,7 @@ def fit_stages(
     seed: int,
     context: IntArray | None = None,
     n_steps: int | None = None,
+    start: ItemResponseModel | None = None,
     log_event: LogEvent = ignore_event,
 ) -> ItemResponseModel:
     """Fit questions that are passed in stages; `fit` is this with one stage.
@@ -150,10 +165,20 @@ def fit_stages(
     group = np.repeat(np.arange(n_stages), n_questions)
     guess = np.where(group == 0, guessing, 0).astype(np.float32)
 
-    state = find_start(observations, n_dimensions, group, seed)
-    if labels:
-        n_labels = n_stages * len(labels[-1][0])
-        state = contexts.begin(state, observations.levels, n_labels, n_stages)
+    if start is None:
+        state = find_start(observations, n_dimensions, group, seed)
+        if labels:
+            n_labels = n_stages * len(labels[-1][0])
+            state = contexts.begin(state, observations.levels, n_labels, n_stages)
+    else:
+        old_student = find_ids(start.student_ids, student_ids)[np.argsort(place)]
+        n_old = len(start.question_ids) + 1
+        old_item = np.append(find_ids(start.question_ids, question_ids), n_old - 1)
+        old_item = (np.arange(n_stages)[:, None] * n_old + old_item).ravel()
+        state = State(start.students.take(old_student), start.items.take(old_item), start.prior)
+        if start.effects is not None:
+            ids = [ids for ids, _ in labels]
+            state = contexts.go_on(state, start.effects, observations.levels, ids, old_student)
 
     def as_model(state: State, history: list[tuple[float, float]]) -> ItemResponseModel:
         """Return what was learned, in the order of the ids."""
@@ -174,14 +199,16 @@ def fit_stages(
                 np.append(place, np.int32(n_students)),
             )
         return ItemResponseModel(
-            student_ids, question_ids, students, state.items, guess, history, effects
+            student_ids, question_ids, students, state.items, guess, history, effects, state.prior
         )
 
     history: list[tuple[float, float]] = []
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     try:
-        with tqdm(desc="item response", total=n_max, disable=None, leave=None) as bar:
+        with tqdm(
+            desc="item response", total=n_max, disable=None if start is None else True, leave=None
+        ) as bar:
             try:
                 while n_done < n_max and not _has_converged(history):
                     state = run_step(observations, state, group, guess)

@@ -59,6 +59,10 @@ class Gaussians:
         """Count the distributions."""
         return len(self.mean)
 
+    def take(self, places: IntArray) -> "Gaussians":
+        """Return some of the distributions."""
+        return Gaussians(self.mean[places], self.covariance[places])
+
     def transform(self, matrix: FloatArray, shift: FloatArray | float = 0.0) -> "Gaussians":
         """Return the distributions of matrix @ x + shift, in the same precision."""
         n, d = self.mean.shape

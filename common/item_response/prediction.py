@@ -35,6 +35,8 @@ class ItemResponseModel:
         Log loss and accuracy on the answers held out for early stopping, after each step.
     effects
         Of the contexts in which the answers were given; None without contexts.
+    prior
+        Of the items of each stage.
     """
 
     student_ids: IntArray
@@ -43,7 +45,8 @@ class ItemResponseModel:
     items: Gaussians
     guessing: FloatArray
     history: list[tuple[float, float]]
-    effects: ContextEffects | None = None
+    effects: ContextEffects | None
+    prior: Gaussians
 
 
 def predict(
@@ -119,7 +122,8 @@ def predict_places(
         effects = None
         if model.effects is not None:
             assert context is not None
-            effects = contexts.find_effects(model.effects, student[pairs], context[pairs], stage)
+            kind = np.full(len(pairs), stage, np.int32)
+            effects = contexts.find_effects(model.effects, student[pairs], context[pairs], kind)
         moments = logit_moments(model.students, model.items, student[pairs], of_stage, effects)
         knows = expected_probability(*moments)
         knows += model.guessing[of_stage] * (1 - knows)

@@ -128,18 +128,18 @@ def test_any_file_may_be_missing(read: Read, world: World) -> None:
     answers = world.pop("answers")
     pairs, known = read(answers, 10)
     everything = ("model", "options", "rates", "context", "habits")
-    assert available_groups(pairs, know(pairs, known)) == everything
-    without = available_groups(pairs, know(pairs, known), leave_out=["options"])
+    assert available_groups(pairs, known) == everything
+    without = available_groups(pairs, known, leave_out=["options"])
     assert without == ("model", "rates", "context", "habits")
     right_wrong = answers[["UserId", "QuestionId", "IsCorrect"]]
     pairs, known = read(right_wrong, 10, **world)  # all metadata, but no AnswerId
-    groups = available_groups(pairs, know(pairs, known))
+    groups = available_groups(pairs, known)
     assert groups == ("model", "rates", "subjects", "context", "students")
     for missing, needs in (("habits", "AnswerValue"), ("quiz", "AnswerId")):
         with pytest.raises(InputError, match=f"'{missing}' need .*{needs}"):
-            available_groups(pairs, know(pairs, known), [missing])
+            available_groups(pairs, known, [missing])
     pairs, known = read(answers, 10, **world)
-    assert set(OF_ANSWER_METADATA) < set(available_groups(pairs, know(pairs, known)))
+    assert set(OF_ANSWER_METADATA) < set(available_groups(pairs, known))
 
 
 # ---- From the answer metadata -------------------------------------------------------------------

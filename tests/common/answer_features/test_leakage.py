@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
-from common.answer_features import GROUPS, Columns, Known, Pairs, hold_out, know, table
+from common.answer_features import GROUPS, Pairs, know, table, tables
+from common.answer_features.known import cut
 from common.answer_features.rates import rates_of
-from common.answers import IntArray
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 
 Read = Callable[..., tuple[Pairs, pd.DataFrame]]
 World = dict[str, pd.DataFrame]
@@ -40,16 +41,25 @@ def test_other_outcomes_same_features(data: tuple[Pairs, pd.DataFrame], group: s
         np.testing.assert_array_equal(column, second[name], err_msg=name)
 
 
-def score(
-    pairs: Pairs, answers: pd.DataFrame, features: Callable[[Known, IntArray], Columns]
-) -> float:
+def test_models_of_a_part_do_not_begin_with_its_outcomes(data: tuple[Pairs, pd.DataFrame]) -> None:
+    """Other outcomes of a part change no feature of it, although they do those of the others."""
+    pairs, answers = data
+    groups = ["model", "options", "rates"]
+    first = list(tables(pairs, answers, groups, seed=0))
+    assert np.array_equal(np.sort(np.concatenate([p.rows for p in first])), np.arange(len(pairs)))
+    for number in (0, 3):
+        rows = first[number].rows
+        option = answers["AnswerValue"].to_numpy().copy()
+        option[rows] = option[rows] % 4 + 1
+        is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
+        other = answers.assign(AnswerValue=option, IsCorrect=is_correct)
+        second = list(tables(pairs, other, groups, seed=0))
+        same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
+        assert np.flatnonzero(same).tolist() == [number]
+
+
+def score(x: pd.DataFrame, y: np.ndarray) -> float:
     """Return the accuracy of trees on training rows that they have not learned from."""
-    tables, rows = [], []
-    for held_out in hold_out(len(answers), 0):
-        rows.append(np.flatnonzero(held_out))
-        columns = features(know(pairs, answers, held_out), rows[-1])
-        tables.append(np.column_stack(list(columns.values())))
-    x, y = np.concatenate(tables), answers["IsCorrect"].to_numpy()[np.concatenate(rows)]
     half = len(y) // 2
     trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
     return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
@@ -62,20 +72,24 @@ def test_random_labels_score_at_chance_and_a_leak_is_caught(
     right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
     answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
     groups = ["model", "rates", "context", "quiz", "order"]
-    honest = score(pairs, answers, lambda known, rows: table(pairs, known, rows, groups))
-    assert honest == pytest.approx(0.5, abs=0.06)
+    *parts, _ = tables(pairs, answers, groups, seed=0)
+    rows = np.concatenate([part.rows for part in parts])
+    honest = pd.concat([part.table for part in parts])
+    assert score(honest, right[rows]) == pytest.approx(0.5, abs=0.06)
+    # A model that begins with what one of all answers has learned knows their outcomes.
+    assert abs(roc_auc_score(right[rows], honest["model"]) - 0.5) < 0.05
     # Rates among all answers, the row's own outcome included.
-    everything, of_quiz = know(pairs, answers), [("student", "quiz")]
-    leak = score(pairs, answers, lambda _, rows: rates_of(pairs, everything, rows, of_quiz))
-    assert leak > 0.6
+    leak = pd.DataFrame(rates_of(pairs, know(pairs, answers), rows, [("student", "quiz")]))
+    assert score(leak, right[rows]) > 0.6
 
 
-def test_parts_held_out_are_a_twentieth_and_each_answer_once() -> None:
-    parts, same, other = (np.array(list(hold_out(1003, seed))) for seed in (0, 0, 1))
-    assert (parts.sum(axis=0) == 1).all()
-    assert parts.sum(axis=1).min() >= 50 and parts.sum(axis=1).max() <= 51
-    assert (same == parts).all() and (other != parts).any()
-    # Many answers are held out less often.
-    assert len(list(hold_out(4_000_000, 0))) == 1
-    parts = np.array(list(hold_out(500_000, 0)))
-    assert len(parts) == 8 and np.sum(parts, axis=0, dtype=np.int8).max() == 1
+def test_parts_held_out_are_a_tenth_or_less_and_each_answer_is_in_one() -> None:
+    (part, n), (same, _), (other, _) = (cut(1003, seed) for seed in (0, 0, 1))
+    assert n == 10
+    assert sorted(np.bincount(part)) == [100] * 7 + [101] * 3
+    assert (same == part).all() and (other != part).any()
+    # Of many answers fewer are held out: as many as are enough.
+    for n_answers, n_parts, n_held_out in ((600_000, 10, 3), (4_000_000, 27, 2)):
+        part, n = cut(n_answers, 0)
+        assert (part.max() + 1, n) == (n_parts, n_held_out)
+        assert 150_000 <= (part < n).sum() < 300_000

@@ -209,7 +209,7 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
     nobody = Gaussians(np.zeros((1, 1), np.float32), np.ones((1, 1, 1), np.float32))
     items = Gaussians(z, np.zeros((21, 2, 2), np.float32))
     ids, guess = np.arange(100, 120), np.full(21, guessing, np.float32)
-    model = Model(np.empty(0, np.int32), ids, nobody, items, guess, history=[])
+    model = Model(np.empty(0, np.int32), ids, nobody, items, guess, [], None, items)
     new = item_response.student_posterior(model, np.full(20, 7), ids, correct)
 
     grid = np.linspace(-6, 6, 2001)
