@@ -304,7 +304,9 @@ class Part(NamedTuple):
     table: pd.DataFrame
 
 
-def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int) -> Iterator[Part]:
+def tables(
+    pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int, n_parts: int = 10
+) -> Iterator[Part]:
     """Yield parts of the training answers with their features, which no outcome of theirs is in.
 
     Last comes the template, with all training answers known. Shows a progress bar on a terminal.
@@ -322,8 +324,10 @@ def tables(pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int
         From `available_groups`.
     seed
         The same seed holds out the same answers.
+    n_parts
+        Into how many parts to cut the training answers, at least.
     """
-    part, n_held_out = cut(len(answers), seed)
+    part, n_held_out = cut(len(answers), seed, n_parts)
 
     def learn(half: int) -> dict[str, Any]:
         known = know(pairs, answers, (part < n_held_out) & (part % 2 == half))

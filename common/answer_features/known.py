@@ -20,9 +20,9 @@ N_OPTIONS = len(schema.OPTIONS)
 # A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
 # the smoothing that the winners of task 1 used.
 SMOOTHING = 5
-# Into how many parts the training answers are cut, at least; how many answers are enough in all to
-# be held out: a model of features learns little from more.
-_N_PARTS, _ENOUGH = 10, 150_000
+# How many training answers are enough in all to be held out: a model of features learns little from
+# more.
+_ENOUGH = 150_000
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -126,11 +126,11 @@ def know(
     )
 
 
-def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
+def cut(n_answers: int, seed: int, n_parts: int = 10) -> tuple[IntArray, int]:
     """Cut the training answers into parts at random, and say how many of these to hold out.
 
-    Into ten, or as many as leave none with more than 150,000 answers. Each is held out once, one at
-    a time; but no more than it takes to hold out 150,000 answers in all.
+    Into as many as asked for, or as many as leave none with more than 150,000 answers. Each is held
+    out once, one at a time; but no more than it takes to hold out 150,000 answers in all.
 
     Parameters
     ----------
@@ -138,6 +138,8 @@ def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
         How many there are.
     seed
         The same seed gives the same parts.
+    n_parts
+        How many parts, at least.
 
     Returns
     -------
@@ -145,7 +147,7 @@ def cut(n_answers: int, seed: int) -> tuple[IntArray, int]:
     n_held_out : int
         The parts from 0 to this are to be held out.
     """
-    n_parts = max(_N_PARTS, math.ceil(n_answers / _ENOUGH))
+    n_parts = max(n_parts, math.ceil(n_answers / _ENOUGH))
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
     return part, min(math.ceil(_ENOUGH * n_parts / max(n_answers, 1)), n_parts)
 
