@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,6 +50,20 @@ def run_process(
     return subprocess.run(
         command, cwd=cwd or kit.parent, env=env, capture_output=True, text=True, timeout=timeout
     )
+
+
+def ends(pid: int, seconds: float = 20) -> bool:
+    """Return whether a process is gone, or a zombie, within some seconds (Linux)."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
 
 
 def run_script(

@@ -17,7 +17,7 @@ import toy_bundle
 from conftest import Run
 from page_reading import Page
 from platform_rules import Bundle, read_bundle
-from run_scripts import ROOT, Done
+from run_scripts import ROOT, Done, ends
 
 SCRIPT = "hosting/run_locally.py"
 Fails = Callable[..., str]
@@ -122,18 +122,6 @@ def test_scores_may_be_text_and_json_comes_first(bundle: Bundle, tmp_path: Path)
     assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.25}
     source += "\nscore(0.5, mask_0=1, other=2)"
     assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.5, "mask_0": 1}
-
-
-def ends(process: int) -> bool:
-    """Return whether a process is gone within some seconds."""
-    for _ in range(1000):
-        try:
-            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 STARTS = """

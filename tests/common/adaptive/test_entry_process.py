@@ -1,6 +1,5 @@
 """An entry in its own process: what it gets, and the message for every violation."""
 
-import contextlib
 import itertools
 import os
 import subprocess
@@ -24,7 +23,7 @@ from common.errors import InputError
 import numpy as np
 import pytest
 from conftest import answers_frame
-from run_scripts import ROOT
+from run_scripts import ROOT, ends
 
 WELL_BEHAVED = """
 import numpy as np
@@ -209,15 +208,6 @@ def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
     while not (found := look()) and time.monotonic() < deadline:
         time.sleep(0.01)
     return found
-
-
-def ends(pid: int, seconds: float) -> bool:
-    def has_ended() -> bool:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        return True
-
-    return bool(wait_for(has_ended, seconds))
 
 
 # In seconds: whoever waited for one of these would take longer, and a busy machine does not.

@@ -10,7 +10,7 @@ from common.adaptive.playing import Curves
 import numpy as np
 import pytest
 from conftest import answers_frame
-from page_reading import Page, read_page
+from page_reading import read_page
 
 # Questions chosen, truth, prediction: three of four and one of two targets are predicted right.
 GAMES = {
@@ -32,13 +32,17 @@ def students() -> Reference:
     return make_reference("students.csv", answers_frame(7 + 2 * row, question, right), masks)
 
 
-def read_report(students: Reference, curves: Curves | str, folder: Path, answers: bool) -> Page:
-    body = describe_games(students, GAMES, curves, folder, with_answers=answers)
-    return read_page(pages.page("Scores", body))
-
-
-def test_what_the_page_says(students: Reference, tmp_path: Path) -> None:
-    page = read_report(students, CURVES, tmp_path, True)
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_the_page_says(students: Reference, tmp_path: Path, whole: bool) -> None:
+    """With a curve and answers, or without."""
+    curves = CURVES if whole else "not asked for"
+    body = describe_games(students, GAMES, curves, tmp_path, with_answers=whole)
+    page = read_page(pages.page("Scores", body))
+    if not whole:
+        assert "No curve: not asked for." in page.text
+        assert page.table("UserId 7").columns == ["Round", "QuestionId", "Subject"]
+        assert page.table("UserId 7").rows == [["1", "1", ""], ["2", "2", ""]]
+        return
     titles = page.chart("Accuracy with each mask").titles
     assert [title for title in titles if "IsTarget" in title] == [
         "IsTarget_0: 0.7500", "IsTarget_1: 0.5000",
@@ -59,10 +63,3 @@ def test_what_the_page_says(students: Reference, tmp_path: Path) -> None:
     assert page.table("Confusion matrix").rows[1:] == [
         ["wrong", "50.0%2", "50.0%2"], ["right", "0.0%0", "100.0%2"],
     ]  # fmt: skip
-
-
-def test_a_page_without_curve_and_answers(students: Reference, tmp_path: Path) -> None:
-    page = read_report(students, "not asked for", tmp_path, False)
-    assert "No curve: not asked for." in page.text
-    assert page.table("UserId 7").columns == ["Round", "QuestionId", "Subject"]
-    assert page.table("UserId 7").rows == [["1", "1", ""], ["2", "2", ""]]

@@ -77,16 +77,6 @@ def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFA
     return play(LocalEntry(entry), students or make_students(), MASK, rules)
 
 
-def test_the_score_is_the_share_of_the_targets_predicted_right() -> None:
-    students = make_students(n_students=50)
-    prediction = np.random.default_rng(1).integers(0, 2, students.is_correct.shape)
-    targets = students.targets[MASK]
-    game = play_with(First(predict=lambda *_: prediction), students)
-    assert game.accuracy == (prediction == students.is_correct)[targets].mean()
-    assert game.truth.tolist() == students.is_correct[targets].tolist()
-    assert game.probability is None
-
-
 @pytest.mark.parametrize("targets_queryable", [False, True])
 @pytest.mark.parametrize("unobserved", [-1, 0])
 def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved: int) -> None:
@@ -213,16 +203,6 @@ class Sure(First):
 def test_what_is_no_prediction_and_no_entry(entry: Any, fault: str) -> None:
     with pytest.raises(EntryError, match=fault):
         play(LocalEntry(entry), make_students(), MASK, with_probability=True)
-
-
-def test_probabilities_are_asked_for_after_the_predictions() -> None:
-    students = make_students()
-    by_question = np.linspace(0, 1, 40)
-    game = play(LocalEntry(Sure(by_question)), students, MASK, with_probability=True)
-    expected = by_question[np.nonzero(students.targets[MASK])[1]]
-    assert np.array_equal(np.array(game.probability), expected)
-    plain = play_with(First(), students)
-    assert (plain.accuracy, plain.chosen.tolist()) == (game.accuracy, game.chosen.tolist())
 
 
 def test_random_choice_keeps_the_rules() -> None:

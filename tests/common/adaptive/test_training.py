@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from common import layout
 from common.adaptive import training
-from common.errors import InputError
 
 import numpy as np
 import pytest
@@ -13,25 +11,6 @@ from run_scripts import run_process
 
 Write = Callable[[str, str | bytes], Path]
 HEADER = "QuestionId,UserId,IsCorrect\n"
-
-
-@pytest.mark.parametrize(
-    ("flags", "folder", "names"),
-    [
-        ([], layout.TRAIN_DIR, ["train_task_3_4.csv"]),
-        (["--local"], layout.TEST_INPUT_DIR, ["train_task_4.csv"]),
-        (["--more_train_data", "b.csv", "c.csv"], layout.TRAIN_DIR,
-         ["train_task_3_4.csv", "b.csv", "c.csv"]),
-        (["--local", "--train_data", "a.csv"], layout.TEST_INPUT_DIR, ["a.csv"]),
-        (["--input_dir", "elsewhere/in"], Path("elsewhere/in"), ["train_task_3_4.csv"]),
-    ],
-)  # fmt: skip
-def test_paths(flags: list[str], folder: Path, names: list[str]) -> None:
-    parser = training.training_parser("A trainer.")
-    training.add_more_train_data_flag(parser)
-    paths = training.training_paths(parser.parse_args(flags))
-    assert [paths.train, *paths.more_train] == [folder / name for name in names]
-    assert paths.metadata_dir == folder.parent / "metadata"
 
 
 def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
@@ -46,8 +25,6 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
     write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
     assert training.read_training(training.TrainingPaths(train, tmp_path))[1] == 12
     assert training.count_questions(train, tmp_path) == 12
-    with pytest.raises(InputError, match="UserId 1 appears in another training file"):
-        training.read_training(training.TrainingPaths(train, tmp_path, (train,)))
 
 
 def train(folder: Path, students: list[int], weights: str) -> None:
