@@ -1,7 +1,5 @@
 """One's own answers: nothing lost, nothing hidden that shows elsewhere, faults named."""
 
-import csv
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from tools.templates import build_templates
 
 import numpy as np
 import own_answers
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -47,21 +46,16 @@ def make(
     return made, own_answers.make_data_folder(path, made, tasks, rng)
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def read_own_ids(folder: Path, name: str) -> list[str]:
     """Return the own ids of numbers 0, 1, …"""
-    rows = [[*row.values()] for row in read_rows(folder / "organiser" / name)]
-    assert [row[0] for row in rows] == [str(number) for number in range(len(rows))]
-    return [row[1] for row in rows]
+    own = pd.read_csv(folder / "organiser" / name, dtype=str, index_col=0).iloc[:, 0]
+    assert own.index.tolist() == [str(number) for number in range(len(own))]
+    return own.to_list()
 
 
-def read_parts(folder: Path) -> dict[str, list[dict[str, str]]]:
-    paths = sorted([*folder.glob("train_data/*"), *folder.glob("test_data/*")])
-    return {path.name: read_rows(path) for path in paths}
+def read_parts(folder: Path) -> dict[str, pd.DataFrame]:
+    paths = [*folder.glob("train_data/*"), *folder.glob("test_data/*")]
+    return {path.name: pd.read_csv(path) for path in paths}
 
 
 @pytest.mark.parametrize("tasks", [(1,), (2,), (4,), (1, 2), (2, 4), (1, 2, 4)])
@@ -89,25 +83,24 @@ def test_each_answer_is_in_one_part(
 
     # The tasks learn from the same answers; tasks 1 and 2 hide the same ones.
     if {layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4} <= set(parts):
-        assert parts[layout.TRAIN_TASK_1_2] == parts.pop(layout.TRAIN_TASK_3_4)
+        assert parts[layout.TRAIN_TASK_1_2].equals(parts.pop(layout.TRAIN_TASK_3_4))
     for phase in layout.PHASES if {1, 2} <= set(tasks) else ():
         first = parts[layout.test_answers_name(1, phase)]
         second = parts.pop(layout.test_answers_name(2, phase))
-        for one, two in zip(first, second, strict=True):
-            assert one["AnswerId"] == two["AnswerId"]
-            one["AnswerValue"] = two["AnswerValue"]
+        assert first["AnswerId"].equals(second["AnswerId"])
+        first["AnswerValue"] = second["AnswerValue"]
 
-    known = {(question, student): (option, key) for question, student, option, key in rows}
-    found: Counter[Row] = Counter()
-    for row in (row for part in parts.values() for row in part):
-        question, student = questions[int(row["QuestionId"])], students[int(row["UserId"])]
-        option, key = known[question, student]
-        right = {"IsCorrect": int(option == key), "AnswerValue": option, "CorrectAnswer": key}
-        assert all(row[name] == str(right[name]) for name in right if name in row)
-        found[question, student, option, key] += 1
-    assert found == Counter(rows)
-    ids = sorted(int(row["AnswerId"]) for part in parts.values() for row in part)
-    assert ids == list(range(len(rows)))
+    found = pd.concat(parts.values())
+    assert sorted(found["AnswerId"]) == list(range(len(rows)))
+    found["QuestionId"] = np.array(questions)[found["QuestionId"]]
+    found["UserId"] = np.array(students)[found["UserId"]]
+    known = pd.DataFrame(rows, columns=HEADER.split(","))
+    known["IsCorrect"] = known["AnswerValue"] == known["CorrectAnswer"]
+    both = found.merge(known, on=["QuestionId", "UserId"], validate="one_to_one")
+    assert len(both) == len(rows)
+    for name in ("IsCorrect", "AnswerValue", "CorrectAnswer"):
+        written = both[f"{name}_x"].dropna()
+        assert (written == both[f"{name}_y"][written.index]).all()
 
 
 def require_playable(folder: Path, tasks: Sequence[int]) -> None:
@@ -142,7 +135,7 @@ def test_students_with_few_answers_are_not_examined(tmp_path: Path) -> None:
     made, _ = make(tmp_path, rows, [4])
     own, parts = read_own_ids(made, "students.csv"), read_parts(made)
     tests = [parts[layout.test_masks_name(phase)] for phase in layout.PHASES]
-    examined = {int(own[int(row["UserId"])]) for part in tests for row in part}
+    examined = {int(own[student]) for part in tests for student in part["UserId"]}
     # Fewer than a tenth of the students in each phase, so that half of the able ones are left.
     assert len(examined) == 6 and all(student % 4 == 0 for student in examined)
 
@@ -162,27 +155,19 @@ def test_no_number_tells_the_outcome(tmp_path: Path) -> None:
     made, _ = make(tmp_path, rows, [1, 2, 4])
     parts = read_parts(made)
     build_templates(made, made / "templates")
-    template = read_rows(made / "templates" / layout.TEMPLATE_TASK_1_2)
-    assert list(template[0]) == ["", "QuestionId", "UserId", "AnswerId"]
-    outcome = {
-        row["AnswerId"]: row["IsCorrect"]
-        for phase in layout.PHASES
-        for row in parts[layout.test_answers_name(1, phase)]
-    }
-    in_template = [{**row, "IsCorrect": outcome[row["AnswerId"]]} for row in template]
-    examined = layout.test_masks_name("public")
-    for part in (in_template, parts[layout.TRAIN_TASK_1_2], parts[examined]):
-        is_correct = np.array([int(row["IsCorrect"]) for row in part])
-        ids = np.array([int(row["AnswerId"]) for row in part])
-        for place in (np.arange(len(ids)), ids):
-            assert abs(roc_auc_score(is_correct, place) - 0.5) < 0.05
+    template = pd.read_csv(made / "templates" / layout.TEMPLATE_TASK_1_2)
+    assert list(template) == ["Unnamed: 0", "QuestionId", "UserId", "AnswerId"]
+    hidden = pd.concat(parts[layout.test_answers_name(1, phase)] for phase in layout.PHASES)
+    in_template = template.merge(hidden[["AnswerId", "IsCorrect"]], validate="one_to_one")
+    assert len(in_template) == len(template)
+    public, private = (parts[layout.test_masks_name(phase)] for phase in layout.PHASES)
+    for part in (in_template, parts[layout.TRAIN_TASK_1_2], public):
+        for place in (np.arange(len(part)), part["AnswerId"]):
+            assert abs(roc_auc_score(part["IsCorrect"], place) - 0.5) < 0.05
     # The number of a student tells no phase, and does not follow the file.
-    public, private = (
-        {int(row["UserId"]) for row in parts[layout.test_masks_name(phase)]}
-        for phase in layout.PHASES
-    )
-    assert max(public) > min(private) and max(private) > min(public)
-    assert max(public | private) > 100
+    assert public["UserId"].max() > private["UserId"].min()
+    assert private["UserId"].max() > public["UserId"].min()
+    assert max(public["UserId"].max(), private["UserId"].max()) > 100
     first_row = {student: place for place, (_, student, *_) in reversed([*enumerate(rows)])}
     order = np.array([first_row[student] for student in read_own_ids(made, "students.csv")])
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 0.2

@@ -152,12 +152,11 @@ def test_a_bundle_is_a_zip_of_what_the_folder_holds(whole: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("members", "fault"),
     [
-        (["/a"], "which leads out of its folder"),
-        (["b/../../a"], "which leads out of its folder"),
-        (["..\\a"], "which leads out of its folder"),
-        (["C:/a"], "which leads out of its folder"),
-        (["a", "a/b"], "cannot be unpacked"),
-        (["x" * 300], "cannot be unpacked"),
+        *(
+            ([name], "which leads out of its folder")
+            for name in ("/a", "b/../../a", "..\\a", "C:/a")
+        ),
+        *((names, "cannot be unpacked") for names in (["a", "a/b"], ["x" * 300])),
     ],
 )
 def test_no_member_leads_out_of_the_folder_or_has_a_name_that_cannot_be_written(
@@ -185,14 +184,6 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a damaged zip file"):
         zips.unpack(path, tmp_path / "out", 1_000_000)
     assert sum(file.stat().st_size for file in (tmp_path / "out").iterdir()) <= 100
-
-
-def test_odd_packing_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
-        archive.writestr("a", "x")
-    with pytest.raises(InputError, match="is packed by another method than deflate"):
-        zips.unpack(path, tmp_path / "out", 100)
 
 
 def test_the_command_of_a_program_is_that_of_the_first_file(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Debiasing: metrics by known answers and a second implementation, no leaks, models, bad files."""
 
 import dataclasses
-import itertools
 import math
 import shutil
 from importlib import import_module
@@ -21,7 +20,6 @@ boosting = import_module("sample_model_gradient_boosting")
 candidates = import_module("candidates")
 clicks = import_module("clicks")
 recommend = import_module("recommend")
-item_cf_time = import_module("sample_model_item_cf_time")
 
 FOLDER = "related_challenges/debiasing"
 FIFTY = list(range(1, 51))
@@ -223,24 +221,6 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
         described.append(boosting.describe(masked, neighbours, vectors, found))
     np.testing.assert_array_equal(*described)
     assert len(described[0])
-
-
-def test_item_similarity_agrees_with_a_plain_loop() -> None:
-    model, phase = item_cf_time, make_phase(0)
-    n_clicks = np.bincount(phase.item, minlength=60)
-    expected = np.zeros((60, 60))
-    for a, b in itertools.permutations(range(120), 2):
-        if phase.user[a] == phase.user[b] and abs(a - b) <= model.MAX_DISTANCE:
-            left, right = phase.item[[a, b]]
-            expected[left, right] += (
-                abs(a - b) ** -model.DISTANCE_POWER
-                * math.exp(-model.TIME_DECAY * abs(phase.time[a] - phase.time[b]))
-                / n_clicks[left] ** model.CLICKED_POWER
-                / n_clicks[right] ** model.SCORED_POWER
-            )
-    needed = np.isin(np.arange(60), phase.item[np.isin(phase.user, [3, 5])])
-    found = model.item_similarity(phase).toarray()
-    np.testing.assert_allclose(found, expected * needed[:, None], rtol=1e-6)
 
 
 def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
