@@ -256,15 +256,17 @@ def subjects_section(tree: metadata.SubjectTree, about: pd.DataFrame) -> Section
         }
         for place, n, _, n_questions, share in rated.itertuples()
     }
+    first: list[Line] = []
     for place, line in lines.items():
-        if tree.parent[place] >= 0:
-            lines[tree.parent[place]]["below"].append(line)
+        # A question may lack the subjects above its own.
+        above = lines.get(int(tree.parent[place]))
+        (above["below"] if above else first).append(line)
     return Section(
         f"{len(lines):,} of the {len(tree.ids):,} subjects have questions. A question counts for "
         "every subject on its way from the root, so the levels overlap. The bar is the share of "
         f"right answers; grey ones rest on fewer than {FEW_ANSWERS} answers. Open a line to see "
         "what lies below.",
-        {"": [line for place, line in lines.items() if tree.parent[place] < 0]},
+        {"": first},
     )
 
 

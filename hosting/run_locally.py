@@ -97,6 +97,12 @@ def describe(bundle: Bundle) -> list[str]:
     return [*lines, f"Leaderboard: {columns}"]
 
 
+# What a leaderboard says about each submission beside its scores, by name.
+ABOUT = {
+    "task", "phase", "rank", "team", "submissions", "submitted", "time", "file", "fault", "details"
+}  # fmt: skip
+
+
 def find_phase(bundle: Bundle, name: str) -> Phase:
     """Return the phase of a name, in capitals or not."""
     found: list[Phase] = [
@@ -114,6 +120,11 @@ def find_tasks(bundle: Bundle, phase: Phase, numbers: Sequence[int] | None) -> l
         raise InputError(
             f"the primary column, {bundle.primary.key}, is computed from others on the platform, "
             "expected one that the scoring program writes"
+        )
+    if taken := sorted({column.key for column in bundle.columns} & ABOUT):
+        raise InputError(
+            f"a column of scores has the key {taken[0]}, expected another: every leaderboard has a "
+            "column of this name"
         )
     tasks = [bundle.tasks[index] for index in phase.tasks]
     if numbers is not None:

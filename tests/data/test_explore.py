@@ -409,3 +409,15 @@ def test_dates_that_are_missing_or_nonsense_do_not_count(
     assert titles == [
         "Mon 0:00 to 0:59: 1 answers, 100% right", "Sat 23:00 to 23:59: 2 answers, 50% right",
     ]  # fmt: skip
+
+
+def test_a_subject_may_stand_without_those_above_it(tiny_kit: Path, run: Run) -> None:
+    path = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
+    path.with_name("question_metadata_task_1_2.csv").unlink()
+    questions = pd.read_csv(path)
+    lowest = questions["SubjectId"].str.findall(r"\d+").str[-1]
+    questions.assign(SubjectId="[" + lowest + "]").to_csv(path, index=False)
+    page = explore(run, tiny_kit / "data", tiny_kit / "out")["explore.html"]
+    names = pd.read_csv(tiny_kit / "data/metadata/subject_metadata.csv", index_col="SubjectId")
+    for name in names["Name"][lowest.astype(int).unique()]:
+        assert name in page.text + page.folded

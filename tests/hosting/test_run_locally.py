@@ -215,6 +215,7 @@ def test_a_bundle_alone_is_checked(folder: Path, succeeds: Callable[..., str]) -
 
 DURING = {"tasks.0.ingestion_only_during_scoring": True}
 PRIMARY = "leaderboards.0.columns.0.computation"
+KEY = "leaderboards.0.columns.1.key"
 COMPUTED = {PRIMARY: "avg", f"{PRIMARY}_indexes": ["2"]}
 
 
@@ -231,6 +232,7 @@ COMPUTED = {PRIMARY: "avg", f"{PRIMARY}_indexes": ["2"]}
         # What only the server can do.
         ("{b} {z}", DURING, "Task 1, public: runs its ingestion program during scoring"),
         ("{b} {z}", COMPUTED, "the primary column, score, is computed from others"),
+        ("{b} {z}", {KEY: "team"}, "a column of scores has the key team, expected another: every"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
