@@ -414,6 +414,7 @@ def test_dates_that_are_missing_or_nonsense_do_not_count(
 def test_a_subject_may_stand_without_those_above_it(tiny_kit: Path, run: Run) -> None:
     path = tiny_kit / "data/metadata/question_metadata_task_3_4.csv"
     path.with_name("question_metadata_task_1_2.csv").unlink()
+    (tiny_kit / "data/SIMULATED.json").unlink()  # What was changed would count as real.
     questions = pd.read_csv(path)
     lowest = questions["SubjectId"].str.findall(r"\d+").str[-1]
     questions.assign(SubjectId="[" + lowest + "]").to_csv(path, index=False)
