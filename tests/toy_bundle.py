@@ -116,10 +116,15 @@ def change(folder: Path, changes: Mapping[str, object]) -> None:
     (folder / "competition.yaml").write_text(yaml.safe_dump(what, sort_keys=False))
 
 
-def write_zip(path: Path, members: Mapping[str, str], time: float | None = None) -> Path:
+def write_zip(
+    path: Path,
+    members: Mapping[str, str],
+    time: float | None = None,
+    method: int = zipfile.ZIP_STORED,
+) -> Path:
     """Write a zip, as of a time in seconds since 1970."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w", method) as archive:
         for name, text in members.items():
             archive.writestr(name, text)
     if time is not None:

@@ -390,16 +390,12 @@ def test_flat_numbers_draw_no_teeth() -> None:
 def test_dates_that_are_missing_or_nonsense_do_not_count(
     run: Run, write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    rows = ("1,8,0", "2,8,1", "3,7,2", "4,9,3", "5,8,4")
-    right = (1, 0, 1, 1, 1)
-    lines = [f"{row},{is_right}" for row, is_right in zip(rows, right, strict=True)]
-    write(TRAIN.format("3_4"), "\n".join(["QuestionId,UserId,AnswerId,IsCorrect", *lines, ""]))
     dates = ("2019-12-30 00:00", "2020-02-29 23:59", "2020-02-29 23:00", "", "9999-01-01 00:00")
-    lines = [f"{row},{date}" for row, date in enumerate(dates)]
-    write(
-        "metadata/answer_metadata_task_3_4.csv",
-        "\n".join(["AnswerId,DateAnswered", *lines, ""]),
-    )
+    own = pd.DataFrame({"AnswerId": range(5), "QuestionId": range(5), "UserId": [8, 8, 7, 9, 8]})
+    own["IsCorrect"], own["DateAnswered"] = [1, 0, 1, 1, 1], dates
+    write(TRAIN.format("3_4"), own.drop(columns="DateAnswered").to_csv(index=False))
+    metadata = own[["AnswerId", "DateAnswered"]].to_csv(index=False)
+    write("metadata/answer_metadata_task_3_4.csv", metadata)
     page = explore(run, tmp_path, tmp_path)["explore.html"]
     assert "From 30 Dec 2019 to 29 Feb 2020, a column for each month." in page.text
     assert page.chart("Answers by month").titles == [

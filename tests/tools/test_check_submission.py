@@ -17,6 +17,7 @@ from tools.tasks import task_of
 import pytest
 from conftest import Run
 from page_reading import read_page
+from toy_bundle import write_zip
 
 ANSWERS = """UserId,QuestionId,IsCorrect,AnswerValue
 1,10,1,4
@@ -240,7 +241,8 @@ ENTRIES: list[tuple[Any, ...]] = [
      f"{NAME}: row 5: class Submission has no method update_model",
      f"{NAME}: row 5: class Submission has no method predict"),
     ("weights by another name",
-     {NAME: ENTRY, "weights.pt": "", "w/model.npy": "", "a/b.py": ""}, "",
+     {NAME: ENTRY, "weights.pt": "", "w/model.npy": "", "a/b.py": "", ".DS_Store": "",
+      "__MACOSX/model.pt": ""}, "",
      "submission_task_4.zip/w/model.npy: is neither Python nor called model_task_4…",
      "submission_task_4.zip/weights.pt: is neither Python nor called model_task_4…"),
     ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
@@ -253,10 +255,7 @@ def test_entries_of_task_4(
     entry: tuple[Any, ...], simulated_kit: Path, tmp_path: Path, run: Run
 ) -> None:
     _, files, flags, *expected = entry
-    path = tmp_path / "submission_task_4.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
+    path = write_zip(tmp_path / "submission_task_4.zip", files)
     done = run(["-m", "tools.check_submission", path, *flags.split()], kit=simulated_kit)
     lines = done.stderr.splitlines()
     assert len(lines) == len(expected), lines

@@ -68,18 +68,6 @@ def test_the_copy_has_the_new_name_everywhere(folder: Path) -> None:
     assert text.endswith('\nTask 1: another.\n"""\n')
 
 
-def test_a_package_is_copied_without_weights(tmp_path: Path) -> None:
-    source = tmp_path / "task_4" / "numpy"
-    (source / "__pycache__").mkdir(parents=True)
-    (source / "train_model.py").write_text('"""Task 4: train.\n\nRun: task_4/numpy/train.\n"""\n')
-    (source / "model.py").write_text("import numpy\n")
-    (source / "model_task_4_weights.npy").write_bytes(b"weights")
-    target = new_entry.copy_model(tmp_path / "task_4", "numpy", "my_idea")
-    assert sorted(path.name for path in target.iterdir()) == ["model.py", "train_model.py"]
-    assert "Run: task_4/my_idea/train." in (target / "train_model.py").read_text()
-    assert sorted(path.name for path in (tmp_path / "task_4").iterdir()) == ["my_idea", "numpy"]
-
-
 def test_nothing_is_overwritten(folder: Path) -> None:
     (folder / "my_idea.py").write_text("mine")
     with pytest.raises(InputError, match=r"my_idea\.py: exists already"):
@@ -161,6 +149,12 @@ def test_the_command_copies_and_says_what_to_run(
         assert f"sample_model_{model}.py" in (kit / task / "my_idea.py").read_text()
         check = f"python -m tools.check_submission submissions/submission_{task}.zip"
         assert out.splitlines()[-1].split("  ")[1] == check
+    (kit / "task_4/numpy/model_task_4_weights.npy").touch()
+    out = succeeds([*start, "task_4", "my_idea"], kit=kit, cwd=kit)
+    assert "python task_4/my_idea/train_model.py --local" in out
+    assert "task_4/my_idea/train_model.py" in (kit / "task_4/my_idea/train_model.py").read_text()
+    left = {path.name for path in (kit / "task_4/numpy").glob("*.py")}
+    assert {path.name for path in (kit / "task_4/my_idea").iterdir()} == left
     done = run([*start, "task_1", "2fast"], kit=kit, cwd=kit)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("python -m tools.new_entry: error: argument")

@@ -70,8 +70,3 @@ def test_links_that_lead_out_are_refused(
     (package / name).symlink_to(target)
     with pytest.raises(InputError, match=f"{name}: is a link that leads out of the entry's folder"):
         entry_files.collect(package)
-
-
-def test_files_by_the_rule_of_names() -> None:
-    names = [*TAKEN, "model.pt", "weights/a.npy", "notes.md", ".DS_Store", "__MACOSX/model.pt"]
-    assert entry_files.find_misnamed(names) == ["model.pt", "notes.md", "weights/a.npy"]

@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 from conftest import answers_frame
 from run_scripts import ROOT, ends
+from toy_bundle import write_zip
 
 WELL_BEHAVED = """
 import numpy as np
@@ -74,13 +75,6 @@ def with_entry(setting: Setting, **methods: str) -> Setting:
         code += textwrap.indent(body.strip() + "\n", " " * 8)
     (setting.submission / ENTRY_FILE).write_text(code)
     return setting
-
-
-def write_zip(path: Path, members: dict[str, str], method: int = zipfile.ZIP_STORED) -> Path:
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -310,7 +304,8 @@ def test_faulty_zips(
 ) -> None:
     path = setting.reference.parent / "entry.zip"
     if members:
-        write_zip(path, members, zipfile.ZIP_LZMA if "method than" in fault else zipfile.ZIP_STORED)
+        method = zipfile.ZIP_LZMA if "method than" in fault else zipfile.ZIP_STORED
+        write_zip(path, members, method=method)
     with pytest.raises(InputError, match=fault):
         play_all(replace(setting, submission=path), students)
 
