@@ -21,7 +21,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
     found = {
-        path: [query.id for query in queries.read_queries(path, answers=False)]
+        path: queries.read_queries(path, answers=False)["id"].tolist()
         # Where neither is there, the first is missed.
         for path in [path for path in paths if io.is_there(path)] or paths[:1]
     }

@@ -17,7 +17,7 @@ def main() -> None:
     cli.add_file(p, "--train_data", queries.TRAIN)
     options = p.parse_args()
     path = options.input_dir / options.train_data
-    ids = [query.id for query in queries.read_queries(path, answers=True)]
+    ids = queries.read_queries(path, answers=True)["id"].tolist()
     challenge.split_into_folds(options, "queries", ids, np.arange(len(ids)), [path])
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from common import challenge, cli, pages
 
 import numpy as np
-import pandas as pd
 import queries
 
 HEADER = ("", "queries", "token F1", "in full")
@@ -30,24 +29,20 @@ def main() -> None:
 def score(options: argparse.Namespace, submission: Path, reference: Path) -> challenge.Scored:
     """Score a submission by the true answers."""
     asked = queries.read_queries(reference, answers=True)
-    guesses = queries.read_guesses(submission, [query.id for query in asked])
-    found = pd.DataFrame(
-        {
-            "domain": [query.domain for query in asked],
-            "reasoning": [query.needs_reasoning for query in asked],
-            "score": [
-                queries.score_query(guessed[: options.candidates], query.answers)
-                for guessed, query in zip(guesses, asked, strict=True)
-            ],
-        }
+    guesses = queries.read_guesses(submission, asked["id"].tolist())
+    scores = np.array(
+        [
+            queries.score_query(guessed[: options.candidates], answers)
+            for guessed, answers in zip(guesses, asked["answers"], strict=True)
+        ]
     )
-    scores = found["score"].to_numpy()
+    asked["score"] = scores
     groups = [
         (f"{kind}: {str(name) or 'unknown'}", own.to_numpy())
         for kind in ("domain", "reasoning")
-        if found[kind].any()
+        if asked[kind].any()
         # What is unknown comes last.
-        for name, own in sorted(found.groupby(kind)["score"], key=lambda group: not group[0])
+        for name, own in sorted(asked.groupby(kind)["score"], key=lambda group: not group[0])
     ]
     rows = [
         (name, f"{len(own):,}", f"{own.mean():.4f}", f"{np.mean(own == 1):.1%}")

@@ -6,7 +6,6 @@ import json
 import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +14,25 @@ from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
 from common.schema import TEXT, Column
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 MASK = "[MASK]"
 N_GUESSES = 5
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 
-FloatArray = npt.NDArray[np.floating[Any]]
-
 _ARTICLES = {"a", "an", "the"}
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@dataclass(frozen=True)
-class Query:
-    """A sentence with `MASK` in place of a gap, and what may fill it; nothing where it is unknown.
+def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
+    """Read and check a file of queries, a JSON object in each line.
 
-    Each answer is correct by itself. The domain is what the sentence is about; whether several
-    facts must be combined is ``yes``, ``no`` or the file's own text.
+    The columns are id; text, a sentence with `MASK` in place of a gap; answers, if wanted, each of
+    which is correct by itself; domain, what the sentence is about; and reasoning, whether several
+    facts must be combined: ``yes``, ``no`` or the file's own text. What is unknown is empty.
     """
-
-    id: str
-    text: str
-    answers: tuple[str, ...] = ()
-    domain: str = ""
-    needs_reasoning: str = ""
-
-
-def read_queries(path: Path, *, answers: bool) -> list[Query]:
-    """Read and check a file of queries, a JSON object in each line, with or without answers."""
     io.require_file(path)
-    queries: list[Query] = []
+    queries = []
     line_of: dict[str, int] = {}
     try:
         # Only line ends: a text may hold other characters at which `splitlines` would cut.
@@ -55,19 +42,19 @@ def read_queries(path: Path, *, answers: bool) -> list[Query]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        query = _read_query(f"{path}: line {number}", line, answers)
-        if query.id in line_of:
-            raise InputError(
-                f"{path}: line {number} repeats qid {quote(query.id)} of line {line_of[query.id]}"
-            )
-        line_of[query.id] = number
+        where = f"{path}: line {number}"
+        query = _read_query(where, line, answers)
+        first = line_of.setdefault(query["id"], number)
+        if first != number:
+            raise InputError(f"{where} repeats qid {quote(query['id'])} of line {first}")
         queries.append(query)
     if not queries:
         raise InputError(f"{path}: is empty, expected a JSON object in each line")
-    return queries
+    return pd.DataFrame(queries)
 
 
-def _read_query(where: str, line: str, answers: bool) -> Query:
+def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
+    """Return the row of the table that a line makes."""
     try:
         record = io.parse_json(line)
     except ValueError as error:
@@ -80,17 +67,19 @@ def _read_query(where: str, line: str, answers: bool) -> Query:
         _require_characters(where, key, record[key])
     if MASK not in record["query"]:
         raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
-    kinds = {"domain": "", "NeedReasoning": ""}
-    for key in kinds:
-        kinds[key] = _read_kind(where, key, record.get(key))
-    if not answers:
-        return Query(record["qid"], record["query"], (), *kinds.values())
-    found = record.get("answer")
-    if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
-        raise InputError(f"{where}: 'answer' is {_show(found)}, expected a list of texts")
-    for answer in found:
-        _require_characters(where, "answer", answer)
-    return Query(record["qid"], record["query"], tuple(found), *kinds.values())
+    query = {
+        "id": record["qid"],
+        "text": record["query"],
+        "domain": _read_kind(where, "domain", record.get("domain")),
+        "reasoning": _read_kind(where, "NeedReasoning", record.get("NeedReasoning")),
+    }
+    if answers:
+        query["answers"] = found = record.get("answer")
+        if not isinstance(found, list) or not found or not all(isinstance(a, str) for a in found):
+            raise InputError(f"{where}: 'answer' is {_show(found)}, expected a list of texts")
+        for answer in found:
+            _require_characters(where, "answer", answer)
+    return query
 
 
 def _read_kind(where: str, key: str, value: Any) -> str:
@@ -158,18 +147,16 @@ def folds_path(options: argparse.Namespace) -> Path | None:
     return Path(options.submission_template_dir / options.submission_template_file)
 
 
-def read_splits(options: argparse.Namespace) -> Iterator[tuple[list[Query], list[Query]]]:
+def read_splits(options: argparse.Namespace) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """Yield the queries to learn from and those to predict: one pair, or one per fold."""
     train = read_queries(options.input_dir / options.train_data, answers=True)
     template = folds_path(options)
     if template is None:
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
         return
-    fold = folds.read_folds(template, [query.id for query in train])
-    for learned, predicted in folds.splits(fold):
+    for learned, predicted in folds.splits(folds.read_folds(template, train["id"].tolist())):
         # Without their answers, so that a model cannot look at them.
-        hidden = [replace(train[row], answers=()) for row in np.flatnonzero(predicted)]
-        yield [train[row] for row in np.flatnonzero(learned)], hidden
+        yield train[learned], train[predicted].drop(columns="answers")
 
 
 def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:

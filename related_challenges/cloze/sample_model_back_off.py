@@ -17,6 +17,7 @@ from collections import Counter
 
 from common import cli
 
+import pandas as pd
 import queries
 
 # Words left of the gap to look at; each further word multiplies a context's weight by GROWTH.
@@ -33,27 +34,25 @@ def main() -> None:
     for train, test in queries.read_splits(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        for query, weights in zip(test, weigh_by_context(train, test), strict=True):
-            guesses[query.id] = queries.best_guesses(weights, options.candidates)
+        for query_id, weights in zip(test["id"], weigh_by_context(train, test), strict=True):
+            guesses[query_id] = queries.best_guesses(weights, options.candidates)
         # ---- End of the model. ----------------------------------------------------------------
     queries.write_guesses(options, guesses)
 
 
-def weigh_by_context(
-    train: list[queries.Query], test: list[queries.Query]
-) -> list[dict[str, float]]:
+def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
     """Weigh answers for every query of `test` by the words left of its gap; weights sum to 1."""
     frequency: dict[tuple[str, ...], Counter[str]] = {}
     n_queries: Counter[tuple[str, ...]] = Counter()
-    for query in train:
-        n_queries.update(contexts(query))
-        for context in contexts(query):
-            frequency.setdefault(context, Counter()).update(query.answers)
+    for text, answers in zip(train["text"], train["answers"], strict=True):
+        n_queries.update(contexts(text))
+        for context in contexts(text):
+            frequency.setdefault(context, Counter()).update(answers)
     frequent = {context: counts.most_common(20) for context, counts in frequency.items()}
     weighed = []
-    for query in test:
+    for text in test["text"]:
         weights: dict[str, float] = {}
-        for context in contexts(query):
+        for context in contexts(text):
             for answer, count in frequent.get(context, []):
                 share = count / (n_queries[context] + HALF_TRUST)
                 weights[answer] = weights.get(answer, 0.0) + GROWTH ** len(context) * share
@@ -62,9 +61,9 @@ def weigh_by_context(
     return weighed
 
 
-def contexts(query: queries.Query) -> list[tuple[str, ...]]:
-    """Return the last zero to five words left of the gap."""
-    words = re.findall(r"\w+", query.text.partition(queries.MASK)[0].lower())
+def contexts(text: str) -> list[tuple[str, ...]]:
+    """Return the last zero to five words left of the gap of a text."""
+    words = re.findall(r"\w+", text.partition(queries.MASK)[0].lower())
     return [tuple(words[len(words) - n :]) for n in range(min(MAX_WORDS, len(words)) + 1)]
 
 

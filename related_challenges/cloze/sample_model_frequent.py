@@ -18,14 +18,13 @@ import queries
 def main() -> None:
     """Load, model, predict, write."""
     options = queries.parse_flags(__doc__)
-    guesses = {}
+    guesses: dict[str, list[str]] = {}
     for train, test in queries.read_splits(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        frequency = Counter(answer for query in train for answer in query.answers)
+        frequency = Counter(train["answers"].explode())
         most_frequent = queries.best_guesses(frequency, options.candidates)
-        for query in test:
-            guesses[query.id] = most_frequent
+        guesses |= dict.fromkeys(test["id"], most_frequent)
         # ---- End of the model. ----------------------------------------------------------------
     queries.write_guesses(options, guesses)
 

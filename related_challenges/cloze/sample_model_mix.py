@@ -25,11 +25,11 @@ def main() -> None:
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
         by_context, by_similarity = weigh_by_context(train, test), weigh_by_similarity(train, test)
-        for query, left, right in zip(test, by_context, by_similarity, strict=True):
+        for query_id, left, right in zip(test["id"], by_context, by_similarity, strict=True):
             weights = {
                 answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right
             }
-            guesses[query.id] = queries.best_guesses(weights, options.candidates)
+            guesses[query_id] = queries.best_guesses(weights, options.candidates)
         # ---- End of the model. ----------------------------------------------------------------
     queries.write_guesses(options, guesses)
 

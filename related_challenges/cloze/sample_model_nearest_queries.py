@@ -14,6 +14,7 @@ thirty most similar queries vote with its cube.
 from common import cli
 
 import numpy as np
+import pandas as pd
 import queries
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -28,25 +29,24 @@ def main() -> None:
     for train, test in queries.read_splits(options):
         # ---- The model: replace this block by your own. ---------------------------------------
         # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        for query, weights in zip(test, weigh_by_similarity(train, test), strict=True):
-            guesses[query.id] = queries.best_guesses(weights, options.candidates)
+        for query_id, weights in zip(test["id"], weigh_by_similarity(train, test), strict=True):
+            guesses[query_id] = queries.best_guesses(weights, options.candidates)
         # ---- End of the model. ----------------------------------------------------------------
     queries.write_guesses(options, guesses)
 
 
-def weigh_by_similarity(
-    train: list[queries.Query], test: list[queries.Query]
-) -> list[dict[str, float]]:
+def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
     """Weigh answers for every query of `test` by similar training queries; weights sum to 1."""
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+")
-    known = vectorizer.fit_transform([query.text for query in train])
-    cosine = (vectorizer.transform([query.text for query in test]) @ known.T).tocsr()
+    known = vectorizer.fit_transform(train["text"])
+    cosine = (vectorizer.transform(test["text"]) @ known.T).tocsr()
+    known_answers = train["answers"].tolist()
     weighed = []
     for start, end in zip(cosine.indptr[:-1], cosine.indptr[1:], strict=True):
         value, row = cosine.data[start:end], cosine.indices[start:end]
         weights: dict[str, float] = {}
         for place in np.argsort(-value, kind="stable")[:N_NEAREST]:
-            answers = train[row[place]].answers
+            answers = known_answers[row[place]]
             for answer in answers:
                 vote = float(value[place]) ** POWER / len(answers)
                 weights[answer] = weights.get(answer, 0.0) + vote

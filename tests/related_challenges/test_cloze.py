@@ -50,7 +50,7 @@ def test_a_text_may_hold_what_ends_a_line_elsewhere(write: Write) -> None:
     lines = [json.dumps({"qid": text, "query": text}, ensure_ascii=False) for text in texts]
     path = write("queries.txt", "\r\n".join(lines))
     # JSON itself writes a form feed as an escape; the others may appear unescaped.
-    assert [query.text for query in queries.read_queries(path, answers=False)] == texts
+    assert queries.read_queries(path, answers=False)["text"].tolist() == texts
 
 
 def test_guesses_survive_writing_and_reading(tmp_path: Path) -> None:
