@@ -187,10 +187,11 @@ class Matches:
 
 def match(answers: Responses) -> Matches:
     """Find how the words of every answer match those of its question and reference answers."""
-    texts = chain(answers.texts, *((q.text, *q.references) for q in answers.questions))
+    questions = answers.questions
+    texts = chain(answers.texts, questions["text"], *questions["references"])
     words = Words(sorted({stem for text in texts for stem in stems(text)}))
-    asked = [words.numbers(question.text) for question in answers.questions]
-    references = [[words.numbers(text) for text in q.references] for q in answers.questions]
+    asked = [words.numbers(text) for text in questions["text"]]
+    references = [[words.numbers(text) for text in texts] for texts in questions["references"]]
     is_asked_in = [words.spelling[:, own].max(axis=1, initial=0) >= SAME_SPELLING for own in asked]
     number_of: dict[tuple[int, ...], int] = {}
     case = [
@@ -302,8 +303,8 @@ def mark_words(answers: Responses) -> list[str]:
     and ``-word`` is what the most similar reference answer has and the answer lacks; besides, words
     and pairs of words as they are. ``+not`` says the same thing about answers to any question.
     """
-    asked = [set(stems(question.text)) for question in answers.questions]
-    references = [[set(stems(text)) for text in q.references] for q in answers.questions]
+    asked = [set(stems(text)) for text in answers.questions["text"]]
+    references = [[set(stems(text)) for text in own] for own in answers.questions["references"]]
     marked = []
     for number, text in zip(answers.question, answers.texts, strict=True):
         answer = stems(text)

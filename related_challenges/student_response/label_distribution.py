@@ -47,12 +47,11 @@ def describe(answers: responses.Responses) -> dict[str, str]:
         name: f"{number:,} ({number / len(answers):.1%})"
         for name, number in zip(answers.labels, counts, strict=True)
     }
-    modules = {question.module for question in answers.questions if question.module}
     return {
         **{name: cells.get(name, "") for name in responses.ALL_LABELS},
         "answers": f"{len(answers):,}",
         "questions": f"{len(answers.questions):,}",
-        "modules": f"{len(modules):,}",
+        "modules": f"{len({*answers.questions['module']} - {''}):,}",
     }
 
 

@@ -34,18 +34,14 @@ def main() -> None:
     if options.by_question:
         group = answers.question
     elif options.by_domain:
-        group = number_modules(answers)[answers.question]
-    made_from = [question.path for question in answers.questions]
-    challenge.split_into_folds(options, "answers", answers.ids, group, made_from)
-
-
-def number_modules(answers: responses.Responses) -> responses.IntArray:
-    """Return the number of every question's module, in alphabetical order, shape (questions,)."""
-    modules = [question.module for question in answers.questions]
-    if "" in modules:
-        path = answers.questions[modules.index("")].path
-        raise InputError(f"{path}: <question> has no attribute 'module', which --by_domain needs")
-    return np.unique(modules, return_inverse=True)[1]
+        without = answers.questions["path"][answers.questions["module"] == ""]
+        if len(without):
+            raise InputError(
+                f"{without.iloc[0]}: <question> has no attribute 'module', which --by_domain needs"
+            )
+        group = answers.questions["module"].factorize(sort=True)[0][answers.question]
+    paths = answers.questions["path"].tolist()
+    challenge.split_into_folds(options, "answers", answers.ids, group, paths)
 
 
 if __name__ == "__main__":

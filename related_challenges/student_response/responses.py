@@ -1,7 +1,6 @@
 """Files and metrics of student response analysis: answers graded against reference answers."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from common.schema import TEXT, Column
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 # The label sets of the corpora, the finest first; the first label is the most frequent one.
 LABEL_SETS = {
@@ -30,93 +30,73 @@ UNKNOWN = -1
 # Test sets lie in folders of these names, those of BEETLE possibly in another folder in there.
 SCENARIOS = ("test-unseen-answers", "test-unseen-questions", "test-unseen-domains")
 CORE = "Core"
+# Attribute of an element with its line in the file.
+LINE = "line"
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question with its reference answers, as in its file.
-
-    The module is the domain that it belongs to, such as ``EM``, and the scenario which of
-    `SCENARIOS` the file lies in; nothing where there is none.
-    """
-
-    id: str
-    text: str
-    references: tuple[str, ...]
-    module: str
-    scenario: str
-    path: Path
-
-
-@dataclass(frozen=True)
 class Responses:
     """Students' answers to questions, as equally long columns.
 
-    Every answer has an id, a text, the number of its question and that of its label among those
+    Every answer has an id, a text, the row of its question and the number of its label among those
     that the files use, one of `LABEL_SETS`; if they were not read, there are none, and the number
-    is `UNKNOWN`. The line in the question's file is for messages.
+    is `UNKNOWN`. For messages it has a place, a file and a line.
+
+    The columns of the questions are id; text; references, a list of texts; module, the domain, such
+    as ``EM``; scenario, which of `SCENARIOS` the file lies in; and path. The module and the
+    scenario are empty where there is none.
     """
 
-    questions: list[Question]
+    questions: pd.DataFrame
     ids: list[str]
     texts: list[str]
     question: IntArray
     label: IntArray
     labels: tuple[str, ...]
-    lines: IntArray
+    places: list[str]
 
     def __len__(self) -> int:
         """Count the answers."""
         return len(self.ids)
 
-    def place(self, answer: int) -> str:
-        """Say where an answer stands, for messages."""
-        path = self.questions[self.question[answer]].path
-        return f"{path}: line {self.lines[answer]}: studentAnswer {quote(self.ids[answer])}"
-
 
 def read_responses(folder: Path, *, reads_labels: bool | None = True) -> Responses:
-    """Read all questions of a folder, one XML file each.
+    """Read all questions of a folder, or of its test sets, one XML file each.
 
-    Parameters
-    ----------
-    folder
-        Holds the files, or at least one of `SCENARIOS`, whose files are then read.
-    reads_labels
-        Whether to read the answers' labels; if not, the files need have none, and those that they
-        have do not matter. None: if any answer has one.
+    Where labels are not read, the files need have none, and those that they have do not matter;
+    with None they are read if any answer has one.
     """
-    questions: list[Question] = []
-    ids, texts, numbers, names, lines = [], [], [], [], []
+    questions: list[dict[str, Any]] = []
+    texts, numbers, names = [], [], []
     place_of: dict[str, str] = {}
     for scenario, path in _find_files(folder):
-        question, elements, line_of = _read_question(path, scenario)
-        for element in elements:
-            answer_id = _attribute(path, element, "id", line_of)
-            place = f"{path}: line {line_of[element]}"
+        root = _parse(path)
+        questions.append(_read_question(path, root) | {"scenario": scenario, "path": path})
+        for element in root.findall("studentAnswers/studentAnswer"):
+            answer_id = _attribute(path, element, "id")
+            place = f"{path}: line {element.get(LINE)}"
             if answer_id in place_of:
                 raise InputError(
                     f"{place}: studentAnswer {quote(answer_id)} is in {place_of[answer_id]} "
                     "already, expected every id once"
                 )
             place_of[answer_id] = place
-            ids.append(answer_id)
             # A student may leave an answer empty; that is an answer too.
             texts.append((element.text or "").strip())
-            numbers.append(len(questions))
-            lines.append(line_of[element])
+            numbers.append(len(questions) - 1)
             names.append(element.get("accuracy", ""))
-        questions.append(question)
+    ids, places = list(place_of), list(place_of.values())
     if not ids:
         raise InputError(f"{folder}: holds {len(questions)} questions but no studentAnswer")
     if reads_labels is None:
         reads_labels = any(names)
-    labels = _find_label_set(names, place_of, ids) if reads_labels else ()
+    labels = _find_label_set(names, places, ids) if reads_labels else ()
     label = np.array([labels.index(name) if labels else UNKNOWN for name in names])
-    return Responses(questions, ids, texts, np.array(numbers), label, labels, np.array(lines))
+    table = pd.DataFrame(questions)
+    return Responses(table, ids, texts, np.array(numbers), label, labels, places)
 
 
 def _find_files(folder: Path) -> list[tuple[str, Path]]:
@@ -132,31 +112,31 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
     return files
 
 
-def _read_question(
-    path: Path, scenario: str
-) -> tuple[Question, list[ET.Element], dict[ET.Element, int]]:
-    """Read a file: the question, its studentAnswer elements, and the line of every element."""
-    root, line_of = _parse(path)
-    text = _text(path, root.find("questionText"), "questionText", line_of)
+def _read_question(path: Path, root: ET.Element) -> dict[str, Any]:
+    """Return what a file says of its question."""
+    text = _text(path, root.find("questionText"), "questionText")
     found = root.findall("referenceAnswers/referenceAnswer")
-    references = tuple(_text(path, element, "referenceAnswer", line_of) for element in found)
+    references = [_text(path, element, "referenceAnswer") for element in found]
     if not references:
         raise InputError(f"{path}: holds no referenceAnswer, expected at least one")
-    question_id = _attribute(path, root, "id", line_of)
-    question = Question(question_id, text, references, root.get("module", ""), scenario, path)
-    return question, root.findall("studentAnswers/studentAnswer"), line_of
+    question_id = _attribute(path, root, "id")
+    return {
+        "id": question_id,
+        "text": text,
+        "references": references,
+        "module": root.get("module", ""),
+    }
 
 
-def _parse(path: Path) -> tuple[ET.Element, dict[ET.Element, int]]:
-    """Parse a file as `ET.parse` does, and note the line of every element."""
+def _parse(path: Path) -> ET.Element:
+    """Parse a file as `ET.parse` does, and note the line of every element as its attribute."""
     io.require_file(path)
     builder = ET.TreeBuilder()
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    line_of: dict[ET.Element, int] = {}
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        line_of[builder.start(tag, attributes)] = parser.CurrentLineNumber
+        builder.start(tag, attributes | {LINE: str(parser.CurrentLineNumber)})
 
     parser.StartElementHandler = start
     parser.EndElementHandler = builder.end
@@ -171,33 +151,31 @@ def _parse(path: Path) -> tuple[ET.Element, dict[ET.Element, int]]:
         raise InputError(f"{path}: cannot be read as XML: {error}") from None
     if root.tag != "question":
         raise InputError(f"{path}: holds <{printable(root.tag, MAX_SHOWN)}>, expected <question>")
-    return root, line_of
+    return root
 
 
-def _text(path: Path, element: ET.Element | None, tag: str, line_of: dict[ET.Element, int]) -> str:
+def _text(path: Path, element: ET.Element | None, tag: str) -> str:
     text = "" if element is None else (element.text or "").strip()
     if not text:
-        where = "" if element is None else f"line {line_of[element]}: "
+        where = "" if element is None else f"line {element.get(LINE)}: "
         raise InputError(f"{path}: {where}<{tag}> is missing or empty, expected text")
     return text
 
 
-def _attribute(path: Path, element: ET.Element, name: str, line_of: dict[ET.Element, int]) -> str:
+def _attribute(path: Path, element: ET.Element, name: str) -> str:
     value = element.get(name)
     if not value:
-        line = line_of[element]
-        raise InputError(f"{path}: line {line}: <{element.tag}> has no attribute '{name}'")
+        where = f"{path}: line {element.get(LINE)}"
+        raise InputError(f"{where}: <{element.tag}> has no attribute '{name}'")
     return value
 
 
-def _find_label_set(
-    names: Sequence[str], place_of: dict[str, str], ids: Sequence[str]
-) -> tuple[str, ...]:
+def _find_label_set(names: list[str], places: list[str], ids: list[str]) -> tuple[str, ...]:
     """Find the smallest set that holds all labels; 5-way files may lack the rare ones."""
     used = set(names)
     if "" in used:
         raise InputError(
-            f"{place_of[ids[names.index('')]]}: <studentAnswer> has no attribute 'accuracy'; files "
+            f"{places[names.index('')]}: <studentAnswer> has no attribute 'accuracy'; files "
             "without labels can be predicted, not learned from or scored"
         )
     for ways in sorted(LABEL_SETS):
@@ -207,7 +185,7 @@ def _find_label_set(
     known = set(LABEL_SETS[5 if used & set(LABEL_SETS[5][1:2] + LABEL_SETS[5][3:]) else 3])
     wrong = next(number for number, name in enumerate(names) if name not in known)
     raise InputError(
-        f"{place_of[ids[wrong]]}: attribute 'accuracy' of studentAnswer {quote(ids[wrong])} is "
+        f"{places[wrong]}: attribute 'accuracy' of studentAnswer {quote(ids[wrong])} is "
         f"{quote(names[wrong])}, expected one of {', '.join(sorted(known))}"
     )
 

@@ -91,7 +91,7 @@ def score_scenarios(
         The columns of `HEADER`; without a row if no question is of a test set.
     """
     scores = []
-    scenario_of = np.array([question.scenario for question in answers.questions])[answers.question]
+    scenario_of = answers.questions["scenario"].to_numpy()[answers.question]
     for scenario in responses.SCENARIOS:
         rows = np.flatnonzero(scenario_of == scenario).tolist()
         gold = [answers.labels[answers.label[row]] for row in rows]

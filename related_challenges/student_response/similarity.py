@@ -72,10 +72,8 @@ def describe(answers: responses.Responses) -> responses.FloatArray:
     array of float64, shape (answers, 8)
         The four measures against the question, and of each the largest against a reference.
     """
-    question_words = [words(question.text) for question in answers.questions]
-    reference_words = [
-        [words(reference) for reference in question.references] for question in answers.questions
-    ]
+    question_words = [words(text) for text in answers.questions["text"]]
+    reference_words = [[words(text) for text in own] for own in answers.questions["references"]]
     known: dict[tuple[int, str], responses.FloatArray] = {}
     rows = []
     for number, text in zip(answers.question, answers.texts, strict=True):

@@ -8,6 +8,7 @@ from common import challenge, cli, folds, layout
 from common.errors import InputError, quote
 
 import numpy as np
+import pandas as pd
 import responses
 from responses import UNKNOWN, IntArray, Responses
 
@@ -86,20 +87,20 @@ def join(train: Responses, test: Responses) -> Responses:
     Questions are the same if module and id are; reference answers are then those of ``train``. What
     is no test of the training answers, by the scenario that it claims to be, is refused.
     """
-    in_tests = next((question for question in train.questions if question.scenario), None)
-    if in_tests:
-        raise InputError(f"{in_tests.path}: is of a test set, expected files to learn from")
-    number_of = {(q.module, q.id): n for n, q in reversed(list(enumerate(train.questions)))}
-    modules = {question.module for question in train.questions}
-    place_of = {answer_id: row for row, answer_id in enumerate(train.ids)}
-    for row, answer_id in enumerate(test.ids):
+    of_tests = train.questions["path"][train.questions["scenario"] != ""]
+    if len(of_tests):
+        raise InputError(f"{of_tests.iloc[0]}: is of a test set, expected files to learn from")
+    place_of = dict(zip(train.ids, train.places, strict=True))
+    for place, answer_id in zip(test.places, test.ids, strict=True):
         if answer_id in place_of:
             raise InputError(
-                f"{test.place(row)} is to be learned from as well: "
-                f"{train.place(place_of[answer_id]).rpartition(':')[0]}, expected other answers"
+                f"{place}: studentAnswer {quote(answer_id)} is to be learned from as well: "
+                f"{place_of[answer_id]}, expected other answers"
             )
-    questions, numbers = list(train.questions), []
-    for question in test.questions:
+    modules = set(train.questions["module"])
+    questions, numbers = list(train.questions.itertuples(index=False)), []
+    number_of = {(q.module, q.id): n for n, q in reversed(list(enumerate(questions)))}
+    for question in test.questions.itertuples(index=False):
         key = (question.module, question.id)
         name = f"{question.path}: question {quote(question.id)} of module {quote(question.module)}"
         if question.scenario == ANSWERS and key not in number_of:
@@ -112,13 +113,13 @@ def join(train: Responses, test: Responses) -> Responses:
         numbers.append(number_of.setdefault(key, len(questions)))
         questions += [question] * (numbers[-1] == len(questions))
     return Responses(
-        questions,
+        pd.DataFrame(questions),
         train.ids + test.ids,
         train.texts + test.texts,
         np.concatenate([train.question, np.array(numbers)[test.question]]),
         np.concatenate([train.label, np.full(len(test), UNKNOWN)]),
         train.labels,
-        np.concatenate([train.lines, test.lines]),
+        train.places + test.places,
     )
 
 

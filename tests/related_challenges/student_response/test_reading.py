@@ -53,7 +53,7 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
         ("", ["test-unseen-answers", one]), (one, [one]), (f"{one}/Core", [one])
     ):  # fmt: skip
         answers = responses.read_responses(tmp_path / "beetle" / folder, reads_labels=False)
-        assert [question.scenario for question in answers.questions] == expected
+        assert answers.questions["scenario"].tolist() == expected
 
 
 def join(write: Write, scenario: str, question: str, module: str, answer: str) -> Any:
