@@ -25,7 +25,7 @@ from typing import NamedTuple, Never
 
 from common import cli, layout, made, run_log
 from common.errors import InputError
-from tools.templates import build_pair_template, build_ranking_template
+from tools.templates import build_template
 
 from tqdm import tqdm
 
@@ -103,9 +103,9 @@ def main() -> None:
         unpack(archive, files, data_dir)
     log_event("unpacked", files=[str(file) for file in files.values()])
     if "tests" in options.parts:
-        build_pair_template(data_dir, template_dir)
+        build_template(layout.TEMPLATE_TASK_1_2, data_dir, template_dir)
     if "metadata" in options.parts:
-        build_ranking_template(data_dir, template_dir)
+        build_template(layout.TEMPLATE_TASK_3, data_dir, template_dir)
     print(f"official data in {cli.show(data_dir)}: {', '.join(options.parts)} ({len(files)} files)")
     if not options.archive:
         print(f"{cli.show(path)} is no longer needed, unless for other parts")

@@ -22,9 +22,8 @@ from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
-from common.submission import Pairs, read_pairs, read_template
+from common.submission import read_pairs, read_template
 from tools import script_runs
-from tools.opinion_pool import blend, learn_weights, logarithms
 from tools.tasks import task_of_probabilities
 
 import numpy as np
@@ -33,7 +32,11 @@ from tqdm import tqdm
 
 FloatArray = npt.NDArray[np.float64]
 
+Logarithms = npt.NDArray[np.float32]
+
 _HELD_OUT = 0.2
+# Probabilities are kept this far from 0, whose logarithm no weight could outweigh.
+_SMALLEST = 1e-6
 # Options that say where a script reads and writes.
 _PLACES = {
     *("local", "input_dir", "train_data", "submission_template_dir", "submission_template_file"),
@@ -64,9 +67,15 @@ def main() -> None:
     template = read_template(paths.template)
     files = [read_probabilities(path, task) for path in options.files]
     pairs = read_pairs(paths.template)
-    logs = np.stack([logarithms(at_template(file, pairs)) for file in files])
+    for file in files:
+        if len(file.student) != len(pairs.student):
+            raise InputError(
+                f"{file.path}: holds {len(file.student):,} pairs, expected the "
+                f"{len(pairs.student):,} of {pairs.name}, the template of this blend"
+            )
+    logs = np.stack([logarithms(file.at(pairs)) for file in files])
     if options.weights is None:
-        commands = [take_apart(file, paths.train) for file in files]
+        commands = [repeatable(file, paths.train) for file in files]
         truth, held = run_again(commands, paths.train, task)
         weights = learn_weights(held, truth)
         print(describe(options.files, weights, held, truth))
@@ -108,17 +117,7 @@ def place_beside(output: Path, files: Sequence[Path]) -> Path:
     return beside
 
 
-def at_template(file: Probabilities, template: Pairs) -> npt.NDArray[np.float32]:
-    """Return the probabilities of a file in the order of a template, which holds the same pairs."""
-    if len(file.student) != len(template.student):
-        raise InputError(
-            f"{file.path}: holds {len(file.student):,} pairs, expected the "
-            f"{len(template.student):,} of {template.name}, the template of this blend"
-        )
-    return file.at(template)
-
-
-def take_apart(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
+def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for those that say where files lie.
 
     It must have learned from the training answers that the weights are learned from: others might
@@ -162,9 +161,54 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
 # ---- The weights ---------------------------------------------------------------------------------
 
 
+def logarithms(probability: npt.NDArray[Any]) -> Logarithms:
+    """Return logarithms of probabilities, none of which counts as 0."""
+    return np.asarray(np.log(np.maximum(probability, _SMALLEST)), np.float32)
+
+
+def blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
+    """Blend probabilities: the softmax of weighted logarithms.
+
+    For right and wrong this averages the log-odds (a logarithmic opinion pool, Genest and Zidek
+    1986). Shape of the logarithms: (files, rows, categories); of the result: (rows, categories).
+    The weights, one for each file, need not sum to 1.
+    """
+    return np.asarray(np.exp(log_blend(logs, weights)))
+
+
+def log_blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
+    """Return the logarithm of `blend`, which is finite where that is too small for a number."""
+    total = np.tensordot(weights, logs, axes=1)
+    total -= total.max(axis=1, keepdims=True)
+    return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
+
+
+def learn_weights(logs: npt.NDArray[Any], truth: npt.NDArray[np.int64]) -> FloatArray:
+    """Minimise the log loss of a blend, which is convex, over weights of at least 0.
+
+    The truth is what happened, from 0, shape (rows,); there is a weight for each file.
+    """
+    from scipy.optimize import minimize
+
+    rows = np.arange(len(truth))
+    happened = logs[:, rows, truth]
+
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        blended = log_blend(logs, weights)
+        p = np.exp(blended)
+        gradient = [
+            float((p * own).sum() - known.sum()) for own, known in zip(logs, happened, strict=True)
+        ]
+        return float(-blended[rows, truth].mean()), np.array(gradient) / len(truth)
+
+    start = np.full(len(logs), 1 / len(logs))
+    found = minimize(loss, start, jac=True, bounds=[(0, None)] * len(logs), method="L-BFGS-B")
+    return np.asarray(found.x, np.float64)
+
+
 def run_again(
     commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+) -> tuple[npt.NDArray[np.int64], Logarithms]:
     """Run every command on 80 % of the training answers, and predict the other 20 % with it.
 
     Returns the truth, from 0, shape (answers held out,), and the logarithms of the probabilities,
@@ -174,7 +218,7 @@ def run_again(
     held_out = hold_out_answers(len(table), _HELD_OUT, 0)
     if held_out.all() or not held_out.any():
         raise InputError(f"{train}: holds too few answers to hold some out, expected more")
-    truth = table[schema.PREDICTED_COLUMN[task].name].to_numpy()[held_out].astype(np.int64)
+    truth = table.loc[held_out, schema.PREDICTED_COLUMN[task].name].to_numpy(np.int64)
     logs = []
     for script, flags in tqdm(commands, "Scripts", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
@@ -208,17 +252,16 @@ def describe(
     for k in (0, 1):
         others = learn_weights(logs[:, half != k], truth[half != k])
         blended[half == k] = blend(logs[:, half == k], others)
-    width = max(len("the blend"), *(len(cli.show(path)) for path in paths))
+    names = [*map(cli.show, paths), "the blend"]
+    width = max(map(len, names))
     lines = [
         f"{len(truth):,} training answers held out:",
         f"{'':{width}}  weight  log loss  accuracy",
     ]
-    shown = [f"{weight:6.3f}" for weight in weights]
-    names = [*map(cli.show, paths), "the blend"]
-    for name, weight, p in zip(names, [*shown, ""], [*np.exp(logs), blended], strict=True):
-        chosen = np.take_along_axis(p, truth[:, None], axis=1)
+    shown = [*(f"{weight:6.3f}" for weight in weights), ""]
+    for name, weight, p in zip(names, shown, [*np.exp(logs), blended], strict=True):
+        loss = -np.log(p[np.arange(len(truth)), truth], dtype=np.float64).mean()
         right = np.mean(p.argmax(axis=1) == truth)
-        loss = -np.log(chosen, dtype=np.float64).mean()
         lines.append(f"{name:{width}}  {weight:6}  {loss:8.4f}  {right:8.4f}")
     return "\n".join(lines)
 

@@ -14,8 +14,10 @@ predicted the same answers. The interval comes from drawing the students again, 
 answers of one student are not independent. It knows nothing of other seeds or training answers.
 """
 
-from collections.abc import Sequence
-from functools import partial
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from common import cli, io, layout, made
@@ -32,9 +34,51 @@ from common.evaluation.record import (
     read_results,
     title_of,
 )
-from tools.paired_difference import Scored, describe, describe_size
 from tools.scoreboard import name_of_phase
 from tools.tasks import task_of
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+N_DRAWS = 2000
+_DRAWS_AT_ONCE = 50
+_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A score that is compared, and what was predicted right, which is read when it is needed."""
+
+    # That of the model with its options, or of the file.
+    name: str
+    task: int
+    # On what it was scored, in words.
+    where: str
+    read: Callable[[], Outcomes]
+    # What tells apart on what it was scored.
+    test: tuple[str, ...] = ()
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """What was predicted right."""
+        return self.read()
+
+    @property
+    def score(self) -> float:
+        """The score, as the evaluation computes it."""
+        counts = self.outcomes.counts.sum(axis=1)
+        shares = self.outcomes.count_right().sum(axis=1) / np.where(counts, counts, np.nan)
+        return float(combine(self.task, shares))
+
+    @property
+    def size(self) -> str:
+        """How many answers of how many students were predicted, in words."""
+        n, n_units = len(self.outcomes.right), self.outcomes.counts.shape[1]
+        if self.task == 3:
+            return f"{n:,} judgements of {n_units} pairs"
+        return f"{n:,} {'targets' if self.task == 4 else 'answers'} of {n_units:,} students"
 
 
 def main() -> None:
@@ -62,23 +106,21 @@ def main() -> None:
 
 def print_record(results: Sequence[Result], path: Path, phase: str | None) -> None:
     """Print every score of the record whose outcomes were kept, with its number."""
-    shown = {
-        number: result
-        for number, result in enumerate(results, start=1)
-        if result.outcomes and phase in (None, result.phase)
-    }
-    if not shown:
+    lines = []
+    for number, result in enumerate(results, start=1):
+        if result.outcomes and phase in (None, result.phase):
+            seed = "" if result.seed is None else f", seed {result.seed}"
+            where = describe_test(result.phase, result.rules, result.simulated)
+            lines.append(
+                f"{number:4}  {result.score:.4f}  {result.name}{seed} (task {result.task}, "
+                f"{where}, {result.time[:10]})"
+            )
+    if not lines:
         of = f" of phase {phase}" if phase else ""
         raise InputError(
             f"{cli.show(path)}: holds no scores{of} to compare; every local_evaluation.py adds one"
         )
-    for number, result in shown.items():
-        seed = "" if result.seed is None else f", seed {result.seed}"
-        where = describe_test(result.phase, result.rules, result.simulated)
-        print(
-            f"{number:4}  {result.score:.4f}  {result.name}{seed} (task {result.task}, {where}, "
-            f"{result.time[:10]})"
-        )
+    print("\n".join(lines))
 
 
 def describe_test(phase: str, rules: str, simulated: bool) -> str:
@@ -90,7 +132,7 @@ def describe_test(phase: str, rules: str, simulated: bool) -> str:
 # ---- What A and B mean ---------------------------------------------------------------------------
 
 
-def find(word: str, results: Sequence[Result], path: Path, phase: str | None) -> list[Scored]:
+def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Scored]:
     """Return all scores that a word of the command line may mean, the latest last.
 
     It is a submission; or, of the record that lies at a path, a number, a script, a folder, or the
@@ -105,32 +147,31 @@ def find(word: str, results: Sequence[Result], path: Path, phase: str | None) ->
     if place.exists():
         shown = cli.show(place.resolve())
         own = [result for result in of_phase if shown in (result.submission, result.script)]
-        if not own:
-            of = f" of phase {phase}" if phase else ""
-            raise InputError(
-                f"{word}: has no score{of} in {cli.show(path)}; its local_evaluation.py, or "
-                "`python -m tools.cross_validate`, adds one"
-            )
+        of = f" of phase {phase}" if phase else ""
+        missing = (
+            f"{word}: has no score{of} in {cli.show(path)}; its local_evaluation.py, or "
+            "`python -m tools.cross_validate`, adds one"
+        )
     elif word.isdecimal():
-        if not 1 <= int(word) <= len(results):
-            raise InputError(
-                f"{word}: {cli.show(path)} has {len(results)} scores, expected a number up to that "
-                "(`python -m tools.compare` lists them)"
-            )
-        own = [results[int(word) - 1]]
-        if phase not in (None, own[0].phase):
+        own = results[int(word) - 1 : int(word)] if int(word) else []
+        missing = (
+            f"{word}: {cli.show(path)} has {len(results)} scores, expected a number up to that "
+            "(`python -m tools.compare` lists them)"
+        )
+        if own and phase not in (None, own[0].phase):
             raise InputError(f"{word}: is of phase {own[0].phase}, expected one of phase {phase}")
     else:
-        own = _find_name(word, results, of_phase)
-        if not own:
-            raise InputError(
-                f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a "
-                "submission, a script, or a number or name that `python -m tools.compare` lists"
-            )
-    return [_as_scored(word, result, path) for result in own]
+        own = find_name(word, results, of_phase)
+        missing = (
+            f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a "
+            "submission, a script, or a number or name that `python -m tools.compare` lists"
+        )
+    if not own:
+        raise InputError(missing)
+    return [as_scored(word, result, path) for result in own]
 
 
-def _find_name(word: str, results: Sequence[Result], of_phase: list[Result]) -> list[Result]:
+def find_name(word: str, results: Sequence[Result], of_phase: list[Result]) -> list[Result]:
     """Return the scores of a model, named with its options or without; of one task only."""
     own = [r for r in of_phase if r.name == word] or [r for r in of_phase if r.model == word]
     # Passing over the related challenges, where the name is also of a task.
@@ -142,31 +183,30 @@ def _find_name(word: str, results: Sequence[Result], of_phase: list[Result]) -> 
     return own
 
 
-def _as_scored(word: str, result: Result, path: Path) -> Scored:
+def as_scored(word: str, result: Result, path: Path) -> Scored:
+    """Return a line of a record, whose outcomes lie beside it."""
     if isinstance(result.task, str):
         raise InputError(
             f"{result.name}: is scored in {title_of(result.task)}, expected scores of the tasks 1 "
             "to 4"
         )
     where = describe_test(result.phase, result.rules, result.simulated)
+
+    def read() -> Outcomes:
+        if not result.outcomes:
+            raise InputError(
+                f"{word}: when it was scored, it was not kept which answers were predicted right "
+                f"({where}), expected a later score: score it again"
+            )
+        return outcomes.read(path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz")
+
     test = (result.phase, result.rules, result.data)
-    read = partial(_read_outcomes, word, result.outcomes, where, path)
     return Scored(result.name, result.task, where, read, test)
 
 
-def _read_outcomes(word: str, name: str, where: str, path: Path) -> Outcomes:
-    if not name:
-        raise InputError(
-            f"{word}: when it was scored, it was not kept which answers were predicted right "
-            f"({where}), expected a later score: score it again"
-        )
-    return outcomes.read(path.with_name(layout.OUTCOMES_NAME) / f"{name}.npz")
-
-
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
-    """Score a CSV or zip of task 1, 2 or 3 against a phase.
-
-    None is the local split; in task 3, which has none, the public pairs.
+    """Score a CSV or zip of task 1, 2 or 3 against a phase: None is the local split, in task 3,
+    which has none, the public pairs.
     """
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
@@ -199,12 +239,97 @@ def choose(words: Sequence[str], found: Sequence[list[Scored]]) -> tuple[Scored,
             "of one task"
         )
     if a.outcomes.answers != b.outcomes.answers:
-        sizes = [f"{describe_size(scored)} ({scored.where})" for scored in (a, b)]
         raise InputError(
-            f"{words[0]} was scored on {sizes[0]} and {words[1]} on {sizes[1]}: two different test "
-            "sets, expected the same answers"
+            f"{words[0]} was scored on {a.size} ({a.where}) and {words[1]} on {b.size} "
+            f"({b.where}): two different test sets, expected the same answers"
         )
     return a, b
+
+
+# ---- Their difference ----------------------------------------------------------------------------
+
+
+def combine(task: int, shares: FloatArray) -> FloatArray:
+    """Return the score from the shares of all parts, in the last axis; NaN has no answers.
+
+    It is the best expert's in task 3, else the mean of the masks or folds.
+    """
+    return np.asarray((np.nanmax if task == 3 else np.nanmean)(shares, axis=-1))
+
+
+def bootstrap_difference(a: Scored, b: Scored) -> FloatArray:
+    """Draw the units again, and return by how much B is better in each draw, shape (N_DRAWS,).
+
+    As many units are drawn, with replacement, as there are (Efron 1979), the same for A and B; a
+    unit brings its answers in all parts along.
+    """
+    counts = a.outcomes.counts
+    n_parts, n_units = counts.shape
+    columns = np.concatenate([a.outcomes.count_right(), b.outcomes.count_right(), counts])
+    columns = np.ascontiguousarray(columns.T, np.float32)
+    rng = np.random.default_rng(0)
+    sums = np.empty((N_DRAWS, 3 * n_parts), np.float64)
+    times = np.empty((_DRAWS_AT_ONCE, n_units), np.float32)
+    for start in range(0, N_DRAWS, _DRAWS_AT_ONCE):
+        for row in times:
+            drawn = rng.integers(n_units, size=n_units, dtype=np.int32)
+            row[:] = np.bincount(drawn, minlength=n_units)
+        sums[start : start + _DRAWS_AT_ONCE] = times @ columns
+    right_a, right_b, n = np.split(sums, 3, axis=1)
+    n = np.where(n, n, np.nan)
+    return combine(b.task, right_b / n) - combine(a.task, right_a / n)
+
+
+def describe(a: Scored, b: Scored) -> str:
+    """Compare two scores of the same answers, in words."""
+    lines = [f"{side}  {s.score:.4f}  {s.name}" for side, s in (("A", a), ("B", b))]
+    lines += [f"task {a.task}, {a.where}: {a.size}", *describe_interval(a, b)]
+    if a.task != 3:
+        lines.append(describe_mcnemar(a.outcomes, b.outcomes))
+    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
+
+
+def describe_interval(a: Scored, b: Scored) -> list[str]:
+    """Say which one is better, and how sure that is."""
+    difference = b.score - a.score
+    units = "pairs" if a.task == 3 else "students"
+    none = f"no difference can be told: B - A = {difference:.4f}"
+    if a.outcomes.counts.shape[1] == 1:
+        # Drawn again and again, it would give an interval of no width.
+        return [f"{none} (no interval: a single one of the {units} says nothing about others)"]
+    low, high = np.percentile(bootstrap_difference(a, b), (2.5, 97.5)).tolist()
+    said = f"{none} (95 % interval {low:.4f} to {high:.4f})"
+    if not low <= 0 <= high:
+        ends = sorted((abs(low), abs(high)))
+        said = (
+            f"{'B' if difference > 0 else 'A'} is better by {abs(difference):.4f} "
+            f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
+        )
+    lines = [said, f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times"]
+    if a.task == 3:
+        lines.append(
+            f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
+        )
+    return lines
+
+
+def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:
+    """Return what McNemar's exact test (1947) says, in words, and why it may say too much."""
+    # SciPy takes a second to load, and only this function needs it.
+    from scipy.stats import binomtest
+
+    only_a, only_b = int((a.right & ~b.right).sum()), int((b.right & ~a.right).sum())
+    found = f"only A is right on {only_a:,} answers, only B on {only_b:,}"
+    if not a.distinct:
+        return f"{found}; no test by McNemar: the same answers are counted several times"
+    # Of numbers as unequal as these, if both predicted equally well.
+    p = float(binomtest(only_a, only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
+    shown = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+    advice = ": trust the interval" if a.counts.shape[1] > 1 else ""
+    return (
+        f"McNemar's exact test: {shown}; {found}; it takes all answers for independent, which "
+        f"those of one student are not{advice}"
+    )
 
 
 if __name__ == "__main__":

@@ -25,6 +25,24 @@ from common.io import write_text
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"
 DEFAULT_MODEL = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
+# The commands that train, score and package an entry, each with its purpose.
+_OF_SCRIPT = """
+python {entry}.py --local: trains and predicts on the local split
+python {task}/local_evaluation.py: scores that
+python {entry}.py: trains on all answers, writes the zip to upload
+python -m tools.check_submission submissions/submission_{task}.zip: checks the zip
+"""
+_OF_RANKING = """
+python {entry}.py: ranks the questions, writes the zip to upload too
+python {task}/local_evaluation.py --phase public: scores that
+python -m tools.check_submission submissions/submission_{task}.zip: checks the zip
+"""
+_OF_PACKAGE = """
+python {entry}/train_model.py --local: trains on the local split
+python {entry}/local_evaluation.py: scores that
+python {entry}/train_model.py: trains on all answers
+python task_4/package.py {entry}: checks it in a dry run, writes the zip to upload
+"""
 
 
 def main() -> None:
@@ -52,10 +70,8 @@ def main() -> None:
     model = options.model or DEFAULT_MODEL.get(options.task) or shortest_model(options.task)
     entry = copy_model(layout.ROOT / options.task, model, options.name)
     print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")
-    if options.task in TASKS:
-        listed = commands(options.task, options.name)
-    else:
-        listed = commands_of_challenge(entry)
+    is_task = options.task in TASKS
+    listed = commands(options.task, options.name) if is_task else commands_of_challenge(entry)
     width = max(len(command) for command, _ in listed)
     for command, purpose in listed:
         print(f"  {command:<{width}}  {purpose}")
@@ -88,37 +104,37 @@ def entry_name(text: str) -> str:
 
 
 def copy_model(folder: Path, model: str, name: str) -> Path:
-    """Copy a sample model, named without its prefix, from and to the folder of a task or challenge.
+    """Copy a sample model, named without its prefix, in the folder of a task or challenge.
 
     It is a script, or in task 4 a package, which is copied without its weights.
     """
-    is_package = folder.name == "task_4"
-    scripts = folder.glob("*/train_model.py" if is_package else f"{PREFIX}*.py")
-    sources = [path.parent if is_package else path for path in scripts]
-    source = folder / (model if is_package else f"{PREFIX}{model}.py")
+    if folder.name == "task_4":
+        source, target = folder / model, folder / name
+        sources = [path.parent for path in folder.glob("*/train_model.py")]
+    else:
+        source, target = folder / f"{PREFIX}{model}.py", folder / f"{name}.py"
+        sources = [*folder.glob(f"{PREFIX}*.py")]
     if source not in sources:
         names = sorted(path.stem.removeprefix(PREFIX) for path in sources)
         raise InputError(
             f"--from {model}: {cli.show(source)} does not exist, expected one of {', '.join(names)}"
         )
-    target = folder / (name if is_package else f"{name}.py")
     if target.exists():
         raise InputError(f"{cli.show(target)}: exists already, expected another NAME")
-    if is_package:
-        partial = folder / f".{name}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
-        shutil.copytree(source, partial, ignore=without)
-        for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
-            text = path.read_text(encoding="utf-8")
-            text = rename(text, f"task_4/{model}", f"task_4/{name}")
-            if path.name == "train_model.py":
-                text = retitle(text, folder.name, name, f"task_4/{model}")
-            write_text(path, text)
-        partial.replace(target)
-    else:
+    if folder.name != "task_4":
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
         write_text(target, retitle(text, folder.name, name, source.name))
+        return target
+    partial = folder / f".{name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
+    shutil.copytree(source, partial, ignore=without)
+    for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
+        text = rename(path.read_text(encoding="utf-8"), f"task_4/{model}", f"task_4/{name}")
+        if path.name == "train_model.py":
+            text = retitle(text, folder.name, name, f"task_4/{model}")
+        write_text(path, text)
+    partial.replace(target)
     return target
 
 
@@ -147,31 +163,9 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 def commands(task: str, name: str) -> list[tuple[str, str]]:
     """Return the commands that train, score and package an entry, each with its purpose."""
-    entry, evaluate = f"python {task}/{name}", f"python {task}/local_evaluation.py"
-    if task == "task_4":
-        return [
-            (f"{entry}/train_model.py --local", "trains on the local split"),
-            (f"{entry}/local_evaluation.py", "scores that"),
-            (f"{entry}/train_model.py", "trains on all answers"),
-            (
-                f"python task_4/package.py {task}/{name}",
-                "checks it in a dry run, writes the zip to upload",
-            ),
-        ]
-    zipped = f"submissions/{layout.submission_name(int(task[-1]))}".replace(".csv", ".zip")
-    check = (f"python -m tools.check_submission {zipped}", "checks the zip")
-    if task == "task_3":
-        return [
-            (f"{entry}.py", "ranks the questions, writes the zip to upload too"),
-            (f"{evaluate} --phase public", "scores that"),
-            check,
-        ]
-    return [
-        (f"{entry}.py --local", "trains and predicts on the local split"),
-        (evaluate, "scores that"),
-        (f"{entry}.py", "trains on all answers, writes the zip to upload"),
-        check,
-    ]
+    text = {"task_3": _OF_RANKING, "task_4": _OF_PACKAGE}.get(task, _OF_SCRIPT)
+    lines = text.strip().format(task=task, entry=f"{task}/{name}").split("\n")
+    return [(command, purpose) for command, _, purpose in (line.partition(": ") for line in lines)]
 
 
 def commands_of_challenge(entry: Path) -> list[tuple[str, str]]:

@@ -12,7 +12,8 @@ import statistics
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from common import charts, cli, io, layout, pages
@@ -27,7 +28,7 @@ from common.evaluation.record import (
 )
 
 # Those of the tasks; a related challenge names its own.
-METRICS = {
+METRICS: dict[int | str, str] = {
     1: "accuracy",
     2: "accuracy",
     3: "agreement with the best expert",
@@ -51,17 +52,15 @@ TEXT_WIDTH = 80
 
 @dataclass(frozen=True)
 class Row:
-    """A model in a table: the mean score and the median time of its seeds.
-
-    The deviation is that of the seeds, or of the folds of all seeds (cross-validation); None where
-    there is but one. A published score has no day.
-    """
+    """A model in a table: the mean score and the median time of its seeds."""
 
     name: str
     score: float
+    # Of the seeds, or of the folds of all seeds (cross-validation); None where there is but one.
     deviation: float | None = None
     n_seeds: int = 1
     seconds: float | None = None
+    # A published score has none.
     day: str = ""
 
     @property
@@ -76,31 +75,17 @@ class Row:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Table:
-    """Scores that can be compared: one task, phase, reading of the rules, and set of answers.
-
-    Attributes
-    ----------
-    latest
-        The last score of them.
-    rows
-        The models, the best first.
-    former
-        Scores of the same models before their code was changed.
-    earlier
-        All scores on answers that were scored before these, for each set of answers.
-    """
+    """Scores that can be compared: one task, phase, reading of the rules, and set of answers."""
 
     latest: Result
+    # The best come first.
     rows: list[Row]
+    # Scores of the same models before their code was changed.
     former: list[Row]
-    earlier: list[list[Row]] = field(default_factory=list)
-
-    @property
-    def title(self) -> str:
-        """Name of the task or of the related challenge."""
-        return title_of(self.latest.task)
+    # Scores on answers that were scored before these, for each set of answers.
+    earlier: list[list[Row]]
 
     @property
     def simulated(self) -> bool:
@@ -108,11 +93,14 @@ class Table:
         return self.latest.simulated
 
     @property
+    def title(self) -> str:
+        """Name of the task or of the related challenge."""
+        return title_of(self.latest.task)
+
+    @property
     def metric(self) -> str:
         """Short name of the metric."""
-        task = self.latest.task
-        own = METRICS.get(task) if isinstance(task, int) else self.latest.metric_name
-        return own or "score"
+        return METRICS.get(self.latest.task, self.latest.metric_name) or "score"
 
     @property
     def kind(self) -> str:
@@ -129,14 +117,13 @@ class Table:
     @property
     def random_range(self) -> tuple[float, float] | None:
         """What random rankings reach (task 3): mean and 95th percentile of the best expert's."""
-        parts = self.latest.parts
-        low = parts.get("random rankings, mean")
-        high = parts.get("random rankings, 95th percentile")
+        low = self.latest.parts.get("random rankings, mean")
+        high = self.latest.parts.get("random rankings, 95th percentile")
         return None if low is None or high is None else (low, high)
 
     @property
     def about_random(self) -> str:
-        """What random rankings reach, in words; nothing but in task 3."""
+        """What random rankings reach, in words."""
         if self.random_range is None:
             return ""
         low, high = self.random_range
@@ -189,29 +176,32 @@ def name_of_phase(phase: str) -> str:
 # ---- Sorting the scores ----------------------------------------------------------------------
 
 
-def make_tables(results: Sequence[Result]) -> list[Table]:
-    """Sort scores into tables of comparable ones: real before simulated, then by task and phase.
+def make_tables(results: Iterable[Result]) -> list[Table]:
+    """Sort scores: real before simulated, tasks before related challenges, then by phase."""
 
-    The related challenges follow after the tasks.
-    """
-    groups: dict[tuple[bool, bool, str, int, str, str], dict[str, list[Result]]] = {}
-    for r in sorted(results, key=lambda r: r.time):
-        is_related = isinstance(r.task, str)
-        place = PHASES.index(r.phase) if r.phase else 0
-        kind = (r.simulated, is_related, str(r.task), place, r.metric_name, r.rules)
-        groups.setdefault(kind, {}).setdefault(r.data, []).append(r)
+    def kind(result: Result) -> tuple[bool, bool, str, int, str, str]:
+        place = PHASES.index(result.phase) if result.phase else 0
+        is_related = isinstance(result.task, str)
+        task = str(result.task)
+        return (result.simulated, is_related, task, place, result.metric_name, result.rules)
+
     tables = []
-    for _, by_data in sorted(groups.items()):
-        *earlier, last = sorted(by_data.values(), key=lambda group: group[-1].time)
+    by_time = sorted(results, key=lambda result: result.time)
+    for _, group in groupby(sorted(by_time, key=kind), kind):
+        by_data: dict[str, list[Result]] = {}
+        for result in group:
+            by_data.setdefault(result.data, []).append(result)
+        *earlier, last = sorted(by_data.values(), key=lambda results: results[-1].time)
+        latest = last[-1]
         published = [
             Row(name, float(score))
             for task, phase, rules, name, score, _ in PUBLISHED
-            if (task, phase, False) == (last[-1].task, last[-1].phase, last[-1].simulated)
-            and rules in last[-1].rules
+            if (task, phase, False) == (latest.task, latest.phase, latest.simulated)
+            and rules in latest.rules
         ]
         rows, former = model_rows(last)
         others = [own + old for own, old in map(model_rows, earlier)]
-        tables.append(Table(last[-1], _best_first([*rows, *published]), former, others))
+        tables.append(Table(latest, _best_first(rows + published), former, others))
     return tables
 
 
@@ -235,14 +225,14 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
 def _as_row(name: str, results: list[Result]) -> Row:
     """Return the row of a model, given a result for each seed."""
-    spread = [result.score for result in results]
+    scores = [result.score for result in results]
+    spread = scores
     if results[0].phase == CROSS_VALIDATION:
-        parts = (part for result in results for part in result.parts.values())
-        spread = [part for part in parts if part is not None]
+        spread = [part for r in results for part in r.parts.values() if part is not None]
     seconds = [result.seconds for result in results if result.seconds is not None]
     return Row(
         name=name,
-        score=statistics.fmean(result.score for result in results),
+        score=statistics.fmean(scores),
         deviation=statistics.stdev(spread) if len(spread) > 1 else None,
         n_seeds=len(results),
         seconds=statistics.median(seconds) if seconds else None,
@@ -250,7 +240,7 @@ def _as_row(name: str, results: list[Result]) -> Row:
     )
 
 
-def _best_first(rows: Iterable[Row]) -> list[Row]:
+def _best_first(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -row.score)
 
 
@@ -258,7 +248,7 @@ def _best_first(rows: Iterable[Row]) -> list[Row]:
 
 
 def as_text(tables: Sequence[Table]) -> str:
-    """Return the tables as aligned text, 80 columns wide; longer names continue below."""
+    """Return the tables as aligned text; longer names continue below."""
     all_cells = [HEADER, *(row.cells for table in tables for row in table.rows)]
     widths = [max(len(text) for text in column) for column in zip(*all_cells, strict=True)]
     widths[0] = min(widths[0], TEXT_WIDTH - 2 - sum(width + 2 for width in widths[1:]))
@@ -281,7 +271,7 @@ def as_text(tables: Sequence[Table]) -> str:
 
 
 def as_page(tables: Sequence[Table]) -> str:
-    """Return all tables as a page that needs no network: charts, tables, the scores of 2020."""
+    """Return all tables as a page: charts, tables, the scores of 2020."""
     published = [
         (TASK_TITLES[task], ", ".join(filter(None, (f"{phase} test", rules))), *what)
         for task, phase, rules, *what in PUBLISHED
@@ -298,10 +288,7 @@ def as_page(tables: Sequence[Table]) -> str:
 
 
 def draw(table: Table, *, wide: bool = False) -> pages.Html:
-    """Return a chart for a phone, or one as wide as the page: of both, CSS shows one.
-
-    The best model is in colour, published scores are diamonds.
-    """
+    """Return a chart for a phone, or one as wide as the page: of both, CSS shows one."""
     best = next((row for row in table.rows if row.day), None)
     dots = []
     for row in table.rows:

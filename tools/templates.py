@@ -7,21 +7,20 @@ the public and the private test of tasks 1 and 2 together; `submission_task_3.cs
 question of tasks 3 and 4 with an empty rank. It works alike for official and simulated files.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common import cli, io, layout, made, schema
 from common.errors import InputError
 from common.made import Made
 
-import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+# The files in data/ that each template is built from.
+_SOURCES = {
+    layout.TEMPLATE_TASK_1_2: [
+        f"{layout.TEST_DIR.name}/{layout.test_answers_name(1, phase)}" for phase in layout.PHASES
+    ],
+    layout.TEMPLATE_TASK_3: [f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}"],
+}
 
 
 def build_templates(
@@ -32,61 +31,40 @@ def build_templates(
     Returns for each template that was left out which one and why; none at all is an `InputError`.
     """
     left_out = []
-    plans = (
-        (layout.TEMPLATE_TASK_1_2, _answers(data_dir), build_pair_template),
-        (layout.TEMPLATE_TASK_3, [_questions(data_dir)], build_ranking_template),
-    )
-    for name, needed, build in plans:
-        missing = [path for path in needed if not io.is_there(path)]
+    for name, sources in _SOURCES.items():
+        missing = [data_dir / source for source in sources if not io.is_there(data_dir / source)]
         if missing:
             left_out.append(f"{name}, because there is no {cli.show(missing[0])}")
         else:
-            build(data_dir, template_dir)
-    if len(left_out) == len(plans):
+            build_template(name, data_dir, template_dir)
+    if len(left_out) == len(_SOURCES):
         raise InputError(f"no template can be built: {'; '.join(left_out)}")
     return left_out
 
 
-def _answers(data_dir: Path) -> list[Path]:
-    names = (layout.test_answers_name(1, phase) for phase in layout.PHASES)
-    return [data_dir / layout.TEST_DIR.name / name for name in names]
+def build_template(name: str, data_dir: Path, template_dir: Path) -> None:
+    """Build one template, and the record that says what it was built from.
 
-
-def _questions(data_dir: Path) -> Path:
-    return data_dir / layout.METADATA_DIR.name / layout.QUESTION_METADATA_TASK_3_4
-
-
-def build_pair_template(data_dir: Path, template_dir: Path) -> None:
-    """Build the template of tasks 1 and 2, as `build_templates`.
-
-    Columns: an unnamed index that counts rows from 0, QuestionId, UserId, AnswerId. Rows are sorted
-    by AnswerId, so that nothing separates public from private pairs.
+    That of tasks 1 and 2 begins with an unnamed index that counts rows from 0, and is sorted by
+    AnswerId, so that nothing separates public from private pairs.
     """
     import pandas as pd
 
-    wanted = (schema.QUESTION_ID, schema.USER_ID, schema.ANSWER_ID)
-    paths = _answers(data_dir)
-    pairs = pd.concat([io.read_table(path, wanted) for path in paths])
-    pairs = pairs.sort_values(schema.ANSWER_ID.name, kind="stable")
-    pairs.insert(0, "", np.arange(len(pairs), dtype=np.int32))
-    _write(template_dir / layout.TEMPLATE_TASK_1_2, pairs, paths)
-
-
-def build_ranking_template(data_dir: Path, template_dir: Path) -> None:
-    """Build the template of task 3, sorted by QuestionId, as `build_templates`."""
-    path = _questions(data_dir)
-    questions = io.read_table(path, (schema.QUESTION_ID,)).sort_values(schema.QUESTION_ID.name)
-    columns = questions.assign(**{schema.RANKING.name: None})
-    _write(template_dir / layout.TEMPLATE_TASK_3, columns, [path])
-
-
-def _write(path: Path, columns: pd.DataFrame, made_from: Sequence[Path]) -> None:
-    """Write a template and the record that says what it was built from."""
-    place = path.with_name(layout.STAMP_OF_FILE[path.name])
-    with io.atomic_write(place, path) as (record, file):
-        io.write_csv_to(file, columns)
+    sources = [data_dir / source for source in _SOURCES[name]]
+    is_ranking = name == layout.TEMPLATE_TASK_3
+    columns = [schema.QUESTION_ID]
+    columns += [] if is_ranking else [schema.USER_ID, schema.ANSWER_ID]
+    rows = pd.concat([io.read_table(source, columns) for source in sources])
+    rows = rows.sort_values(columns[-1].name, kind="stable")
+    if is_ranking:
+        rows[schema.RANKING.name] = None
+    else:
+        rows.insert(0, "", range(len(rows)))
+    path = template_dir / name
+    with io.atomic_write(path.with_name(layout.STAMP_OF_FILE[name]), path) as (record, file):
+        io.write_csv_to(file, rows)
         # Also where data/generate_sample.py builds them; the same data give the same bytes.
-        own = made.this_process(path.parent, {path.name: file}, made_from)
+        own = made.this_process(template_dir, {name: file}, sources)
         template = Made("tools/templates.py", {}, 0.0, simulated=own.simulated)
         record.write(replace(template, files=own.files, made_from=own.made_from).as_json())
 

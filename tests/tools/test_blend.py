@@ -7,8 +7,7 @@ from pathlib import Path
 
 from common.evaluation.record import read_results
 from common.probabilities import read_probabilities
-from tools.blend import describe
-from tools.opinion_pool import blend, learn_weights, logarithms
+from tools.blend import blend, describe, learn_weights, logarithms
 
 import numpy as np
 import numpy.typing as npt

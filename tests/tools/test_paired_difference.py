@@ -6,7 +6,7 @@ from typing import Any
 
 from common import metrics
 from common.evaluation import outcomes
-from tools.paired_difference import Scored, describe
+from tools.compare import Scored, describe
 
 import numpy as np
 import pytest
