@@ -18,9 +18,7 @@ import ast
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files
@@ -33,26 +31,27 @@ from tools.tasks import task_of
 
 import numpy as np
 
-TASKS = (1, 2, 3, 4)
-# Of each related challenge.
+# Of each related challenge that has submissions to check.
 CHECK_NAME = "check_submission.py"
+_KNOWN_TO_CHALLENGES = ("file", "challenge", "input_dir", "train_data")
 
 
 def main() -> None:
     """Check the file that the command line names."""
     options, others = _parse()
     if options.challenge:
-        run_challenge(options.challenge, options, others)
+        # The challenge's own script checks it.
+        words = [layout.RELATED_DIR / options.challenge / CHECK_NAME, options.file, *others]
+        for name in ("input_dir", "train_data"):
+            value = getattr(options, name)
+            words += [] if value is None else [f"--{name}", value]
+        sys.exit(subprocess.call([sys.executable, *words]))
     task = options.task or task_of(options.file)
+    check = {1: check_pairs, 2: check_pairs, 3: check_ranking, 4: check_entry}[task]
     faults: list[str] = []
     summary: list[str] = []
     try:
-        if task == 4:
-            summary = check_entry(options, faults)
-        elif task == 3:
-            summary = check_ranking(options, faults)
-        else:
-            summary = check_pairs(options, task, faults)
+        summary = check(options, task, faults)
     except InputError as error:
         faults.append(str(error))
     cli.print_verdict(options.file, f"task {task}", faults, summary)
@@ -60,15 +59,16 @@ def main() -> None:
 
 def _parse() -> tuple[argparse.Namespace, list[str]]:
     """Return the flags, and those that only a related challenge knows."""
+    challenges = sorted(path.parent.name for path in layout.RELATED_DIR.glob(f"*/{CHECK_NAME}"))
     p = cli.parser(__doc__)
     p.prog = "python -m tools.check_submission"
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
     p.add_argument(
-        "--task", type=int, choices=TASKS, help="default: by the file's name, or columns"
+        "--task", type=int, choices=(1, 2, 3, 4), help="default: by the file's name, or columns"
     )
     p.add_argument(
         "--challenge",
-        choices=find_challenges(),
+        choices=challenges,
         metavar="NAME",
         help="related challenge, such as cloze (default: taken from the file's folder)",
     )
@@ -80,45 +80,24 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
     adaptive_options.add_flags(p)
     options, others = p.parse_known_args()
     if options.task is None and options.challenge is None:
-        options.challenge = challenge_of(options.file)
-    if others and not options.challenge:
-        p.error(f"unrecognized arguments: {' '.join(others)}")
-    if options.challenge:
-        known = {"file", "challenge", "input_dir", "train_data"}
-        for name, value in vars(options).items():
-            if name not in known and value != p.get_default(name):
-                p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
+        inside = _parts_inside(options.file, layout.RELATED_DIR)
+        options.challenge = inside[0] if inside and inside[0] in challenges else None
+    if not options.challenge:
+        if others:
+            p.error(f"unrecognized arguments: {' '.join(others)}")
+        return options, others
+    for name, value in vars(options).items():
+        if name not in _KNOWN_TO_CHALLENGES and value != p.get_default(name):
+            p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
     return options, others
 
 
-# ---- Related challenges --------------------------------------------------------------------------
-
-
-def find_challenges() -> list[str]:
-    """Return the names of the related challenges that are there and check their submissions."""
-    scripts = layout.RELATED_DIR.glob(f"*/{CHECK_NAME}")
-    return sorted(path.parent.name for path in scripts)
-
-
-def challenge_of(path: Path) -> str:
-    """Return the related challenge in whose folder a file lies; nothing if in none."""
+def _parts_inside(path: Path, folder: Path) -> tuple[str, ...]:
+    """Return the parts of a path inside a folder; none if it lies elsewhere."""
     try:
-        place = path.resolve()
-    except (OSError, RuntimeError):
-        return ""  # Links in a circle: reading the file will say so.
-    if not place.is_relative_to(layout.RELATED_DIR):
-        return ""
-    name = place.relative_to(layout.RELATED_DIR).parts[0]
-    return name if name in find_challenges() else ""
-
-
-def run_challenge(challenge: str, options: argparse.Namespace, flags: Sequence[str]) -> NoReturn:
-    """Let a related challenge's own script check a submission; exit as it does."""
-    words = [options.file, *flags]
-    for flag, value in (("--input_dir", options.input_dir), ("--train_data", options.train_data)):
-        words += [] if value is None else [flag, value]
-    script = layout.RELATED_DIR / challenge / CHECK_NAME
-    sys.exit(subprocess.call([sys.executable, script, *words]))
+        return path.resolve().relative_to(folder).parts
+    except (OSError, RuntimeError, ValueError):
+        return ()  # Also of links in a circle: reading the file will say so.
 
 
 # ---- Tasks 1 to 3 --------------------------------------------------------------------------------
@@ -149,45 +128,45 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     submission.require_no_extra(predictions, extra, template.name, faults.append)
     if faults:
         return []
-    values = predictions.value
-    lines = [f"{len(values):,} rows: every pair of {cli.show(template_path)} once"]
+    lines = [f"{len(predictions.value):,} rows: every pair of {cli.show(template_path)} once"]
     # The share of each value predicted, beside that of the training answers if they are there.
     train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
-    given = io.read_columns(train, [column])[column.name] if train.is_file() else None
-    names = {0: "wrong", 1: "right"} if task == 1 else {}
-    lines.append(f"{column.name:14}predicted   " + ("" if given is None else cli.show(train)))
+    columns = {"predicted   ": predictions.value}
+    if train.is_file():
+        columns[cli.show(train)] = io.read_columns(train, [column])[column.name]
+    lines.append(f"{column.name:14}{''.join(columns)}")
+    names = {0: " wrong", 1: " right"} if task == 1 else {}
     for value in range(column.low, column.high + 1):
-        label = f"{value} {names.get(value, '')}"
-        beside = "" if given is None else f"   {np.mean(given == value):.1%}"
-        lines.append(f"{label:14}{np.mean(values == value):9.1%}{beside}")
+        shares = [f"{np.mean(own == value):.1%}" for own in columns.values()]
+        label = f"{value}{names.get(value, '')}"
+        lines.append(f"{label:14}{shares[0]:>9}" + "".join(f"   {share}" for share in shares[1:]))
     return [*lines, *how_to_upload(options.file, task)]
 
 
-def check_ranking(options: argparse.Namespace, faults: list[str]) -> list[str]:
+def check_ranking(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:
     """Check a submission of task 3, as `check_pairs`."""
     path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     expected = submission.read_ranking_template(path)
     source = submission.submission_source(
-        options.file, layout.submission_name(3), path, faults.append
+        options.file, layout.submission_name(task), path, faults.append
     )
     question, ranking = submission.read_ranking(source, expected, faults.append)
     if faults:
         return []
     best = question[np.argsort(ranking)].tolist()
-    n = len(best)
     return [
-        f"{n:,} rows: every question of {cli.show(path)} once, ranks 1 to {n}",
+        f"{len(best):,} rows: every question of {cli.show(path)} once, ranks 1 to {len(best)}",
         f"best  QuestionId {', '.join(map(str, best[:5]))}",
         f"worst QuestionId {', '.join(map(str, best[-5:]))}",
-        *how_to_upload(options.file, 3),
+        *how_to_upload(options.file, task),
     ]
 
 
 def how_to_upload(path: Path, task: int) -> list[str]:
     """Say what to upload if this is a CSV: the challenge takes a zip."""
+    zipped = path.with_suffix(".zip")
     if path.suffix.lower() == ".zip" or is_local(path):
         return []
-    zipped = path.with_suffix(".zip")
     if zipped.is_file():
         return [f"to upload: {cli.show(zipped)}"]
     return [f"to upload: a zip that holds it as {layout.submission_name(task)}"]
@@ -196,26 +175,28 @@ def how_to_upload(path: Path, task: int) -> list[str]:
 # ---- Task 4 --------------------------------------------------------------------------------------
 
 
-def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
+def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
     # Takes a second to load; the other tasks need not wait for it.
     from common.adaptive import playing
     from common.adaptive.training import TrainingPaths
 
-    if options.file.is_dir():
-        io.require_file(options.file / ENTRY_FILE)
-        modules = check_code(options.file, options.file, faults)
+    entry: Path = options.file
+    if entry.is_dir():
+        io.require_file(entry / ENTRY_FILE)
+        modules = check_code(entry, entry, faults)
     else:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "entry"
-            unpack(options.file, folder)
-            modules = check_code(folder, options.file, faults)
+            unpack(entry, folder)
+            modules = check_code(folder, entry, faults)
             files = [path for path in folder.rglob("*") if path.is_file()]
-            names = [path.relative_to(folder).as_posix() for path in files]
         faults += [
-            f"{options.file}/{name}: is neither Python nor called {entry_files.WEIGHTS}…, expected "
+            f"{entry}/{name}: is neither Python nor called {entry_files.WEIGHTS}…, expected "
             "nothing else beside the entry"
-            for name in entry_files.find_misnamed(names)
+            for name in entry_files.find_misnamed(
+                path.relative_to(folder).as_posix() for path in files
+            )
         ]
     if faults:
         return []
@@ -224,17 +205,15 @@ def check_entry(options: argparse.Namespace, faults: list[str]) -> list[str]:
         train=train_dir / (options.train_data or layout.TRAIN_TASK_3_4),
         metadata_dir=train_dir.parent / layout.METADATA_DIR.name,
     )
-    playing.dry_run(
-        options.file, paths, adaptive_options.rules(options), adaptive_options.limits(options)
-    )
+    playing.dry_run(entry, paths, adaptive_options.rules(options), adaptive_options.limits(options))
     summary = [
         f"its files: {', '.join(modules)}",
         f"dry run: the ten rounds ran with {playing.N_DRY_RUN_STUDENTS} students of "
         f"{cli.show(paths.train)}",
     ]
-    if options.file.is_dir():
-        folder_name = cli.show(options.file.resolve())
-        summary.append(f"to upload: the zip that `python task_4/package.py {folder_name}` writes")
+    if entry.is_dir():
+        package = f"python task_4/package.py {cli.show(entry.resolve())}"
+        summary.append(f"to upload: the zip that `{package}` writes")
     return summary
 
 
@@ -244,18 +223,17 @@ def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
     Appended to the faults are files that are not Python, imports of the kit's own code, and, as far
     as the source code shows, what the entry's class lacks. `name` is the folder's in messages.
     """
-    modules = [ENTRY_FILE]
-    trees = {}
+    modules, lacking = [ENTRY_FILE], []
     for file in modules:  # The list grows.
         try:
-            trees[file] = ast.parse((folder / file).read_bytes())
+            tree = ast.parse((folder / file).read_bytes())
         except SyntaxError as error:
             faults.append(f"{name}/{file}: row {error.lineno or 1} is not Python: {error.msg}")
             continue
         except ValueError as error:
             faults.append(f"{name}/{file}: is not Python: {error}")
             continue
-        for module, row in imports(trees[file]):
+        for module, row in imports(tree):
             if module in KIT and not (folder / module).exists():
                 faults.append(
                     f"{name}/{file}: row {row} imports {module}, the kit's shared code, which is "
@@ -265,8 +243,9 @@ def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
             beside = f"{module}.py"
             if beside not in modules and (folder / beside).is_file():
                 modules.append(beside)
-    if ENTRY_FILE in trees:
-        faults += [f"{name}/{ENTRY_FILE}: {fault}" for fault in check_class(trees[ENTRY_FILE])]
+        if file == ENTRY_FILE:
+            lacking = [f"{name}/{file}: {fault}" for fault in check_class(tree)]
+    faults += lacking
     return modules
 
 
@@ -283,16 +262,16 @@ def imports(tree: ast.Module) -> list[tuple[str, int]]:
 
 def check_class(tree: ast.Module) -> list[str]:
     """Return what an entry's class lacks, as far as its source code shows."""
-    defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    if CLASS not in defined or defined[CLASS].bases:
-        # It may be imported or inherit what it needs: playing the rounds will show.
-        return []
-    methods = {node.name for node in defined[CLASS].body if isinstance(node, ast.FunctionDef)}
-    return [
-        f"row {defined[CLASS].lineno}: class {CLASS} has no method {' or '.join(names)}"
-        for names in METHODS.values()
-        if not methods & {*names}
-    ]
+    for node in tree.body:
+        # What it imports or inherits shows only when the rounds are played.
+        if isinstance(node, ast.ClassDef) and node.name == CLASS and not node.bases:
+            methods = {own.name for own in node.body if isinstance(own, ast.FunctionDef)}
+            return [
+                f"row {node.lineno}: class {CLASS} has no method {' or '.join(names)}"
+                for names in METHODS.values()
+                if not methods & {*names}
+            ]
+    return []
 
 
 if __name__ == "__main__":
