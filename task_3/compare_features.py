@@ -16,6 +16,7 @@ from common.evaluation.judgements import compare_with_experts, rank_pairs, read_
 from common.schema import Column
 
 import numpy as np
+import pandas as pd
 import question_features as features
 from question_features import FEATURES
 from tqdm import tqdm
@@ -29,12 +30,9 @@ def main() -> None:
     p.add_argument(
         "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
     )
-    for flag, folder, shown in (
-        ("--input_dir", layout.TRAIN_DIR, "data/train_data"),
-        ("--metadata_dir", layout.METADATA_DIR, "data/metadata"),
-        ("--test_dir", layout.TEST_DIR, "data/test_data"),
-    ):
-        p.add_argument(flag, type=Path, metavar="DIR", default=folder, help=f"default {shown}")
+    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
+    cli.add_folder(p, "--metadata_dir", layout.METADATA_DIR)
+    cli.add_folder(p, "--test_dir", layout.TEST_DIR)
     p.add_argument(
         "--train_data",
         nargs="+",
@@ -60,42 +58,38 @@ def main() -> None:
     train = [options.input_dir / name for name in options.train_data]
     names = features.available_features(options.metadata_dir)
     data = features.read_for_features(names, train, question, options.metadata_dir)
-    rows = np.searchsorted(data.question_id, question)
+    rows = np.searchsorted(data.questions.index, question)
 
     values = {}
     for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
         values[name] = features.shrink(FEATURES[name], data)[0][rows]
     if options.correct_rates:
-        rate = read_correct_rates(options.correct_rates, question)
-        values["correct_rate"] = rate
+        values["correct_rate"] = rate = read_correct_rates(options.correct_rates, question)
         values["correct_entropy"] = features.binary_entropy(rate)
-    rankings = {
-        f"{name}, {'high' if FEATURES[name].better > 0 else 'low'}": submission.rank_by_quality(
-            question, FEATURES[name].better * value
-        )
-        for name, value in values.items()
-    }
+    rankings = {}
+    for name, value in values.items():
+        better = FEATURES[name].better
+        ranking = submission.rank_by_quality(question, better * value)
+        rankings[f"{name}, {'high' if better > 0 else 'low'}"] = ranking
     for path in options.rankings:
         source = submission.submission_source(path, layout.submission_name(TASK), template)
         ranked, ranking = submission.read_ranking(source, question)
-        order = np.argsort(ranked)
-        rankings[cli.show(path)] = ranking[order][np.argsort(np.argsort(question))]
+        rankings[cli.show(path)] = pd.Series(ranking, ranked).reindex(question).to_numpy()
 
-    print(f"{len(judgements.left)} pairs, {len(data.question):,} answers\n")
-    header = ["best first", *schema.EXPERT_NAMES, "mean", "best"]
-    print(f"| {' | '.join(header)} |\n|---|{'---|' * (len(header) - 1)}")
+    print(f"{len(judgements.left)} pairs, {len(data.answers):,} answers\n")
+    columns = [*schema.EXPERT_NAMES, "mean", "best"]
+    print(f"| best first | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name, ranking in rankings.items():
-        figures = compare_with_experts(judgements, *rank_pairs(judgements, question, ranking))
+        pairs = rank_pairs(judgements, question, ranking)
+        figures = compare_with_experts(judgements, *pairs).reindex(columns)
         cells = [
             "" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})"
-            for share, low, high in figures[["share", "low", "high"]].reindex(header[1:]).to_numpy()
+            for share, low, high in figures[["share", "low", "high"]].to_numpy()
         ]
         print(f"| {name} | {' | '.join(cells)} |")
-    others = [
-        "" if np.isnan(share) else f"{share:.2f}"
-        for share in figures["others"].reindex(header[1:-1])
-    ]
-    print(f"| the other experts | {' | '.join(others)} | |")
+    others = figures["others"].drop("best")
+    cells = ["" if np.isnan(share) else f"{share:.2f}" for share in others]
+    print(f"| the other experts | {' | '.join(cells)} | |")
     floor = metrics.random_best_agreement(judgements.left, judgements.right, judgements.better)
     print(
         f"\nRandom rankings reach {floor.mean():.2f} on average with their best expert, at most "
@@ -104,23 +98,12 @@ def main() -> None:
 
 
 def read_correct_rates(path: Path, question: io.IntArray) -> features.FloatArray:
-    """Read the share of right answers to questions from their counts; NaN without answers.
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected.
-    """
+    """Read the share of right answers to questions from their counts; NaN without answers."""
     columns = (schema.QUESTION_ID, Column("NumAnswers"), Column("NumCorrect"))
-    listed, n_answers, n_correct = io.read_columns(path, columns).values()
-    rates = {
-        number: right / n
-        for number, n, right in zip(
-            listed.tolist(), n_answers.tolist(), n_correct.tolist(), strict=True
-        )
-        if n
-    }
-    return np.array([rates.get(number, np.nan) for number in question.tolist()])
+    counts = io.read_table(io.file_source(path), columns)
+    counts = counts[counts["NumAnswers"] > 0].drop_duplicates("QuestionId", keep="last")
+    rate = pd.Series(counts["NumCorrect"] / counts["NumAnswers"]).set_axis(counts["QuestionId"])
+    return rate.reindex(question).to_numpy()
 
 
 if __name__ == "__main__":

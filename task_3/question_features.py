@@ -1,19 +1,19 @@
 """What answers say about the quality of a question: one function for each feature.
 
 Every function takes `QuestionAnswers` and returns two arrays with one element for each question, in
-the order of ``question_id``: the value of the feature, NaN where the answers do not determine it,
-and the number of answers that it rests on. `FEATURES` names them all and says which direction is
-taken to be better; values that rest on few answers are shrunk towards the mean by `shrink`. There
-may be any number of options, not only four.
+the order of ``questions``: the value of the feature, NaN where the answers do not determine it, and
+the number of answers that it rests on. `FEATURES` names them all and says which direction is taken
+to be better; values that rest on few answers are shrunk towards the mean by `shrink`. There may be
+any number of options, not only four.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import io, item_response, layout, metadata, schema
-from common.answers import find_repeats, pair_keys, read_answers
+from common.answers import find_repeats, number_ids, pair_keys, read_answers
 from common.errors import InputError
 
 import numpy as np
@@ -33,92 +33,61 @@ N_SLOPE_STEPS = 20
 
 @dataclass(frozen=True)
 class QuestionAnswers:
-    """Answers whose ids are replaced by row numbers, and what is known besides the answers.
+    """Answers to questions, and what is known besides the answers.
 
     Attributes
     ----------
-    question_id, student_id
-        The ids, increasing.
-    question, student
-        For each answer a row number of `question_id` and of `student_id`.
-    is_correct
-        For each answer 1 right, 0 wrong, int8.
-    option
-        For each answer the option chosen, counted from 0; None where unknown.
-    key
-        For each question its right option, counted from 0, -1 where no answer shows it; where
-        the answers name several, the most frequent. None where the options are unknown.
+    answers
+        The columns of the file, `question_code` (row number of `questions`) and `student_code`
+        (from 0, by UserId). With metadata of the answers also Confidence, 0 to 100, NaN where the
+        student stated none, and GroupId and QuizId, -1 where missing.
+    questions
+        A row for each QuestionId, increasing, answered or not: CorrectAnswer, 0 where no answer
+        shows it, the most frequent where the answers name several; with metadata of the questions
+        also n_subjects, NaN where the question is not listed.
     n_options
         Largest number of options.
-    confidence
-        For each answer 0 to 100, NaN where the student stated none; None where unknown.
-    group, quiz
-        For each answer GroupId and QuizId, -1 where missing; None where unknown.
-    n_subjects
-        For each question how many subjects it has, NaN where it is not listed; None where unknown.
     """
 
-    question_id: IntArray
-    student_id: IntArray
-    question: IntArray
-    student: IntArray
-    is_correct: IntArray
-    option: IntArray | None = None
-    key: IntArray | None = None
-    n_options: int = 0
-    confidence: npt.NDArray[np.float32] | None = None
-    group: IntArray | None = None
-    quiz: IntArray | None = None
-    n_subjects: FloatArray | None = None
+    answers: pd.DataFrame
+    questions: pd.DataFrame
+    n_options: int
 
     @property
-    def n_questions(self) -> int:
-        """Count the questions, answered or not."""
-        return len(self.question_id)
+    def n_answers(self) -> IntArray:
+        """Count the answers to every question, int64, shape (questions,)."""
+        return np.bincount(self.answers["question_code"], minlength=len(self.questions))
 
-    def take(self, rows: npt.NDArray[np.bool_]) -> "QuestionAnswers":
+    def sums(self, value: npt.ArrayLike) -> FloatArray:
+        """Add up a value of every answer within each question, shape (questions,)."""
+        n_questions = len(self.questions)
+        total = np.bincount(self.answers["question_code"], np.asarray(value), n_questions)
+        return np.asarray(total, np.float64)
+
+    def means(self, value: npt.ArrayLike) -> FloatArray:
+        """Average a value of every answer within each question; NaN where nobody answered."""
+        return _ratio(self.sums(value), self.n_answers)
+
+    def take(self, rows: "pd.Series | npt.NDArray[np.bool_]") -> "QuestionAnswers":
         """Return some of the answers; the questions and students stay numbered as they are."""
-        columns = ("question", "student", "is_correct", "option", "confidence", "group", "quiz")
-        taken = {
-            name: getattr(self, name)[rows] for name in columns if getattr(self, name) is not None
-        }
-        return replace(self, **taken)
+        return replace(self, answers=self.answers[rows])
 
 
 def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
-    """Replace the ids of answers by row numbers.
+    """Number the questions and students of answers, which have options of any value from 1 on.
 
-    Parameters
-    ----------
-    answers
-        Answers with or without options; options may have any value of at least 1.
-    question_id
-        Questions that get a row even if nobody answered them.
-
-    Returns
-    -------
-    QuestionAnswers
-        Without metadata; add them with `dataclasses.replace`.
+    Those of `question_id` get a row even if nobody answered them.
     """
-    questions = np.union1d(answers["QuestionId"].to_numpy(), question_id)
-    students, student = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
-    data = QuestionAnswers(
-        question_id=questions,
-        student_id=students,
-        question=np.searchsorted(questions, answers["QuestionId"].to_numpy()),
-        student=student,
-        is_correct=answers["IsCorrect"].to_numpy(),
-    )
-    if "AnswerValue" not in answers or "CorrectAnswer" not in answers:
-        return data
+    asked = np.concatenate([answers["QuestionId"].to_numpy(), question_id])
+    ids, code = number_ids(asked)
+    question_code = code[: len(answers)]
+    _, student_code = number_ids(answers["UserId"])
     n_options = int(answers[["AnswerValue", "CorrectAnswer"]].to_numpy().max())
-    right = answers["CorrectAnswer"].to_numpy() - 1
-    key = _count(data.question, right, (data.n_questions, n_options))
-    return replace(
-        data,
-        option=answers["AnswerValue"].to_numpy(np.int64) - 1,
-        key=np.where(key.any(axis=1), key.argmax(axis=1), -1),
-        n_options=n_options,
+    right = _count(question_code, answers["CorrectAnswer"], (len(ids), n_options + 1))
+    return QuestionAnswers(
+        answers.assign(question_code=question_code, student_code=student_code),
+        pd.DataFrame({"CorrectAnswer": right.argmax(axis=1)}, index=ids),
+        n_options,
     )
 
 
@@ -145,18 +114,20 @@ def read_for_features(
     """
     files: dict[str, Path] = {}
     for name in names:
-        file = _METADATA_FILE.get(FEATURES[name].needs)
-        if file is not None and metadata_dir is None:
+        needs = FEATURES[name].needs
+        if not needs:
+            continue
+        if metadata_dir is None:
             raise InputError(
-                f"{train[0]}: the feature {name} needs {file} of the same data, expected its "
+                f"{train[0]}: the feature {name} needs {needs} of the same data, expected its "
                 "folder by --metadata_dir"
             )
-        if file is not None and metadata_dir is not None:
-            files[file] = metadata_dir / file
-    with_metadata = layout.ANSWER_METADATA_TASK_3_4 in files
-    parts = [read_answers(path, options=True, ids=with_metadata) for path in train]
+        files[needs] = metadata_dir / needs
+    of_answers = files.get(layout.ANSWER_METADATA_TASK_3_4)
+    of_questions = files.get(layout.QUESTION_METADATA_TASK_3_4)
+    parts = [read_answers(path, options=True, ids=of_answers is not None) for path in train]
     for path, part in zip(train, parts, strict=True):
-        if with_metadata and "AnswerId" not in part:
+        if of_answers and "AnswerId" not in part:
             raise InputError(f"{path}: column 'AnswerId' is missing, but the metadata need it")
     answers = pd.concat(parts, ignore_index=True)
     repeats = find_repeats(pair_keys(answers["UserId"], answers["QuestionId"]))
@@ -167,167 +138,19 @@ def read_for_features(
             f"{' and '.join(map(str, train))}: both hold UserId {twice['UserId']} and QuestionId "
             f"{twice['QuestionId']} ({len(repeats)} such pairs), expected each once"
         )
-    data = number_answers(answers, question_id)
-    if with_metadata:
-        path = files[layout.ANSWER_METADATA_TASK_3_4]
+    if of_answers:
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
-        told = metadata.read_circumstances(path, answers["AnswerId"].to_numpy(), columns=columns)
-        data = replace(data, confidence=told.confidence, group=told.group, quiz=told.quiz)
-    if layout.QUESTION_METADATA_TASK_3_4 in files:
-        path = files[layout.QUESTION_METADATA_TASK_3_4]
-        count = metadata.read_question_subjects(path, data.question_id).count
-        data = replace(data, n_subjects=np.where(count > 0, count, np.nan))
+        ids = answers["AnswerId"].to_numpy()
+        told = metadata.read_circumstances(of_answers, ids, columns=columns)
+        answers = answers.assign(Confidence=told.confidence, GroupId=told.group, QuizId=told.quiz)
+    data = number_answers(answers, question_id)
+    if of_questions:
+        count = metadata.read_question_subjects(of_questions, data.questions.index.to_numpy()).count
+        data.questions["n_subjects"] = np.where(count > 0, count, np.nan)
     return data
 
 
-# ---- How the answers spread -------------------------------------------------------------------
-
-
-def option_entropy(data: QuestionAnswers) -> Values:
-    """Entropy of the options chosen, -sum_k p_k log2 p_k, in bits, 0 to log2(options).
-
-    Source: Shannon (1948); the organisers' baseline for task 3.
-    """
-    counts = option_counts(data)
-    n = counts.sum(axis=1)
-    return entropy(counts), n
-
-
-def correct_entropy(data: QuestionAnswers) -> Values:
-    """Entropy of right and wrong, -p log2 p - (1 - p) log2(1 - p), in bits, 0 to 1.
-
-    p is the correct rate. Source: Shannon (1948); a feature of several winners of 2020.
-    """
-    rate, n = correct_rate(data)
-    return binary_entropy(rate), n
-
-
-def correct_rate(data: QuestionAnswers) -> Values:
-    """Share of right answers, 0 to 1: the classical item difficulty (Lord & Novick 1968)."""
-    n = np.bincount(data.question, minlength=data.n_questions)
-    return _question_mean(data, data.is_correct), n
-
-
-def entropy_within_quiz(data: QuestionAnswers) -> Values:
-    """Entropy of the options chosen given the quiz, sum_g (n_g / n) H_g, in bits.
-
-    H_g is the entropy among the n_g answers given in quiz g; small quizzes bias it downwards.
-    Answers of no known quiz do not count. Source: TAL's entry of 2020.
-    """
-    assert data.quiz is not None
-    return _entropy_within(data, data.quiz)
-
-
-def entropy_within_group(data: QuestionAnswers) -> Values:
-    """Entropy of the options chosen given the group of students, as `entropy_within_quiz`.
-
-    Source: TAL's entry of 2020.
-    """
-    assert data.group is not None
-    return _entropy_within(data, data.group)
-
-
-# ---- How the answers depend on ability --------------------------------------------------------
-
-
-def mean_absolute_residual(data: QuestionAnswers) -> Values:
-    """Mean distance |r_s - x| of the answer x (0 or 1) from the student's own correct rate r_s.
-
-    High where students do better or worse than usual for them. Source: called "difficulty", feature
-    3, in the winning report of 2020.
-    """
-    rate = student_rate(data)[data.student]
-    n = np.bincount(data.question, minlength=data.n_questions)
-    return _question_mean(data, np.abs(rate - data.is_correct)), n
-
-
-def point_biserial(data: QuestionAnswers) -> Values:
-    """Discrimination: Pearson's correlation of right or wrong with the student's rest score.
-
-    The rest score is the student's correct rate on all other questions. -1 to 1; NaN where all
-    answers are alike. Source: Lord & Novick (1968), chapter 15; corrected for overlap (Henrysson
-    1963).
-    """
-    has_score, score = _rest_score(data)
-    x = data.is_correct[has_score].astype(np.float64)
-    return _correlation(data.question[has_score], x, score[has_score], data.n_questions)
-
-
-def irt_slope(data: QuestionAnswers) -> Values:
-    """Discrimination a of the two-parameter logistic model, P(right) = sigmoid(a theta + b).
-
-    theta is the student's ability, standard normal over the students. The model estimates how
-    slopes vary over the questions and so shrinks those with few answers by itself. Source: Birnbaum
-    (1968), in Lord & Novick, chapter 17; fitted by `common.item_response`.
-    """
-    model = item_response.fit(
-        data.student, data.question, data.is_correct, n_dimensions=1, n_steps=N_SLOPE_STEPS
-    )
-    slope = np.full(data.n_questions, np.nan)
-    slope[model.question_ids] = model.items.mean[:-1, 0]
-    return slope, np.bincount(data.question, minlength=data.n_questions)
-
-
-def working_distractors(data: QuestionAnswers) -> Values:
-    """Number of wrong options that draw at least 5 % of the answers, 0 to options - 1.
-
-    Source: Haladyna & Downing (1993).
-    """
-    counts = option_counts(data)
-    n = counts.sum(axis=1)
-    return np.where(n > 0, _works(data, counts).sum(axis=1), np.nan), n
-
-
-def worst_distractor(data: QuestionAnswers) -> Values:
-    """Largest point-biserial of a working distractor: do able students avoid each wrong option?
-
-    Negative where they do; positive where a wrong option draws the able rather than the weak, as a
-    wrong key does. NaN where no wrong option draws 5 % of the answers. Source: Attali & Fraenkel
-    (2000), "The point-biserial as a discrimination index for distractors".
-    """
-    counts = option_counts(data)
-    correlation = np.where(_works(data, counts), option_point_biserial(data), -np.inf)
-    worst = correlation.max(axis=1, initial=-np.inf)
-    return np.where(np.isfinite(worst), worst, np.nan), counts.sum(axis=1)
-
-
-# ---- What students and authors say ------------------------------------------------------------
-
-
-def mean_confidence(data: QuestionAnswers) -> Values:
-    """Mean of the confidence that students stated, 0 to 100.
-
-    Source: the University of Sydney's winning ranking of 2020 was this alone.
-    """
-    assert data.confidence is not None
-    stated = ~np.isnan(data.confidence)
-    rows = data.question[stated]
-    n = np.bincount(rows, minlength=data.n_questions)
-    total = np.bincount(rows, data.confidence[stated], minlength=data.n_questions)
-    return _ratio(total, n), n
-
-
-def confidence_missing(data: QuestionAnswers) -> Values:
-    """Share of the answers whose confidence is missing, 0 to 1."""
-    assert data.confidence is not None
-    n = np.bincount(data.question, minlength=data.n_questions)
-    return _question_mean(data, np.isnan(data.confidence)), n
-
-
-def number_of_subjects(data: QuestionAnswers) -> Values:
-    """Number of subjects in the question's list, from the root of the subject tree to its leaves.
-
-    A question on one skill has one branch, four subjects in the official tree.
-    """
-    assert data.n_subjects is not None
-    return data.n_subjects, np.bincount(data.question, minlength=data.n_questions)
-
-
-# ---- All features -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Feature:
+class Feature(NamedTuple):
     """A feature and what is taken to be good about it.
 
     Attributes
@@ -340,56 +163,32 @@ class Feature:
     why
         The reason for the direction, in a few words.
     needs
-        Attribute of `QuestionAnswers` that must be there; empty where answers alone do.
+        The metadata file that must be there; empty where answers alone do.
     is_sampled
         Whether chance moves the value where answers are few, so that `shrink` has work to do.
     """
 
-    values: Callable[[QuestionAnswers], Values] = field(repr=False)
+    values: Callable[[QuestionAnswers], Values]
     better: int
     why: str
     needs: str = ""
     is_sampled: bool = True
 
 
-FEATURES = {
-    "option_entropy": Feature(option_entropy, 1, "every option is informative", "option"),
-    "correct_entropy": Feature(correct_entropy, 1, "neither trivial nor hopeless"),
-    "correct_rate": Feature(correct_rate, 1, "clear, and quickly answered"),
-    "mean_absolute_residual": Feature(
-        mean_absolute_residual, 1, "misconceptions surprise: they catch good students too"
-    ),
-    "point_biserial": Feature(point_biserial, 1, "separates able from weak students"),
-    "irt_slope": Feature(irt_slope, 1, "separates able from weak students", is_sampled=False),
-    "working_distractors": Feature(
-        working_distractors, 1, "each wrong option has its misconception", "option"
-    ),
-    "worst_distractor": Feature(
-        worst_distractor, -1, "able students avoid every wrong option", "option"
-    ),
-    "mean_confidence": Feature(mean_confidence, 1, "clear and unambiguous", "confidence"),
-    "confidence_missing": Feature(
-        confidence_missing, -1, "students care to state it", "confidence"
-    ),
-    "entropy_within_quiz": Feature(
-        entropy_within_quiz, 1, "separates students who take the same quiz", "quiz"
-    ),
-    "entropy_within_group": Feature(
-        entropy_within_group, 1, "separates students who learn together", "group"
-    ),
-    "number_of_subjects": Feature(
-        number_of_subjects, -1, "tests one skill", "n_subjects", is_sampled=False
-    ),
-}
+FEATURES: dict[str, Feature] = {}
+Function = Callable[[QuestionAnswers], Values]
 
 
-# The metadata file that holds what a feature needs beside the answers.
-_METADATA_FILE = {
-    "confidence": layout.ANSWER_METADATA_TASK_3_4,
-    "group": layout.ANSWER_METADATA_TASK_3_4,
-    "quiz": layout.ANSWER_METADATA_TASK_3_4,
-    "n_subjects": layout.QUESTION_METADATA_TASK_3_4,
-}
+def feature(
+    better: int, why: str, *, needs: str = "", is_sampled: bool = True
+) -> Callable[[Function], Function]:
+    """Enter a function in `FEATURES` by its name."""
+
+    def enter(values: Function) -> Function:
+        FEATURES[values.__name__] = Feature(values, better, why, needs, is_sampled)
+        return values
+
+    return enter
 
 
 def available_features(metadata_dir: Path) -> list[str]:
@@ -397,9 +196,152 @@ def available_features(metadata_dir: Path) -> list[str]:
     return [
         name
         for name, feature in FEATURES.items()
-        if feature.needs not in _METADATA_FILE
-        or io.is_there(metadata_dir / _METADATA_FILE[feature.needs])
+        if not feature.needs or io.is_there(metadata_dir / feature.needs)
     ]
+
+
+# ---- How the answers spread -------------------------------------------------------------------
+
+
+@feature(1, "every option is informative")
+def option_entropy(data: QuestionAnswers) -> Values:
+    """Entropy of the options chosen, -sum_k p_k log2 p_k, in bits, 0 to log2(options).
+
+    Source: Shannon (1948); the organisers' baseline for task 3.
+    """
+    return entropy(option_counts(data)), data.n_answers
+
+
+@feature(1, "neither trivial nor hopeless")
+def correct_entropy(data: QuestionAnswers) -> Values:
+    """Entropy of right and wrong, -p log2 p - (1 - p) log2(1 - p), in bits, 0 to 1.
+
+    p is the correct rate. Source: Shannon (1948); a feature of several winners of 2020.
+    """
+    rate, n = correct_rate(data)
+    return binary_entropy(rate), n
+
+
+@feature(1, "clear, and quickly answered")
+def correct_rate(data: QuestionAnswers) -> Values:
+    """Share of right answers, 0 to 1: the classical item difficulty (Lord & Novick 1968)."""
+    return data.means(data.answers["IsCorrect"]), data.n_answers
+
+
+# ---- How the answers depend on ability --------------------------------------------------------
+
+
+@feature(1, "misconceptions surprise: they catch good students too")
+def mean_absolute_residual(data: QuestionAnswers) -> Values:
+    """Mean distance |r_s - x| of the answer x (0 or 1) from the student's own correct rate r_s.
+
+    High where students do better or worse than usual for them. Source: called "difficulty", feature
+    3, in the winning report of 2020.
+    """
+    is_correct = data.answers["IsCorrect"]
+    rate = is_correct.groupby(data.answers["student_code"]).transform("mean")
+    return data.means((rate - is_correct).abs()), data.n_answers
+
+
+@feature(1, "separates able from weak students")
+def point_biserial(data: QuestionAnswers) -> Values:
+    """Discrimination: Pearson's correlation of right or wrong with the student's rest score.
+
+    The rest score is the student's correct rate on all other questions. -1 to 1; NaN where all
+    answers are alike. Source: Lord & Novick (1968), chapter 15; corrected for overlap (Henrysson
+    1963).
+    """
+    data = _with_rest_score(data)
+    return _correlation(data, data.answers["IsCorrect"]), data.n_answers
+
+
+@feature(1, "separates able from weak students", is_sampled=False)
+def irt_slope(data: QuestionAnswers) -> Values:
+    """Discrimination a of the two-parameter logistic model, P(right) = sigmoid(a theta + b).
+
+    theta is the student's ability, standard normal over the students. The model estimates how
+    slopes vary over the questions and so shrinks those with few answers by itself. Source: Birnbaum
+    (1968), in Lord & Novick, chapter 17; fitted by `common.item_response`.
+    """
+    names = ("student_code", "question_code", "IsCorrect")
+    student, question, is_correct = (data.answers[name].to_numpy() for name in names)
+    model = item_response.fit(student, question, is_correct, n_dimensions=1, n_steps=N_SLOPE_STEPS)
+    slope = np.full(len(data.questions), np.nan)
+    slope[model.question_ids] = model.items.mean[:-1, 0]
+    return slope, data.n_answers
+
+
+@feature(1, "each wrong option has its misconception")
+def working_distractors(data: QuestionAnswers) -> Values:
+    """Number of wrong options that draw at least 5 % of the answers, 0 to options - 1.
+
+    Source: Haladyna & Downing (1993).
+    """
+    n = data.n_answers
+    return np.where(n > 0, _works(data).sum(axis=1), np.nan), n
+
+
+@feature(-1, "able students avoid every wrong option")
+def worst_distractor(data: QuestionAnswers) -> Values:
+    """Largest point-biserial of a working distractor: do able students avoid each wrong option?
+
+    Negative where they do; positive where a wrong option draws the able rather than the weak, as a
+    wrong key does. NaN where no wrong option draws 5 % of the answers. Source: Attali & Fraenkel
+    (2000), "The point-biserial as a discrimination index for distractors".
+    """
+    correlation = np.where(_works(data), option_point_biserial(data), -np.inf)
+    worst = correlation.max(axis=1, initial=-np.inf)
+    return np.where(np.isfinite(worst), worst, np.nan), data.n_answers
+
+
+# ---- What metadata tell -----------------------------------------------------------------------
+
+
+@feature(1, "clear and unambiguous", needs=layout.ANSWER_METADATA_TASK_3_4)
+def mean_confidence(data: QuestionAnswers) -> Values:
+    """Mean of the confidence that students stated, 0 to 100.
+
+    Source: the University of Sydney's winning ranking of 2020 was this alone.
+    """
+    stated = data.take(data.answers["Confidence"].notna())
+    return stated.means(stated.answers["Confidence"]), stated.n_answers
+
+
+@feature(-1, "students care to state it", needs=layout.ANSWER_METADATA_TASK_3_4)
+def confidence_missing(data: QuestionAnswers) -> Values:
+    """Share of the answers whose confidence is missing, 0 to 1."""
+    return data.means(data.answers["Confidence"].isna()), data.n_answers
+
+
+@feature(1, "separates students who take the same quiz", needs=layout.ANSWER_METADATA_TASK_3_4)
+def entropy_within_quiz(data: QuestionAnswers) -> Values:
+    """Entropy of the options chosen given the quiz, sum_g (n_g / n) H_g, in bits.
+
+    H_g is the entropy among the n_g answers given in quiz g; small quizzes bias it downwards.
+    Answers of no known quiz do not count. Source: TAL's entry of 2020.
+    """
+    return _entropy_within(data, "QuizId")
+
+
+@feature(1, "separates students who learn together", needs=layout.ANSWER_METADATA_TASK_3_4)
+def entropy_within_group(data: QuestionAnswers) -> Values:
+    """Entropy of the options chosen given the group of students, as `entropy_within_quiz`.
+
+    Source: TAL's entry of 2020.
+    """
+    return _entropy_within(data, "GroupId")
+
+
+@feature(-1, "tests one skill", needs=layout.QUESTION_METADATA_TASK_3_4, is_sampled=False)
+def number_of_subjects(data: QuestionAnswers) -> Values:
+    """Number of subjects in the question's list, from the root of the subject tree to its leaves.
+
+    A question on one skill has one branch, four subjects in the official tree.
+    """
+    return data.questions["n_subjects"].to_numpy(), data.n_answers
+
+
+# ---- Few answers, and ranks -------------------------------------------------------------------
 
 
 def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[FloatArray, FloatArray]:
@@ -432,8 +374,8 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
     weight = np.where(np.isnan(value), np.nan, 1.0)
     if not feature.is_sampled:
         return value, weight
-    first = np.random.default_rng(seed).permutation(len(data.student_id)) % 2 == 0
-    in_first = first[data.student]
+    student = data.answers["student_code"].to_numpy()
+    in_first = (np.random.default_rng(seed).permutation(student.max() + 1) % 2 == 0)[student]
     (value_1, n_1), (value_2, n_2) = (
         feature.values(data.take(half)) for half in (in_first, ~in_first)
     )
@@ -463,9 +405,8 @@ def average_ranks(quality: FloatArray) -> FloatArray:
     quality
         Shape (questions,); higher is better.
     """
-    _, place, n_equal = np.unique(-quality, return_inverse=True, return_counts=True)
-    last = np.cumsum(n_equal)
-    return np.asarray((last - (n_equal - 1) / 2)[place])
+    ranks = pd.Series(quality).rank(ascending=False, na_option="bottom")
+    return np.asarray(ranks, np.float64)
 
 
 # ---- Building blocks --------------------------------------------------------------------------
@@ -483,22 +424,13 @@ def entropy(counts: npt.NDArray[Any]) -> FloatArray:
 
 def binary_entropy(rate: FloatArray) -> FloatArray:
     """Entropy in bits of an event that happens with each rate; NaN stays NaN."""
-    known = np.isfinite(rate)
-    both = np.stack([np.where(known, rate, 0), np.where(known, 1 - rate, 0)], axis=1)
-    return entropy(both)
+    return entropy(np.stack([rate, 1 - rate], axis=1))
 
 
 def option_counts(data: QuestionAnswers) -> IntArray:
     """Count the choices of every option, int64, shape (questions, options)."""
-    assert data.option is not None
-    return _count(data.question, data.option, (data.n_questions, data.n_options))
-
-
-def student_rate(data: QuestionAnswers) -> FloatArray:
-    """Share of right answers of every student, shape (students,); NaN for one without answers."""
-    n_students = len(data.student_id)
-    n = np.bincount(data.student, minlength=n_students)
-    return _ratio(np.bincount(data.student, data.is_correct, minlength=n_students), n)
+    shape = len(data.questions), data.n_options
+    return _count(data.answers["question_code"], data.answers["AnswerValue"] - 1, shape)
 
 
 def option_point_biserial(data: QuestionAnswers) -> FloatArray:
@@ -507,100 +439,68 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
     -1 to 1; NaN where nobody or everybody chose the option. The rest score is that of
     `point_biserial`.
     """
-    assert data.option is not None
-    has_score, score = _rest_score(data)
-    question, option, score = data.question[has_score], data.option[has_score], score[has_score]
-    return np.stack(
-        [
-            _correlation(question, (option == k).astype(np.float64), score, data.n_questions)[0]
-            for k in range(data.n_options)
-        ],
-        axis=1,
-    )
+    data = _with_rest_score(data)
+    options = range(1, data.n_options + 1)
+    chosen = data.answers["AnswerValue"]
+    return np.stack([_correlation(data, chosen == option) for option in options], axis=1)
 
 
 def option_counts_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4) -> IntArray:
-    """Count the options chosen, from the weakest to the ablest group of students.
+    """Count the options chosen in a question, from the weakest to the ablest group of students.
 
-    Parameters
-    ----------
-    data
-        The answers, with options.
-    row
-        Row number of the question.
-    n_groups
-        How many groups of equal size, by the students' rest scores, ties by UserId.
-
-    Returns
-    -------
-    array of int64, shape (groups, options)
-        Of the students who gave other answers too.
+    The groups are equally large, by the students' rest scores, ties by UserId; only students who
+    gave other answers too are in one. int64, shape (groups, options).
     """
-    assert data.option is not None
-    has_score, score = _rest_score(data)
-    rows = np.flatnonzero(has_score & (data.question == row))
-    rows = rows[np.lexsort((data.student[rows], score[rows]))]
-    group = np.arange(len(rows)) * n_groups // max(len(rows), 1)
-    return _count(group, data.option[rows], (n_groups, data.n_options))
+    answers = _with_rest_score(data).answers
+    answers = answers[answers["question_code"] == row].sort_values(["rest_score", "student_code"])
+    group = np.arange(len(answers)) * n_groups // max(len(answers), 1)
+    return _count(group, answers["AnswerValue"] - 1, (n_groups, data.n_options))
 
 
-def _works(data: QuestionAnswers, counts: IntArray) -> npt.NDArray[np.bool_]:
+def _works(data: QuestionAnswers) -> npt.NDArray[np.bool_]:
     """Return which options are wrong and draw enough answers, shape (questions, options)."""
-    assert data.key is not None
-    is_wrong = np.arange(data.n_options) != data.key[:, None]
-    n = counts.sum(axis=1, keepdims=True)
+    counts, n = option_counts(data), data.n_answers[:, None]
+    right = data.questions["CorrectAnswer"].to_numpy()[:, None]
+    is_wrong = np.arange(1, data.n_options + 1) != right
     return np.asarray(is_wrong & (counts >= WORKING_SHARE * n) & (counts > 0))
 
 
-def _rest_score(data: QuestionAnswers) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-    """Return for each answer whether its student gave others, and the correct rate on those."""
-    n_students = len(data.student_id)
-    n = np.bincount(data.student, minlength=n_students)[data.student] - 1
-    right = np.bincount(data.student, data.is_correct, minlength=n_students)[data.student]
-    return n > 0, _ratio(right - data.is_correct, n)
+def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
+    """Return the answers of students who gave others too, with the correct rate on those."""
+    student, is_correct = data.answers["student_code"], data.answers["IsCorrect"]
+    n_others = np.bincount(student)[student] - 1
+    right = np.bincount(student, is_correct)[student] - is_correct
+    scored = data.answers.assign(rest_score=_ratio(right.to_numpy(), n_others))
+    return replace(data, answers=scored[n_others > 0])
 
 
-def _correlation(question: IntArray, x: FloatArray, y: FloatArray, n_questions: int) -> Values:
-    """Pearson's correlation of x and y within each question; NaN where one does not vary."""
-
-    def total(value: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(question, value, minlength=n_questions), np.float64)
-
-    n = np.bincount(question, minlength=n_questions)
+def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
+    """Pearson's correlation of x and the rest score in each question; NaN where one is constant."""
+    question, y = data.answers["question_code"], data.answers["rest_score"].to_numpy()
     # Centred first, so that no digits are lost.
-    x = x - _ratio(total(x), n)[question]
-    y = y - _ratio(total(y), n)[question]
-    variances = total(x * x) * total(y * y)
+    x_centred = x.to_numpy() - data.means(x)[question]
+    y_centred = y - data.means(y)[question]
+    variances = data.sums(x_centred**2) * data.sums(y_centred**2)
     varies = variances > 1e-18
-    value = total(x * y) / np.sqrt(np.where(varies, variances, 1))
-    return np.where(varies, value, np.nan), n
+    value = data.sums(x_centred * y_centred) / np.sqrt(np.where(varies, variances, 1))
+    return np.where(varies, value, np.nan)
 
 
-def _entropy_within(data: QuestionAnswers, group: IntArray) -> Values:
-    assert data.option is not None
-    known = group >= 0
-    question, option = data.question[known], data.option[known]
-    n_groups = int(group.max(initial=0)) + 1
-    cells, cell = np.unique(question * np.int64(n_groups) + group[known], return_inverse=True)
-    counts = _count(cell, option, (len(cells), data.n_options))
-    size = counts.sum(axis=1)
-    of_question = cells // n_groups
-    n = np.bincount(of_question, size, minlength=data.n_questions).astype(np.int64)
-    total = np.bincount(of_question, size * entropy(counts), minlength=data.n_questions)
+def _entropy_within(data: QuestionAnswers, column: str) -> Values:
+    data = data.take(data.answers[column] >= 0)
+    cells = data.answers.groupby(["question_code", column, "AnswerValue"]).size().unstack()
+    counts = cells.fillna(0).to_numpy()
+    question = cells.index.get_level_values("question_code")
+    weighted = counts.sum(axis=1) * entropy(counts)
+    total, n = np.bincount(question, weighted, minlength=len(data.questions)), data.n_answers
     return _ratio(total, n), n
 
 
-def _count(row: IntArray, column: IntArray, shape: tuple[int, int]) -> IntArray:
-    cell = row.astype(np.int64) * shape[1] + column
+def _count(row: npt.ArrayLike, column: npt.ArrayLike, shape: tuple[int, int]) -> IntArray:
+    cell = np.asarray(row, np.int64) * shape[1] + np.asarray(column)
     return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _question_mean(data: QuestionAnswers, value: npt.NDArray[Any]) -> FloatArray:
-    total = np.bincount(data.question, value, minlength=data.n_questions)
-    return _ratio(total, np.bincount(data.question, minlength=data.n_questions))
-
-
-def _ratio(total: npt.NDArray[Any], n: IntArray) -> FloatArray:
+def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> FloatArray:
     """Divide; NaN where there is nothing to divide by."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)

@@ -28,9 +28,9 @@ def main() -> None:
     data = read_for_features(["mean_confidence"], [paths.train], question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `data`. Out: `quality`, a number for every row of `question`.
+    # In: `data`, two DataFrames. Out: `quality`, a number for every row of `question`.
     confidence, _ = shrink(FEATURES["mean_confidence"], data)
-    quality = confidence[np.searchsorted(data.question_id, question)]
+    quality = confidence[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 
     ranking = submission.rank_by_quality(question, quality)

@@ -37,7 +37,7 @@ def main() -> None:
     data = read_for_features(options.features, [paths.train], question, paths.metadata)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: the columns of `data`. Out: `quality`, a number for every row of `question`.
+    # In: `data`, two DataFrames. Out: `quality`, a number for every row of `question`.
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
@@ -45,8 +45,8 @@ def main() -> None:
         ranks.append(average_ranks(feature.better * value))
     quality = -np.mean(ranks, axis=0)
     # A question that nobody answered has no quality, and so the last rank.
-    quality[np.bincount(data.question, minlength=data.n_questions) == 0] = np.nan
-    quality = quality[np.searchsorted(data.question_id, question)]
+    quality[data.n_answers == 0] = np.nan
+    quality = quality[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 
     ranking = submission.rank_by_quality(question, quality)

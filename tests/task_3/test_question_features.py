@@ -1,7 +1,6 @@
 """Question features: worked examples, other implementations, properties, real answers."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from common.errors import InputError
@@ -38,6 +37,11 @@ def simulate(n_students: int, slopes: np.ndarray, share: float = 1.0) -> pd.Data
     return make_answers(np.stack([student, question, option], axis=1)[kept].tolist())
 
 
+def having(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
+    """Add metadata to the answers."""
+    return qf.QuestionAnswers(data.answers.assign(**columns), data.questions, data.n_options)
+
+
 @pytest.fixture(scope="module")
 def example() -> Example:
     """Answers of 120 students to half of 12 questions, and the same as a table."""
@@ -65,14 +69,14 @@ def test_entropy_of_a_worked_example() -> None:
         assert n.tolist() == [4, 0, 2]
     # The key is the most frequent correct answer.
     answers = make_answers([(0, 0, 1), (1, 0, 1), (2, 0, 2)]).assign(CorrectAnswer=[1, 2, 2])
-    assert qf.number_answers(answers, np.array([0, 5])).key.tolist() == [1, -1]  # type: ignore[union-attr]
+    assert qf.number_answers(answers, np.array([0, 5])).questions.CorrectAnswer.tolist() == [2, 0]
 
 
 def test_entropy_within_quizzes(example: Example) -> None:
     data, table = example
-    quiz = (data.student % 3).astype(np.int32)
+    quiz = data.answers.UserId.to_numpy() % 3
     quiz[:40] = -1
-    value, n = qf.entropy_within_quiz(replace(data, quiz=quiz))
+    value, n = qf.entropy_within_quiz(having(data, QuizId=quiz))
     known = table.iloc[40:]
 
     def within(rows: pd.DataFrame) -> float:
@@ -83,7 +87,7 @@ def test_entropy_within_quizzes(example: Example) -> None:
     assert value == pytest.approx(expected)
     assert n.tolist() == known.question.value_counts().sort_index().tolist()
     # The same for the groups of students.
-    assert np.array_equal(qf.entropy_within_group(replace(data, group=quiz))[0], value)
+    assert np.array_equal(qf.entropy_within_group(having(data, GroupId=quiz))[0], value)
 
 
 # ---- How the answers depend on ability ----------------------------------------------------------
@@ -133,7 +137,7 @@ def test_quarters_rise_in_ability(example: Example) -> None:
     shares = counts / counts.sum(axis=1, keepdims=True)
     # A question of slope 2: able students answer it correctly more often.
     assert shares[3, 0] > shares[0, 0] + 0.3
-    assert not qf.option_counts_by_ability(data.take(data.question != 11), row=11).any()
+    assert not qf.option_counts_by_ability(data.take(data.answers.QuestionId != 11), row=11).any()
 
 
 # ---- What students say, few answers, files ------------------------------------------------------
@@ -141,7 +145,7 @@ def test_quarters_rise_in_ability(example: Example) -> None:
 
 def test_confidence() -> None:
     data = qf.number_answers(make_answers([(s, s % 2, 1) for s in range(6)]), np.arange(3))
-    data = replace(data, confidence=np.array([100, *[np.nan] * 3, 50, np.nan], np.float32))
+    data = having(data, Confidence=np.array([100, *[np.nan] * 3, 50, np.nan], np.float32))
     for feature, expected, n_expected in (
         (qf.mean_confidence, [75, np.nan, np.nan], [2, 0, 0]),
         (qf.confidence_missing, [1 / 3, 1, np.nan], [3, 3, 0]),
@@ -171,9 +175,9 @@ def test_shrinking_of_equal_questions_and_of_what_is_no_sample() -> None:
     """Equal questions differ by chance alone: even many answers say little about their order."""
     data = qf.number_answers(simulate(400, np.zeros(29)), np.arange(29))
     assert qf.shrink(qf.FEATURES["correct_rate"], data)[1].max() < 0.7
-    data = replace(data, n_subjects=np.array([*[4.0, 5] * 14, np.nan]))
+    data.questions["n_subjects"] = [*[4.0, 5] * 14, np.nan]
     value, weight = qf.shrink(qf.FEATURES["number_of_subjects"], data)
-    assert value == pytest.approx(data.n_subjects, nan_ok=True)
+    assert value == pytest.approx(data.questions.n_subjects.to_numpy(), nan_ok=True)
     assert weight == pytest.approx([*[1] * 28, np.nan], nan_ok=True)
 
 
@@ -183,9 +187,8 @@ def test_every_feature_survives_scarce_answers(name: str) -> None:
     for rows in ([(0, 3, 2)], [(s, 3, 1) for s in range(30)],
                  [(s, s % 2, 1 + s % 4) for s in range(8)]):  # fmt: skip
         data = qf.number_answers(make_answers(rows), np.arange(5))
-        unknown = np.full(len(rows), -1)
-        data = replace(data, confidence=np.full(len(rows), np.nan, np.float32), group=unknown)
-        data = replace(data, quiz=unknown + 1, n_subjects=np.full(5, 4.0))
+        data = having(data, Confidence=np.float32(np.nan), GroupId=-1, QuizId=0)
+        data.questions["n_subjects"] = 4.0
         with np.errstate(all="raise"):
             value, weight = qf.shrink(qf.FEATURES[name], data)
         assert value.shape == weight.shape == (5,)

@@ -105,7 +105,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
     data = qf.read_for_features([*qf.FEATURES], *files, simulated_kit / "data/metadata")
     pages = read_pages(ranked / "pages")
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
-    places = np.searchsorted(data.question_id, asked)
+    places = np.searchsorted(data.questions.index, asked)
     of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)[0]
     ends = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
     for question, row in zip(asked, places, strict=True):
