@@ -186,10 +186,9 @@ def choose_strategies(names: list[str] | None) -> dict[str, Strategy]:
 def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
     """Return the training files, and the file of the students to be examined."""
     options.local = options.phase == LOCAL
-    paths = training.training_paths(options)
+    train, _ = training.training_paths(options)
     reference = layout.answers_path(4, options.phase)
     reference = (options.ref_dir or reference.parent) / reference.name
-    train = [paths.train, *paths.more_train]
     for path in (*train, reference):
         io.require_file(path)
     made.require_current([reference])

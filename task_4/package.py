@@ -33,12 +33,9 @@ def main() -> None:
         draft = Path(folder) / output.name
         with io.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
-        playing.dry_run(
-            draft,
-            training.training_paths(options),
-            adaptive_options.rules(options),
-            adaptive_options.limits(options),
-        )
+        (train,), metadata_dir = training.training_paths(options)
+        rules, limits = adaptive_options.rules_and_limits(options)
+        playing.dry_run(draft, train, metadata_dir, rules, limits)
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")

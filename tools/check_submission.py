@@ -179,7 +179,6 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
     # Takes a second to load; the other tasks need not wait for it.
     from common.adaptive import playing
-    from common.adaptive.training import TrainingPaths
 
     entry: Path = options.file
     if entry.is_dir():
@@ -201,15 +200,14 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     if faults:
         return []
     train_dir = options.input_dir or layout.TRAIN_DIR
-    paths = TrainingPaths(
-        train=train_dir / (options.train_data or layout.TRAIN_TASK_3_4),
-        metadata_dir=train_dir.parent / layout.METADATA_DIR.name,
-    )
-    playing.dry_run(entry, paths, adaptive_options.rules(options), adaptive_options.limits(options))
+    train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
+    metadata_dir = train_dir.parent / layout.METADATA_DIR.name
+    rules, limits = adaptive_options.rules_and_limits(options)
+    playing.dry_run(entry, train, metadata_dir, rules, limits)
     summary = [
         f"its files: {', '.join(modules)}",
         f"dry run: the ten rounds ran with {playing.N_DRY_RUN_STUDENTS} students of "
-        f"{cli.show(paths.train)}",
+        f"{cli.show(train)}",
     ]
     if entry.is_dir():
         package = f"python task_4/package.py {cli.show(entry.resolve())}"

@@ -71,7 +71,7 @@ def main() -> None:
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
     task = task_of(entry)
-    rules, limits = adaptive_options.rules(options), adaptive_options.limits(options)
+    rules, limits = adaptive_options.rules_and_limits(options)
     if task == 4:
         io.require_file(entry / "train_model.py")
     elif (rules, limits) != (Rules(), Limits()):

@@ -17,9 +17,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from common import layout, source_code, zips
 from common.adaptive import entry_files, entry_runner, isolation
@@ -51,12 +50,9 @@ _PREFIX = "task_4_entry_"
 _LOCK = "evaluation.lock"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What an entry may use.
-
-    Wall time for one game in seconds, start, ten rounds and predictions together; and bytes of
-    address space, on systems that can limit it (Linux).
+class Limits(NamedTuple):
+    """What an entry may use: wall time in seconds for one game, start, rounds and predictions
+    together, and bytes of address space, on systems that can limit it (Linux).
     """
 
     seconds: float = 600.0
@@ -69,11 +65,7 @@ class EntryProcess:
     The submission is a folder or a zip. `files`, by the names that they get, are what the challenge
     gives to every entry; they replace files of the entry that have the same name. `hidden` is the
     file that holds the answers: its folder is out of reach, and variables that name it are not in
-    the environment.
-
-    `memory_limited` tells whether the system limits the entry's memory, `isolation` what keeps it
-    from files and processes, in words, and `changed` for each method which of its arguments the
-    entry changed; these were copies.
+    the environment. `changed` tells for each method which of its arguments the entry changed.
     """
 
     def __init__(

@@ -23,16 +23,14 @@ MODULE = "submission_model_task_4"
 CLASS = "Submission"
 # The kit's shared code, which is not there in the challenge.
 KIT = ("common", "tools")
-# The methods that an entry needs, each with its accepted names, and the names of their arguments;
-# published entries call the first method `select_feature`.
+# The methods that an entry needs, each with its accepted names: published entries call the first
+# one `select_feature`. It may have others. Then the names of their arguments.
 METHODS = {
     "select_questions": ("select_questions", "select_feature"),
     "update_model": ("update_model",),
     "predict": ("predict",),
 }
-# One that an entry may have.
-OPTIONAL_METHODS = {"predict_probabilities": ("predict_probabilities",)}
-ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
+_ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 
 
 class UnfitError(Exception):
@@ -47,15 +45,12 @@ def call(
     Returns what the method returned, None for `update_model`, and which arguments it changed: only
     its copies. Raises `UnfitError` if it is not there or returned no array of numbers.
     """
-    names = (METHODS | OPTIONAL_METHODS)[method]
-    function = next((getattr(entry, name) for name in names if hasattr(entry, name)), None)
-    if function is None:
-        raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
+    function = _find_method(entry, METHODS.get(method, (method,)))
     copies = [array.astype(np.int64) for array in arrays]
     result = function(*copies)
     changed = [
         name
-        for name, copy, array in zip(ARGUMENTS, copies, arrays, strict=False)
+        for name, copy, array in zip(_ARGUMENTS, copies, arrays, strict=False)
         if not np.array_equal(copy, array)
     ]
     if method == "update_model" or result is None:
@@ -76,7 +71,14 @@ def call(
     return values, changed
 
 
-def create() -> Any:
+def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        if hasattr(entry, name):
+            return getattr(entry, name)
+    raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
+
+
+def _create() -> Any:
     """Import the entry from the working directory and make one."""
     module = importlib.import_module(MODULE)
     submission = getattr(module, CLASS, None)
@@ -84,12 +86,11 @@ def create() -> Any:
         raise UnfitError(f"{MODULE}.py has no class {CLASS}")
     entry = submission()
     for names in METHODS.values():
-        if not any(hasattr(entry, name) for name in names):
-            raise UnfitError(f"class {CLASS} has no method {' or '.join(names)}")
+        _find_method(entry, names)
     return entry
 
 
-def limit_memory(n_bytes: int) -> bool:
+def _limit_memory(n_bytes: int) -> bool:
     """Limit the address space of this process, and return whether the system enforces it."""
     try:
         import resource
@@ -101,7 +102,7 @@ def limit_memory(n_bytes: int) -> bool:
     return sys.platform != "darwin"
 
 
-def describe(error: BaseException, folder: Path) -> str:
+def _describe(error: BaseException, folder: Path) -> str:
     """Describe in one line what an entry raised."""
     if isinstance(error, UnfitError):
         return str(error)
@@ -130,7 +131,7 @@ def describe(error: BaseException, folder: Path) -> str:
     return f"raised {type(error).__name__}{': ' if text else ''}{text}{place}"
 
 
-def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
+def _serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
     """Answer requests until there are no more."""
     entry = None
     while line := requests.readline():
@@ -145,7 +146,7 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
             result: np.ndarray[Any, Any] | None = None
             changed: list[str] = []
             if request["method"] == "__init__":
-                entry = create()
+                entry = _create()
             else:
                 result, changed = call(entry, request["method"], arrays)
             reply = {"changed": changed}
@@ -154,7 +155,7 @@ def serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
                 np.lib.format.write_array(buffer, result, allow_pickle=False)
                 data = buffer.getvalue()
         except BaseException as error:
-            reply = {"fault": describe(error, folder)}
+            reply = {"fault": _describe(error, folder)}
             if not isinstance(error, UnfitError):
                 with contextlib.suppress(MemoryError):
                     traceback.print_exc()
@@ -181,7 +182,7 @@ def main(memory: int, landlock: int) -> None:
     for package in KIT:
         if not (folder / package).exists() and not (folder / f"{package}.py").exists():
             sys.modules[package] = None  # type: ignore[assignment]
-    ready = {"memory_limited": limit_memory(memory), "landlock": landlock, "size": 0}
+    ready = {"memory_limited": _limit_memory(memory), "landlock": landlock, "size": 0}
     replies.write(json.dumps(ready).encode() + b"\n")
     replies.flush()
-    serve(requests, replies, folder)
+    _serve(requests, replies, folder)

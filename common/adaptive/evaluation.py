@@ -50,8 +50,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     setting = Setting(
         options.submission,
         *adaptive_options.examined(options),
-        adaptive_options.rules(options),
-        adaptive_options.limits(options),
+        *adaptive_options.rules_and_limits(options),
         options.probabilities,
     )
     name = score_files.score_name(4, options.phase)
@@ -94,7 +93,7 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     if beliefs:
         for line in score_files.probability_lines(beliefs):
             print(line)
-    for note in list_notes(run):
+    for note in _list_notes(run):
         print(f"note: {note}")
     if isinstance(curves, Curves):
         print(f"with questions chosen at random {curves.random[:, -1].mean():.4f}")
@@ -141,18 +140,14 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     return p.parse_args()
 
 
-def games_as_columns(
-    reference: Reference, games: Mapping[str, Game]
-) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+def games_as_columns(reference: Reference, games: Mapping[str, Game]) -> list[IntArray]:
     """Return UserId, QuestionId, truth, prediction and number of the mask of every target."""
     parts = []
     for number, (mask, game) in enumerate(games.items()):
         row, question = np.nonzero(reference.targets[mask])
-        parts.append(
-            (reference.student[row], question, game.truth, game.prediction, 0 * row + number)
-        )
-    student, question, truth, prediction, part = map(np.concatenate, zip(*parts, strict=True))
-    return student, question, truth, prediction, part
+        student, part = reference.student[row], np.full(len(row), number)
+        parts.append((student, question, game.truth, game.prediction, part))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
@@ -209,10 +204,10 @@ def list_facts(
     ]
     if len(run.games) > 1:
         facts.append(("Deviation over masks", f"{run.accuracies.std(ddof=1):.4f}"))
-    return [*facts, *(("Note", note) for note in list_notes(run))]
+    return [*facts, *(("Note", note) for note in _list_notes(run))]
 
 
-def list_notes(run: EntryRun) -> list[str]:
+def _list_notes(run: EntryRun) -> list[str]:
     """Return what an entry's author should know of a run that is no fault."""
     return [
         f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
@@ -231,11 +226,12 @@ def describe(
     seconds: float,
     with_answers: bool = True,
 ) -> tuple[Evaluation, str]:
-    """Score games that have been played; return the evaluation and the rest of the page, HTML.
+    """Score games that have been played; return the evaluation, without the training and the code
+    of the entry, and the rest of the page, HTML: accuracies, some sequences of questions and the
+    confusion matrix.
 
     `curves` may be the reason why there are none, `facts` are those of `list_facts`, and
-    `with_answers` tells whether the page shows answers of students to what they were asked. The
-    evaluation is without the training and the code of the entry.
+    `with_answers` tells whether the page shows answers of students to what they were asked.
     """
     accuracies = {mask: game.accuracy for mask, game in games.items()}
     evaluation = Evaluation(
@@ -251,19 +247,6 @@ def describe(
         facts=facts,
         outcomes=outcomes.of_predictions(*games_as_columns(reference, games)),
     )
-    body = describe_games(reference, games, curves, setting.metadata_dir, with_answers=with_answers)
-    return evaluation, body
-
-
-def describe_games(
-    reference: Reference,
-    games: Mapping[str, Game],
-    curves: Curves | str,
-    metadata_dir: Path,
-    *,
-    with_answers: bool = True,
-) -> str:
-    """Return accuracies, some sequences of questions and the confusion matrix, HTML."""
     masks = curve = ""
     if len(games) > 1:
         dots = [charts.Dot(mask, game.accuracy) for mask, game in games.items()]
@@ -287,7 +270,7 @@ def describe_games(
         ]
     # Of the first mask, from the first student to the last.
     asked = list_asked(reference, dict([next(iter(games.items()))]))
-    subjects = name_questions(metadata_dir, reference.is_correct.shape[1])
+    subjects = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
     asked["Subject"] = np.array(subjects)[asked["QuestionId"]]
     asked["Answer"] = _OUTCOMES[asked["IsCorrect"]]
     header = ["Round", "QuestionId", "Subject", *(["Answer"] if with_answers else [])]
@@ -296,7 +279,7 @@ def describe_games(
     counts = sum(
         metrics.confusion_matrix(game.truth, game.prediction, (0, 1)) for game in games.values()
     )
-    return pages.render(
+    body = pages.render(
         "games.html",
         masks=Html(masks),
         no_curve="" if isinstance(curves, Curves) else curves,
@@ -311,6 +294,7 @@ def describe_games(
         },
         confusion=Html(score_files.confusion_table(np.asarray(counts), ("wrong", "right"))),
     )
+    return evaluation, body
 
 
 def name_questions(metadata_dir: Path, n_questions: int) -> list[str]:

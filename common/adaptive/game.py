@@ -85,18 +85,13 @@ class Entry(Protocol):
         """
 
 
+@dataclass(frozen=True)
 class LocalEntry:
-    """An entry in this process, for cross-validation and tests of a trusted entry.
-
-    Parameters
-    ----------
-    submission
-        An object with the methods of `Submission` in
-        `submission_templates/submission_model_task_4.py`.
+    """An entry in this process, for tests of one that is trusted: an object with the methods of
+    `Submission` in `submission_templates/submission_model_task_4.py`.
     """
 
-    def __init__(self, submission: Any) -> None:
-        self.submission = submission
+    submission: Any
 
     def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
         """Call a method, as in `Entry`; what the method raises passes through."""
@@ -317,7 +312,6 @@ def play(
     mask: str,
     rules: Rules = Rules(),
     on_round: Callable[[], object] = lambda: None,
-    *,
     with_probability: bool = False,
 ) -> Game:
     """Play the ten rounds with a fresh entry and score its predictions, as the challenge does.

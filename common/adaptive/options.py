@@ -77,11 +77,9 @@ def _positive(text: str) -> float:
     return value
 
 
-def rules(options: argparse.Namespace) -> Rules:
-    """Return the rules that the flags name."""
-    return Rules(options.targets_queryable, options.unobserved)
-
-
-def limits(options: argparse.Namespace) -> Limits:
-    """Return the limits that the flags name."""
-    return Limits(options.time_limit, int(options.memory_limit * 2**30))
+def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
+    """Return the rules and the limits that the flags name."""
+    return (
+        Rules(options.targets_queryable, options.unobserved),
+        Limits(options.time_limit, int(options.memory_limit * 2**30)),
+    )

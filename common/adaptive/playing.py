@@ -20,7 +20,7 @@ from common.adaptive.game import (
     read_reference,
     replay,
 )
-from common.adaptive.training import TRAINED_STUDENTS, TrainingPaths, count_questions
+from common.adaptive.training import TRAINED_STUDENTS, count_questions
 from common.answers import read_answers
 from common.errors import InputError
 
@@ -93,8 +93,7 @@ def read_students(setting: Setting) -> Reference:
                 f"{setting.train}: holds UserId {known[0]} of {setting.reference} "
                 f"({len(known)} such students), expected other students: are both of one split?"
             )
-    data = read_entry_file(setting.submission, TRAINED_STUDENTS)
-    if data is not None:
+    if (data := read_entry_file(setting.submission, TRAINED_STUDENTS)) is not None:
         _require_others(setting.submission, data, reference)
     return reference
 
@@ -144,19 +143,14 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     to `output_path`.
     """
     run = EntryRun()
-    n_rounds = N_ROUNDS * len(reference.targets)
+    n_rounds, asks_probability = N_ROUNDS * len(reference.targets), bool(setting.probabilities)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
         for mask in reference.targets:
             process = _start(setting)
             try:
                 with process as entry:
                     run.games[mask] = play(
-                        entry,
-                        reference,
-                        mask,
-                        setting.rules,
-                        progress.update,
-                        with_probability=setting.probabilities is not None,
+                        entry, reference, mask, setting.rules, progress.update, asks_probability
                     )
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {_explain(fault, setting.rules)}"
@@ -181,27 +175,23 @@ def _explain(fault: EntryError, rules: Rules) -> str:
     return str(fault)
 
 
-def dry_run(submission: Path, paths: TrainingPaths, rules: Rules, limits: Limits) -> None:
+def dry_run(
+    submission: Path, train: Path, metadata_dir: Path, rules: Rules, limits: Limits
+) -> None:
     """Play the ten rounds with a zip or folder and some training students, without a score."""
-    answers = read_answers(paths.train)
+    answers = read_answers(train)
     n_answers = answers["UserId"].value_counts(sort=False).sort_index()
     # A fifth of the answers become targets; the others must be enough for the rounds.
     enough = n_answers.index[n_answers >= 2 * N_ROUNDS]
     if not len(enough):
         raise InputError(
-            f"{paths.train}: no student has {2 * N_ROUNDS} answers, expected some for the dry run"
+            f"{train}: no student has {2 * N_ROUNDS} answers, expected some for the dry run"
         )
     answers = answers[answers["UserId"].isin(enough[:N_DRY_RUN_STUDENTS])]
     answers = answers.sort_values("UserId", kind="stable")
-    reference = make_reference(
-        str(paths.train),
-        answers,
-        {"dry run": np.arange(len(answers)) % 5 == 0},
-        count_questions(paths.train, paths.metadata_dir),
-    )
-    play_all(
-        Setting(submission, paths.train, paths.train, paths.metadata_dir, rules, limits), reference
-    )
+    masks = {"dry run": np.arange(len(answers)) % 5 == 0}
+    reference = make_reference(str(train), answers, masks, count_questions(train, metadata_dir))
+    play_all(Setting(submission, train, train, metadata_dir, rules, limits), reference)
 
 
 def measure_curves(setting: Setting, reference: Reference, run: EntryRun) -> Curves | str:

@@ -9,7 +9,7 @@ import argparse
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 TRAINED_STUDENTS = "model_task_4_students.npy"
 # The command that trained them, with a fingerprint of its code.
 TRAINING = "model_task_4_training.json"
-
-
-@dataclass(frozen=True)
-class TrainingPaths:
-    """What a `train_model.py` reads; the metadata may be missing."""
-
-    train: Path
-    metadata_dir: Path
-    more_train: tuple[Path, ...] = ()
 
 
 def training_parser(doc: str | None) -> argparse.ArgumentParser:
@@ -61,20 +52,15 @@ def add_more_train_data_flag(p: argparse.ArgumentParser) -> None:
     )
 
 
-def training_paths(options: argparse.Namespace) -> TrainingPaths:
-    """Return the paths from the flags of `training_parser` and of further training files."""
-    input_dir, train = (
-        (layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4)
-        if options.local
-        else (layout.TRAIN_DIR, layout.TRAIN_TASK_3_4)
-    )
+def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
+    """Return the training files that the flags name, and the folder that may hold the metadata."""
+    input_dir, train = layout.TRAIN_DIR, layout.TRAIN_TASK_3_4
+    if options.local:
+        input_dir, train = layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4
     input_dir = options.input_dir or input_dir
-    made.require_current([input_dir / (options.train_data or train)])
-    return TrainingPaths(
-        train=input_dir / (options.train_data or train),
-        metadata_dir=input_dir.parent / layout.METADATA_DIR.name,
-        more_train=tuple(input_dir / name for name in getattr(options, "more_train_data", ())),
-    )
+    names = [options.train_data or train, *getattr(options, "more_train_data", ())]
+    made.require_current([input_dir / names[0]])
+    return [input_dir / name for name in names], input_dir.parent / layout.METADATA_DIR.name
 
 
 def count_questions(train: Path | None, metadata_dir: Path) -> int:
@@ -88,10 +74,10 @@ def count_questions(train: Path | None, metadata_dir: Path) -> int:
     return max((int(column.max()) + 1 for column in ids), default=0)
 
 
-def read_training(paths: TrainingPaths) -> tuple[pd.DataFrame, int]:
+def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, int]:
     """Read the answers of the students of all training files, and count the arrays' columns."""
-    answers = read_students([paths.train, *paths.more_train])
-    known = count_questions(None, paths.metadata_dir)
+    answers = read_students(paths)
+    known = count_questions(None, metadata_dir)
     return answers, max(known, int(answers["QuestionId"].to_numpy().max(initial=-1)) + 1)
 
 

@@ -35,7 +35,7 @@ def main() -> None:
     parser = training.training_parser(__doc__)
     training.add_more_train_data_flag(parser)
     options = parser.parse_args()
-    answers, n_questions = training.read_training(training.training_paths(options))
+    answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions)
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:

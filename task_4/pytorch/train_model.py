@@ -54,7 +54,7 @@ def main() -> None:
         "--seed", type=cli.seed, metavar="N", default=0, help="another random start (default 0)"
     )
     options = parser.parse_args()
-    answers, n_questions = training.read_training(training.training_paths(options))
+    answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions, options.seed)
     with training.replace_weights(PACKAGE, answers["UserId"].to_numpy()) as folder:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from common import pages
-from common.adaptive.evaluation import describe_games
+from common.adaptive.evaluation import describe
 from common.adaptive.game import Game, Reference, make_reference
-from common.adaptive.playing import Curves
+from common.adaptive.playing import Curves, Setting
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def students() -> Reference:
     """Student 7 answered questions 1 and 3 right, student 9 questions 2 and 3."""
     row, question = np.divmod(np.arange(8, dtype=np.int32), 4)
     right = np.array([0, 1, 0, 1, 0, 0, 1, 1])
-    masks = {name: np.zeros(8, bool) for name in GAMES}
+    masks = {name: np.arange(8) < len(game.truth) for name, game in GAMES.items()}
     return make_reference("students.csv", answers_frame(7 + 2 * row, question, right), masks)
 
 
@@ -36,7 +36,10 @@ def students() -> Reference:
 def test_what_the_page_says(students: Reference, tmp_path: Path, whole: bool) -> None:
     """With a curve and answers, or without."""
     curves = CURVES if whole else "not asked for"
-    body = describe_games(students, GAMES, curves, tmp_path, with_answers=whole)
+    setting = Setting(tmp_path, tmp_path, None, tmp_path)
+    _, body = describe(
+        setting, students, GAMES, curves, [], phase="local", seconds=1, with_answers=whole
+    )
     page = read_page(pages.page("Scores", body))
     if not whole:
         assert "No curve: not asked for." in page.text
