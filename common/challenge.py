@@ -116,28 +116,19 @@ def write_submission(
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """What an evaluation found.
-
-    Attributes
-    ----------
-    score, metric, facts, parts, rules, rests_on
-        As in `common.evaluation.record.Evaluation`.
-    figures
-        What the score file holds after the score: ``{"ndcg_50_half": 0.04}``.
-    body
-        What the page shows below the facts, as HTML.
-    lines
-        What the terminal shows.
-    """
+    """What an evaluation found; the first six as in `common.evaluation.record.Evaluation`."""
 
     score: float
     metric: str
     facts: Sequence[tuple[str, str]]
-    lines: Sequence[str]
     parts: Mapping[str, float]
     rules: str = ""
     rests_on: Sequence[Path] = ()
+    # What the terminal shows.
+    lines: Sequence[str]
+    # What the score file holds after the score: {"ndcg_50_half": 0.04}.
     figures: Mapping[str, float] = field(default_factory=dict)
+    # What the page shows below the facts, as HTML.
     body: str = ""
 
 
@@ -150,14 +141,7 @@ def evaluation_parser(
 ) -> argparse.ArgumentParser:
     """Make the parser of a challenge's `local_evaluation.py`.
 
-    Parameters
-    ----------
-    doc, script
-        The script's ``__doc__`` and ``__file__``.
-    input_dir
-        Folder in `data/` that holds the true answers.
-    ref_data
-        The file with these; None if it is the whole folder.
+    The true answers are a file, or where none is named all, of a folder in `data/`.
     """
     output_dir = data_dir(script) / layout.TEST_OUTPUT_DIR.name
     p = cli.parser(doc)
@@ -181,16 +165,8 @@ def evaluate(
 ) -> None:
     """Score a submission; print the score, write it as text and as a page, and record it.
 
-    Parameters
-    ----------
-    p
-        From `evaluation_parser`.
-    script
-        The ``__file__`` of the challenge's `local_evaluation.py`.
-    title, metric_name
-        Heading of the page; what the scoreboard calls the score.
-    score
-        Scores a submission by the true answers, given the flags and both paths.
+    `metric_name` is what the scoreboard calls the score; `score` is given the flags and the paths
+    of the submission and of the true answers.
     """
     # Models import this module too, and need none of these.
     from common.evaluation import record, score_files
@@ -237,14 +213,8 @@ def run_check(
 ) -> None:
     """Print all that is wrong with a submission and exit with 2, or a summary of a valid one.
 
-    Parameters
-    ----------
-    doc, script
-        The ``__doc__`` and ``__file__`` of the challenge's `check_submission.py`.
-    check
-        Calls what it is given with each fault; returns the lines of the summary.
-    files
-        Default of each further flag that names a file in --input_dir.
+    `check` calls what it is given with each fault and returns the lines of the summary; `files` are
+    the defaults of further flags that name a file in --input_dir.
     """
     p = cli.parser(doc)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")

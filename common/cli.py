@@ -5,9 +5,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from common import io, layout, made, submission
 from common.errors import InputError, one_line, printable
@@ -126,8 +125,7 @@ def split_options(doc: str | None, train_name: str) -> argparse.Namespace:
 # ---- Sample models of the tasks 1 to 3 -------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SampleModelPaths:
+class _SampleModelPaths(NamedTuple):
     """Where a sample model reads and writes.
 
     Attributes
@@ -165,6 +163,7 @@ def sample_model_parser(
     output = layout.submission_name(task)
     p = parser(doc)
     p.usage = "%(prog)s [flags]"
+    # A model without a flag for the metadata wants none: "".
     p.set_defaults(
         input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=False
     )
@@ -219,7 +218,7 @@ def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
     return path
 
 
-def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPaths:
+def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPaths:
     """Return the paths that the flags of `sample_model_parser` name.
 
     Raises
@@ -235,49 +234,31 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> SampleModelPat
         input_dir = template_dir = layout.TEST_INPUT_DIR
         template = layout.LOCAL_TEMPLATE_TASK_1_2
         output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
-    train_dir = options.input_dir or input_dir
-    paths = SampleModelPaths(
+    train_dir, metadata = options.input_dir or input_dir, options.metadata_dir
+    if metadata is None:
+        metadata = metadata_of(train_dir)
+    elif metadata and not metadata.is_dir():
+        raise InputError(f"{metadata}: not found, expected a folder of metadata")
+    paths = _SampleModelPaths(
         train=train_dir / (options.train_data or train),
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
-        metadata=_metadata_dir(options.metadata_dir, train_dir),
+        metadata=metadata or None,
         probabilities=options.probabilities,
     )
     if options.train_data:
         io.require_file(paths.train)
         made.require_current([paths.train])
     io.require_file(paths.template)
-    _require_places(paths)
-    return paths
-
-
-def _require_places(paths: SampleModelPaths) -> None:
-    """Raise `InputError` unless every file can be written, and in the place of no other one."""
     taken = {paths.train.resolve(), paths.template.resolve()}
-    written = submission.files_of(paths.output)
-    if paths.probabilities is not None:
-        written.append(paths.probabilities)
-    for path in written:
+    for path in filter(None, (*submission.files_of(paths.output), paths.probabilities)):
         io.require_place(path)
         if path.resolve() in taken:
             raise InputError(
                 f"{path}: is read, or written with something else, expected another name"
             )
         taken.add(path.resolve())
-
-
-def _metadata_dir(named: Path | str | None, train_dir: Path) -> Path | None:
-    """Return the folder of the metadata that belong to the training answers of a folder.
-
-    What the flag names: None by default, nothing where the model has no such flag.
-    """
-    if named == "":
-        return None
-    if named is not None:
-        if not Path(named).is_dir():
-            raise InputError(f"{named}: not found, expected a folder of metadata")
-        return Path(named)
-    return metadata_of(train_dir)
+    return paths
 
 
 def metadata_of(train_dir: Path) -> Path | None:

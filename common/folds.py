@@ -23,27 +23,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Assign examples to folds at random; a group stays together.
+    """Assign examples to folds at random, of which each holds as many groups, give or take one.
 
-    Parameters
-    ----------
-    group
-        Group of every example, shape (examples,), numbered from 0; if nothing belongs together,
-        each example is a group of its own.
-    n_folds
-        How many folds; they hold equally many groups, give or take one.
-    seed
-        The same seed, a number or several, gives the same folds.
-
-    Returns
-    -------
-    array of int32, shape (examples,)
-        Fold of every example, from 0.
-
-    Raises
-    ------
-    InputError
-        If there are fewer groups than folds.
+    The group of every example is numbered from 0, and its fold too, int32; both have the shape
+    (examples,). `InputError` if there are fewer groups than folds.
     """
     n_groups = int(group.max(initial=-1)) + 1
     if not 2 <= n_folds <= n_groups:
@@ -95,19 +78,9 @@ def match_ids(
 ) -> npt.NDArray[np.int64]:
     """Find the row of every expected id; there must be exactly these, each once.
 
-    Parameters
-    ----------
-    path, found
-        The file that was read, and its ids as text; nothing in a row that was reported as faulty.
-    expected, expected_in
-        The ids in the order wanted, and where they come from, for messages.
-    report
-        What to do with a fault: repeated, unknown and missing ids are one each.
-
-    Returns
-    -------
-    array of int64, shape (expected,)
-        Row of each; -1 where it was reported as missing.
+    Of those found in a file, an empty one was reported before. `expected_in` says, for messages,
+    where the expected ones come from; repeated, unknown and missing ids are one report each. Rows
+    have the shape (expected,); -1 where the id was reported as missing.
     """
     known = set(expected)
     rows = [row for row, value in enumerate(found) if value]

@@ -22,22 +22,7 @@ PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
 
 
 def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) -> BoolArray:
-    """Choose answers at random for validation (tasks 1 and 2).
-
-    Parameters
-    ----------
-    n_answers
-        How many answers there are.
-    share
-        Share to hold out, from 0 to 1; rounded to whole answers.
-    seed
-        The same seed, a number or several, gives the same choice.
-
-    Returns
-    -------
-    array of bool, shape (n_answers,)
-        True for the answers to be held out.
-    """
+    """Choose a share of answers at random for validation: True for those held out."""
     held_out = np.zeros(n_answers, bool)
     rng = np.random.default_rng(seed)
     held_out[rng.permutation(n_answers)[: round(n_answers * share)]] = True

@@ -217,7 +217,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     made.require_current([reference])
     if task == 3:
         template = layout.TEMPLATE_DIR / layout.TEMPLATE_TASK_3
-        kept = ranking.judge(path, reference, template, phase).evaluation.outcomes
+        kept = ranking.judge(path, reference, template, phase)[0].outcomes
         assert kept is not None
     else:
         released = None if phase == LOCAL else phase

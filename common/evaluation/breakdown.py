@@ -167,22 +167,13 @@ def accuracy_by(pairs: pd.DataFrame, groups: pd.Series) -> pd.DataFrame:
 def clustered_intervals(
     n_right: npt.NDArray[Any], n_answers: npt.NDArray[Any]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return 95 % intervals of shares whose answers come in clusters, the students.
+    """Return 95 % intervals (low, high) of shares whose answers come in clusters, the students.
 
     Wilson's interval, with the number of independent answers that would give the clustered variance
     in the place of the number of answers, and Student's distribution for few clusters (Korn and
     Graubard 1998; Dean and Pagano 2015). It stays inside 0 to 1, and does not shrink to nothing
-    where all answers are right.
-
-    Parameters
-    ----------
-    n_right, n_answers
-        Right answers and answers of every student in every group, shape (groups, students).
-
-    Returns
-    -------
-    low, high : array of float64, shape (groups,)
-        0 and 1 for a group of a single student, who says nothing about others; NaN for none.
+    where all answers are right. Both arguments have the shape (groups, students). The interval is
+    0 to 1 for a group of a single student, who says nothing about others, and NaN for none.
     """
     # SciPy doubles the time that a script takes to start, and only this function needs it.
     from scipy.special import stdtrit

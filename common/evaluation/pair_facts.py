@@ -37,23 +37,15 @@ class LeftOut(NamedTuple):
 
 @dataclass
 class PairFacts:
-    """What is known about the pairs scored; a column is missing where nothing is known.
+    """What is known about the pairs scored; a column is missing where nothing is known."""
 
-    Attributes
-    ----------
-    pairs
-        A row for each pair: student_code (0 to n - 1); numbers of training answers, n_of_student
-        and n_of_question, share_right (NaN without any) and majority (IsCorrect or AnswerValue, as
-        the majority model predicts) of the latter, in task 2 correct_option (0 not known); quiz, a
-        place in `breakdown.QUIZZES`; gender, premium_pupil (-1 not known) and age (in years, NaN).
-    subjects
-        A row for each subject of each question: QuestionId, SubjectId, Name, Level, and Parent, the
-        name of the subject above.
-    left_out
-        What could not be read.
-    """
-
+    # A row for each pair: student_code (0 to n - 1); numbers of training answers, n_of_student and
+    # n_of_question, share_right (NaN without any) and majority (IsCorrect or AnswerValue, as the
+    # majority model predicts) of the latter, in task 2 correct_option (0 not known); quiz, a place
+    # in `breakdown.QUIZZES`; gender, premium_pupil (-1 not known) and age (in years, NaN).
     pairs: pd.DataFrame
+    # A row for each subject of each question: QuestionId, SubjectId, Name, Level, and Parent, the
+    # name of the subject above.
     subjects: pd.DataFrame | None = None
     left_out: list[LeftOut] = field(default_factory=list)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys
@@ -23,11 +23,9 @@ import numpy.typing as npt
 _LIMITS = {1: "right_or_wrong", 2: "option"}
 
 
-@dataclass(frozen=True)
-class PairScore:
-    """The pairs scored with the true values, predictions in their order, and what was not scored.
-
-    The latter are rows of the submission, in words; empty where there are none.
+class _PairScore(NamedTuple):
+    """The pairs scored with the true values, predictions in their order, and the rows that were
+    not scored, in words.
     """
 
     reference: submission.PairValues
@@ -39,16 +37,6 @@ class PairScore:
         """What was predicted right."""
         own = self.reference
         return outcomes.of_predictions(own.student, own.question, own.value, self.predicted)
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A score in words and pictures: its standard error, None if it is not known, and the rest."""
-
-    evaluation: Evaluation
-    error: float | None
-    lines: list[str]
-    page: dict[str, Any]
 
 
 def evaluate(doc: str | None, task: int) -> None:
@@ -106,23 +94,24 @@ def evaluate(doc: str | None, task: int) -> None:
         train=train_dir / layout.TRAIN_TASK_1_2,
         folder=input_dir.parent / layout.METADATA_DIR.name,
     )
-    explained = explain(score, task, facts, submitted, reference, phase, beliefs)
-    evaluation = explained.evaluation
+    evaluation, error, lines, page = explain(
+        score, task, facts, submitted, reference, phase, beliefs
+    )
     seconds = time.perf_counter() - started
     shown = [*_name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
     paths = score_files.write_scores(
         options.output_dir,
         name,
         replace(evaluation, facts=shown),
-        error=explained.error,
+        error=error,
         template="pairs.html",
-        **explained.page,
+        **page,
     )
     record.append_result(options.output_dir, task, evaluation)
-    beside = "" if explained.error is None else f" ± {explained.error:.4f}"
+    beside = "" if error is None else f" ± {error:.4f}"
     n_pairs = len(score.predicted)
     print(f"score {evaluation.score:.4f}{beside} (accuracy on {n_pairs:,} pairs)")
-    for line in explained.lines:
+    for line in lines:
         print(line)
     if score.outside:
         print(score.outside)
@@ -150,7 +139,7 @@ def _name_entry(submission: Path) -> list[tuple[str, str]]:
 
 def score_pairs(
     submission_path: Path, reference_path: Path, task: int, *, phase: str | None = None
-) -> PairScore:
+) -> _PairScore:
     """Check a submission, CSV or zip, against the true answers and find its predictions.
 
     Of a phase, the other rows must be of the other phase, whose answers lie beside the reference.
@@ -171,7 +160,7 @@ def score_pairs(
         outside = _count_other_phase(predictions, extra, reference, other_path, column)
     elif extra.any():
         outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
-    return PairScore(reference, predictions.value[rows], outside)
+    return _PairScore(reference, predictions.value[rows], outside)
 
 
 def _count_other_phase(
@@ -203,17 +192,18 @@ def _count_other_phase(
 
 
 def explain(
-    score: PairScore,
+    score: _PairScore,
     task: int,
     facts: PairFacts,
     submission_path: Path,
     reference_path: Path,
     phase: str,
     beliefs: ProbabilityScores | None = None,
-) -> Explained:
+) -> tuple[Evaluation, float | None, list[str], dict[str, Any]]:
     """Put a score into words and pictures, with what is known of the pairs and the probabilities.
 
-    The reference lies in a folder of a tree like `data/`.
+    The reference lies in a folder of a tree like `data/`. Returns the evaluation, the standard
+    error, None if it is not known, lines for the terminal and what pairs.html shows.
     """
     truth, predicted = score.reference.value, score.predicted
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
@@ -274,7 +264,7 @@ def explain(
         "left_out": facts.left_out,
         "few": breakdown.FEW,
     }
-    return Explained(evaluation, error if n_students > 1 else None, lines, page)
+    return evaluation, error if n_students > 1 else None, lines, page
 
 
 def _draw(part: breakdown.Breakdown) -> str:

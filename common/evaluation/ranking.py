@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:  # Importing it takes 0.2 s.
     import pandas as pd
 
 TASK = 3
+# Names the fact that says what random rankings reach.
+_LUCK = "Read it with care"
 
 
 def evaluate(doc: str | None) -> None:
@@ -49,34 +50,21 @@ def evaluate(doc: str | None) -> None:
     )
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
-    judged = judge(options.submission_dir / options.submit_data, reference, template, options.phase)
+    submission_path = options.submission_dir / options.submit_data
+    evaluation, page = judge(submission_path, reference, template, options.phase)
     paths = score_files.write_scores(
-        options.output_dir, name, judged.evaluation, template="ranking.html", **judged.page
+        options.output_dir, name, evaluation, template="ranking.html", **page
     )
-    record.append_result(options.output_dir, TASK, judged.evaluation)
+    record.append_result(options.output_dir, TASK, evaluation)
     columns = ["share", "low", "high", "n_judged", "others"]
-    figures = judged.figures[columns].reindex([*schema.EXPERT_NAMES, "mean", "best"])
+    figures = page["agreement"][columns].reindex([*schema.EXPERT_NAMES, "mean", "best"])
     for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
         known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
         pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
         among = f"; experts among themselves {others:.2f}" if others == others else ""
         print(f"{expert:20} {known}{pairs}{among}")
-    print(f"score {judged.evaluation.score:.4f} (best expert); {judged.luck}")
+    print(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A ranking beside the judgements: its agreement with each expert, the best being its score.
-
-    What random rankings reach is said in words; `page` is what ranking.html shows.
-    """
-
-    evaluation: Evaluation
-    figures: pd.DataFrame
-    n_pairs: int
-    luck: str
-    page: dict[str, Any]
 
 
 def judge(
@@ -86,12 +74,13 @@ def judge(
     phase: str,
     *,
     with_answers: bool = True,
-) -> Judged:
+) -> tuple[Evaluation, dict[str, Any]]:
     """Check a ranking, CSV or zip, and score it; the template lists the questions to be ranked.
 
-    Where participants see the page and may submit again, it lists no pairs with what each expert
-    said of them: it is without answers. There is no score, but `InputError`, if the submission is
-    not complete and valid.
+    Returns the evaluation, whose score is the agreement with the best expert, and what ranking.html
+    shows. Where participants see the page and may submit again, it lists no pairs with what each
+    expert said of them: it is without answers. There is no score, but `InputError`, if the
+    submission is not complete and valid.
     """
     source = submission.submission_source(
         submission_path, layout.submission_name(TASK), template_path
@@ -123,7 +112,7 @@ def judge(
             "random rankings, mean": floor_mean,
             "random rankings, 95th percentile": floor_high,
         },
-        facts=[("Pairs", f"{len(left)}"), ("Read it with care", luck)],
+        facts=[("Pairs", f"{len(left)}"), (_LUCK, luck)],
         outcomes=outcomes.of_judgements(left, right, better, agrees),
     )
     concordance, _ = metrics.expert_concordance(better)
@@ -135,7 +124,7 @@ def judge(
         "contested": _list_contested(judgements, *ranks, agrees) if with_answers else None,
         "n_pairs": len(left),
     }
-    return Judged(evaluation, figures, len(left), luck, page)
+    return evaluation, page
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:

@@ -127,9 +127,8 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
     pair_score = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    explained = pairs.explain(pair_score, task, facts, path, reference_path, phase)
-    page = {"template": "pairs.html", **explained.page}
-    return Judged(explained.evaluation, explained.error, page)
+    evaluation, error, _, page = pairs.explain(pair_score, task, facts, path, reference_path, phase)
+    return Judged(evaluation, error, {"template": "pairs.html", **page})
 
 
 def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
@@ -137,11 +136,10 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
     template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
     path = _find_submission(task)
-    judged = ranking.judge(path, reference_path, template_path, phase, with_answers=False)
+    evaluation, page = ranking.judge(path, reference_path, template_path, phase, with_answers=False)
     # Of a share of pairs: equal scores have equal ones.
-    share, n_pairs = judged.evaluation.score, judged.n_pairs
-    error = (share * (1 - share) / n_pairs) ** 0.5
-    return Judged(judged.evaluation, error, {"template": "ranking.html", **judged.page})
+    error = (evaluation.score * (1 - evaluation.score) / page["n_pairs"]) ** 0.5
+    return Judged(evaluation, error, {"template": "ranking.html", **page})
 
 
 def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
