@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 ID = Column("id", TEXT)
-FOLD = Column("fold", INT32, 0, 9_999)
+_FOLD = Column("fold", INT32, 0, 9_999)
 
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -40,14 +40,14 @@ def write_folds(
 ) -> None:
     """Write the fold of every example, given its id, and a record that says what from."""
     with io.atomic_write(path, made.record_path(path)) as (csv_file, record):
-        io.write_csv_to(csv_file, {ID.name: np.array(ids, object), FOLD.name: fold})
+        io.write_csv_to(csv_file, {ID.name: np.array(ids, object), _FOLD.name: fold})
         own = made.this_process(path.parent, {path.name: csv_file}, made_from)
         record.write(own.as_json())
 
 
 def describe_folds(path: Path) -> str:
     """Say how folds were made: ``10 folds --by_question``; the user's own have a fingerprint."""
-    n_folds = len(np.unique(io.read_columns(path, (FOLD,))[FOLD.name]))
+    n_folds = len(np.unique(io.read_columns(path, (_FOLD,))[_FOLD.name]))
     record = made.read(path)
     if record is None:
         return f"{n_folds} folds {made.digest(path):.8}"
@@ -58,9 +58,9 @@ def describe_folds(path: Path) -> str:
 def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
     """Read the fold of every example, shape (examples,); the file holds just these, once each."""
     made.require_current([path])
-    columns = io.read_columns(path, (ID, FOLD))
+    columns = io.read_columns(path, (ID, _FOLD))
     rows = match_ids(path, columns[ID.name], ids, "the training examples")
-    return np.asarray(columns[FOLD.name][rows])
+    return np.asarray(columns[_FOLD.name][rows])
 
 
 def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:

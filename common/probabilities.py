@@ -34,44 +34,27 @@ FloatArray = npt.NDArray[np.float32]
 _CORRECT = ("ProbabilityCorrect",)
 COLUMNS = {1: _CORRECT, 2: tuple(f"ProbabilityOption{o}" for o in schema.OPTIONS)}
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
-SUM_TOLERANCE = 1e-3
+_SUM_TOLERANCE = 1e-3
 # The key of the file's own metadata that says which command made it.
 _ORIGIN = b"origin"
 
 
 @dataclass(frozen=True)
 class Probabilities:
-    """What a file of probabilities of task 1 or 2 holds, in its order.
-
-    Attributes
-    ----------
-    path
-        The file.
-    student, question
-        UserId and QuestionId, int32, shape (rows,).
-    value
-        float32, shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
-    origin
-        The command that made the file; None where it does not say.
-    """
+    """What a file of probabilities of task 1 or 2 holds, in its order."""
 
     path: Path
+    # UserId and QuestionId, int32, shape (rows,).
     student: IntArray
     question: IntArray
+    # float32, shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
     value: FloatArray
-    origin: made.Made | None = None
+    # The command that made the file; None where it does not say.
+    origin: made.Made | None
 
     def at(self, reference: Pairs) -> FloatArray:
-        """Return the probabilities of the pairs of a reference, in its order.
-
-        Returns
-        -------
-        array of float32, shape (reference rows, categories)
-
-        Raises
-        ------
-        InputError
-            If a pair of the reference is missing; further pairs may be there, as in a submission.
+        """Return the probabilities of the pairs of a reference, in its order; `InputError` if one
+        is missing.
         """
         own = (self.student, self.question)
         rows, _ = find_rows_of_pairs(str(self.path), own, reference)
@@ -113,12 +96,7 @@ def write_mask_probabilities(
 ) -> None:
     """Write what an entry of task 4 believes of every target of every mask, atomically.
 
-    Parameters
-    ----------
-    path
-        The file.
-    masks, student, question, p_right
-        Mask, UserId, QuestionId and P(right) of each target, shape (targets of all masks,).
+    All arrays have the shape (targets of all masks,).
     """
     import pyarrow as pa
 
@@ -153,20 +131,10 @@ def _write(
 
 
 def read_probabilities(path: Path, task: int) -> Probabilities:
-    """Read a file of probabilities of task 1 or 2 and check it.
+    """Read a file of probabilities of task 1 or 2.
 
-    Parameters
-    ----------
-    path
-        The file.
-    task
-        1 or 2.
-
-    Raises
-    ------
-    InputError
-        If it is missing or no such file, lacks a column, holds anything but probabilities, names a
-        pair twice, or its rows do not sum to 1 (task 2).
+    Raises `InputError` if it is missing or no such file, lacks a column, holds anything but
+    probabilities, names a pair twice, or its rows do not sum to 1 (task 2).
     """
     import pyarrow as pa
     from pyarrow import parquet as pq
@@ -195,11 +163,16 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
         columns = [_read_numbers(path, table, name).astype(np.float32) for name in names]
     value = np.column_stack(columns)
     _require_valid(path, names, value)
-    _require_distinct(path, student, question)
+    repeats = find_repeats(pair_keys(student, question))
+    if len(repeats):
+        row = int(repeats[0])
+        raise InputError(
+            f"{path}: row {row + 1} repeats UserId {student[row]} and QuestionId {question[row]} "
+            f"({len(repeats)} such rows), expected each pair once"
+        )
     if len(names) == 1:
         value = np.column_stack([1 - value, value])
-    metadata = table.schema.metadata or {}
-    origin = made.parse(metadata.get(_ORIGIN, b""))
+    origin = made.parse((table.schema.metadata or {}).get(_ORIGIN, b""))
     return Probabilities(path, student, question, value, origin)
 
 
@@ -245,20 +218,10 @@ def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
         )
     if len(names) > 1:
         total = value.sum(axis=1, dtype=np.float64)
-        wrong = np.abs(total - 1) > SUM_TOLERANCE
+        wrong = np.abs(total - 1) > _SUM_TOLERANCE
         if wrong.any():
             row = int(wrong.argmax())
             raise InputError(
                 f"{path}: row {row + 1}: {names[0]} to {names[-1]} sum to {total[row]:.4f} "
                 f"({int(wrong.sum())} such rows), expected 1"
             )
-
-
-def _require_distinct(path: Path, student: IntArray, question: IntArray) -> None:
-    repeats = find_repeats(pair_keys(student, question))
-    if len(repeats):
-        row = int(repeats[0])
-        raise InputError(
-            f"{path}: row {row + 1} repeats UserId {student[row]} and QuestionId {question[row]} "
-            f"({len(repeats)} such rows), expected each pair once"
-        )

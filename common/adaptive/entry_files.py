@@ -46,7 +46,7 @@ def collect(package: Path) -> dict[str, Path]:
         if name not in files:
             _require_inside(path, package)
             files[name] = path
-            waiting += find_imports(path, package)
+            waiting += _find_imports(path, package)
     return files
 
 
@@ -118,7 +118,7 @@ def _require_inside(path: Path, package: Path) -> None:
         raise InputError(f"{path}: is not a file, expected one")
 
 
-def find_imports(path: Path, package: Path) -> list[Path]:
+def _find_imports(path: Path, package: Path) -> list[Path]:
     """Find the package's modules that one of its files imports; of a subfolder, all modules."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))

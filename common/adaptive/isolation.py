@@ -203,7 +203,7 @@ def _lies_in(path: str, folder: str) -> bool:
     return (path + os.sep).startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def guard_files(folder: Path, hidden: Iterable[str]) -> None:
+def _guard_files(folder: Path, hidden: Iterable[str]) -> None:
     """Let Python open only files in one folder, Python's own and the system's.
 
     This catches an entry that reads data from where they lie on one machine, such as the full
@@ -243,7 +243,7 @@ def guard_files(folder: Path, hidden: Iterable[str]) -> None:
     sys.addaudithook(check)
 
 
-def supervise(lifeline: int) -> None:
+def _supervise(lifeline: int) -> None:
     """Split this process in two: return in the one for the entry, and stay in the other until all
     that the entry started has ended; then end as the entry did.
 
@@ -313,7 +313,7 @@ def _die_of(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def end_with_parent() -> None:
+def _end_with_parent() -> None:
     """End this process when the evaluator has gone, where no other process watches it."""
     parent = os.getppid()
 
@@ -334,7 +334,7 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def protect(folder: Path, hidden: Iterable[str], version: int) -> int:
+def _protect(folder: Path, hidden: Iterable[str], version: int) -> int:
     """Keep this process to its folder, by Landlock up to a version or else by Python's own means.
 
     The folder holds ``entry`` and ``tmp``, in which the entry may write. Returns the version of
@@ -354,7 +354,7 @@ def protect(folder: Path, hidden: Iterable[str], version: int) -> int:
         for name in [name for name in os.environ if re.fullmatch(r"XDG_\w+_(HOME|DIR)", name)]:
             del os.environ[name]
     else:
-        guard_files(folder, secret)
+        _guard_files(folder, secret)
     return version
 
 
@@ -371,12 +371,12 @@ def main() -> None:
         line += os.read(0, 1) or b"\n"
     settings = json.loads(line)
     if settings["lifeline"] is None:
-        end_with_parent()
+        _end_with_parent()
     else:
-        supervise(settings["lifeline"])
+        _supervise(settings["lifeline"])
     faulthandler.enable()
     here = Path(__file__).resolve().parent
-    version = protect(here, settings["hidden"], settings["landlock"])
+    version = _protect(here, settings["hidden"], settings["landlock"])
     runner = importlib.import_module(settings["runner"])
     # An entry may have a module of this name.
     del sys.modules[runner.__name__]
