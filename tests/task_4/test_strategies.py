@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 from common.adaptive.game import LocalEntry, Reference, Rules, make_reference
 from common.adaptive.game import play as play_entry
@@ -239,6 +240,16 @@ def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits(
 
 
 # ---- The limits --------------------------------------------------------------------------------
+
+
+def test_who_comes_first_gets_what_is_liked_best() -> None:
+    def liked_best(posterior: Any, free: Any, hidden: Any) -> Any:
+        return np.where(free, hidden, -1).argmax(axis=1)
+
+    taste, view = np.tile([0.9, 0.1], (3, 1)), Mock()
+    order, left = np.array([1, 0]), np.array([1, 1])
+    chosen, n_over = strategy_games.choose(liked_best, view, taste > 0, taste, order, left)
+    assert (chosen.tolist(), n_over) == ([1, 0, -1], 0)
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])
