@@ -28,7 +28,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
+# Of the fixtures `run`, and `succeeds` and `fails`.
 Run = Callable[..., Done]
+Says = Callable[..., str]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,14 +12,13 @@ from common.charts import compact
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run
+from conftest import Run, Says
 from exploration_charts import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
 SCRIPT = "data/explore.py"
 GROUPS, TRAIN = ("1_2", "3_4"), "train_data/train_task_{}.csv"
-Says = Callable[..., str]
 SECTIONS = [
     "Answers", "Difficulty", "Options", "Times", "Quizzes and groups", "Confidence", "Subjects",
     "Students", "What is missing",

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -15,11 +14,10 @@ import generate_sample
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run
+from conftest import Run, Says
 from PIL import Image
 from subject_tree import make_subjects
 
-Says = Callable[..., str]
 GROUPS = ("1_2", "3_4")
 IDS = ["QuestionId", "UserId", "AnswerId"]
 PAIR = ",".join(IDS)

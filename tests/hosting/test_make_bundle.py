@@ -22,14 +22,13 @@ import participants
 import platform_rules
 import pytest
 import yaml
-from conftest import Run
+from conftest import Run, Says
 from page_reading import Page, read_page
 from reference_data import answers_name
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
 from toy_bundle import write_zip
 
-Says = Callable[..., str]
 Make = Callable[..., Path]
 
 # Joined, so that this file, which is part of the starting kit, does not hold it.

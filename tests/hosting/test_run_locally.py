@@ -8,19 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import submission_run
 import toy_bundle
-from conftest import Run
+from conftest import Run, Says
 from page_reading import Page
 from platform_rules import Bundle, read_bundle
 from run_scripts import ROOT, Done, ends
 
 SCRIPT = "hosting/run_locally.py"
-Fails = Callable[..., str]
 FIRST = "submission_task_1.csv"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
@@ -202,7 +200,7 @@ def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run
     assert "Task 1" not in done.stdout
 
 
-def test_a_bundle_alone_is_checked(folder: Path, succeeds: Callable[..., str]) -> None:
+def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
     assert succeeds([SCRIPT, folder]).splitlines() == [
         "the platform would take it: Toy challenge",
         "Public: from 2026-10-01 09:00:00 to 2026-11-01 09:00:00, 600 s; "
@@ -236,7 +234,7 @@ COMPUTED = {PRIMARY: "avg", f"{PRIMARY}_indexes": ["2"]}
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
-    tmp_path: Path, flags: str, changes: dict[str, object], expected: str, fails: Fails
+    tmp_path: Path, flags: str, changes: dict[str, object], expected: str, fails: Says
 ) -> None:
     own = toy_bundle.write_folder(tmp_path / "own")
     toy_bundle.change(own, changes)

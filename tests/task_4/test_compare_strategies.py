@@ -9,18 +9,18 @@ import pandas as pd
 import pytest
 import strategies
 import strategy_games
+from conftest import Says
 from page_reading import Page, read_page
 from strategy_report import Compared, tables
 
 Compare = Callable[..., tuple[str, Page]]
-Fails = Callable[..., str]
 SCRIPT = "task_4/compare_strategies.py"
 NAMES = list(strategy_games.find_strategies())
 OWN = "most_right_predictions"
 
 
 @pytest.fixture
-def compare(split_kit: Path, tmp_path: Path, succeeds: Callable[..., str]) -> Compare:
+def compare(split_kit: Path, tmp_path: Path, succeeds: Says) -> Compare:
     """Run the script; return what it printed and its page."""
 
     def run(*flags: object, kit: Path = split_kit) -> tuple[str, Page]:
@@ -148,7 +148,7 @@ def test_means_over_masks_and_the_deviation_at_the_end() -> None:
     ],
 )
 def test_errors_in_one_line(
-    split_kit: Path, fails: Fails, tmp_path: Path, flags: list[object], message: str
+    split_kit: Path, fails: Says, tmp_path: Path, flags: list[object], message: str
 ) -> None:
     found = fails([SCRIPT, "--output_dir", tmp_path, *flags], kit=split_kit, cwd=split_kit)
     assert re.search(message, found), found
@@ -156,7 +156,7 @@ def test_errors_in_one_line(
 
 
 def test_real_and_simulated_answers_are_not_mixed(
-    split_kit: Path, compare: Compare, fails: Fails, tmp_path: Path
+    split_kit: Path, compare: Compare, fails: Says, tmp_path: Path
 ) -> None:
     """What a user has changed counts as real: published figures of protocols stand beside it."""
     for name in ("train_data/train_task_3_4.csv", "test_data/test_public_task_4_more_splits.csv"):
@@ -179,6 +179,6 @@ def test_real_and_simulated_answers_are_not_mixed(
         assert all(0.5 < float(accuracy) < 0.9 for _, accuracy, _ in published.rows)
 
 
-def test_catsim_is_asked_for_in_one_line(fails: Fails, tmp_path: Path) -> None:
+def test_catsim_is_asked_for_in_one_line(fails: Says, tmp_path: Path) -> None:
     message = fails(["tests/benchmarks/task_4_catsim.py", tmp_path])
     assert "`pip install --target " in message

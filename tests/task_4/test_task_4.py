@@ -19,13 +19,11 @@ from common.source_code import load_module
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run
+from conftest import Run, Says
 from page_reading import Page, read_page
 from run_scripts import ROOT
 from task_4_models import load_package
 
-Succeeds = Callable[..., str]
-Fails = Callable[..., str]
 Evaluate = Callable[..., tuple[str, float, Page]]
 ScoreOf = Callable[[str], float]
 EVALUATE = "task_4/numpy/local_evaluation.py"
@@ -106,7 +104,7 @@ def package(kit: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def evaluate(kit: Path, tmp_path: Path, succeeds: Succeeds) -> Evaluate:
+def evaluate(kit: Path, tmp_path: Path, succeeds: Says) -> Evaluate:
     """Score the baseline, or another submission; return what is printed, the score, the page."""
 
     def run(*flags: object, script: object = EVALUATE, name: str = "task_4") -> Any:
@@ -143,7 +141,7 @@ def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None
 
 
 def test_every_selection_is_written_and_shown(
-    kit: Path, evaluate: Evaluate, fails: Fails, tmp_path: Path
+    kit: Path, evaluate: Evaluate, fails: Says, tmp_path: Path
 ) -> None:
     """The most answered questions in order: in the file, on the page, printed if asked for."""
     script = "task_4/local_evaluation.py"
@@ -187,7 +185,7 @@ BELIEVES = """
 
 
 def test_probabilities_are_written_and_scored(
-    kit: Path, evaluate: Evaluate, fails: Fails, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, fails: Says, package: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "p.parquet"
     flags = ["--submission", package, "--skip_curve", "--probabilities", path]
@@ -215,7 +213,7 @@ def test_probabilities_are_written_and_scored(
 
 
 def test_phases_average_their_ten_masks(
-    kit: Path, evaluate: Evaluate, succeeds: Succeeds, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, succeeds: Says, package: Path, tmp_path: Path
 ) -> None:
     succeeds([package / "train_model.py"], kit=kit)
     flags = ["--phase", "public", "--skip_curve", "--unobserved", "0"]
@@ -244,7 +242,7 @@ def test_phases_average_their_ten_masks(
 
 
 def test_files_without_options(
-    kit: Path, evaluate: Evaluate, succeeds: Succeeds, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, succeeds: Says, package: Path, tmp_path: Path
 ) -> None:
     """A file of QuestionId, UserId and IsCorrect is enough, and no metadata are needed."""
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
@@ -261,7 +259,7 @@ def test_files_without_options(
 
 
 def test_published_entry_runs_unchanged(
-    kit: Path, evaluate: Evaluate, succeeds: Succeeds, tmp_path: Path
+    kit: Path, evaluate: Evaluate, succeeds: Says, tmp_path: Path
 ) -> None:
     entry = Path(shutil.copytree(ROOT / "tests/task_4/published_entry", tmp_path / "entry"))
     train, _ = read_split(kit / "data/test_input")
@@ -305,7 +303,7 @@ def test_what_goes_into_the_zip(
 
 
 def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
-    kit: Path, succeeds: Succeeds, fails: Fails, package: Path, tmp_path: Path
+    kit: Path, succeeds: Says, fails: Says, package: Path, tmp_path: Path
 ) -> None:
     """Nor is an entry that is given their answers in its training file."""
     succeeds([package / "train_model.py"], kit=kit)
@@ -320,7 +318,7 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
 
 
 def test_the_zip_is_not_written_unless_it_runs(
-    kit: Path, fails: Fails, package: Path, tmp_path: Path
+    kit: Path, fails: Says, package: Path, tmp_path: Path
 ) -> None:
     command = ["task_4/package.py", package, "--output_dir", tmp_path / "output"]
     entry = package / "submission_model_task_4.py"
@@ -337,7 +335,7 @@ def test_the_zip_is_not_written_unless_it_runs(
 
 
 def test_faults_are_one_line(
-    split_kit: Path, kit: Path, fails: Fails, package: Path, tmp_path: Path
+    split_kit: Path, kit: Path, fails: Says, package: Path, tmp_path: Path
 ) -> None:
     # As in a fresh clone.
     message = fails([EVALUATE], kit=split_kit)
@@ -363,7 +361,7 @@ def test_faults_are_one_line(
 
 
 @pytest.fixture(scope="module")
-def score_of(kit: Path, succeeds: Succeeds) -> ScoreOf:
+def score_of(kit: Path, succeeds: Says) -> ScoreOf:
     """Train a package on the local split and score it, the first time that it is asked for."""
 
     @cache
@@ -381,7 +379,7 @@ def score_of(kit: Path, succeeds: Succeeds) -> ScoreOf:
 
 @every_package
 def test_it_beats_the_most_popular_answer_and_plays_in_the_published_loop(
-    kit: Path, score_of: ScoreOf, run: Run, succeeds: Succeeds, tmp_path: Path, name: str
+    kit: Path, score_of: ScoreOf, run: Run, succeeds: Says, tmp_path: Path, name: str
 ) -> None:
     weights, lead = PACKAGES[name]
     assert score_of(name) >= score_of("numpy") + lead
@@ -408,7 +406,7 @@ def test_the_template_has_both_names() -> None:
 
 
 @every_package
-def test_training(kit: Path, succeeds: Succeeds, fails: Fails, tmp_path: Path, name: str) -> None:
+def test_training(kit: Path, succeeds: Says, fails: Says, tmp_path: Path, name: str) -> None:
     """QuestionId, UserId, IsCorrect are enough; a second file must hold other students."""
     columns = ["QuestionId", "UserId", "IsCorrect"]
     answers = pd.read_csv(kit / "data/train_data/train_task_3_4.csv", usecols=columns)

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from common.evaluation.record import read_results
@@ -13,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 import pytest
+from conftest import Says
 
 BLEND = ["-m", "tools.blend"]
 FILES = ["majority.parquet", "matrix_factorization.parquet"]
-Succeeds = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Succeeds) -> Path:
+def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Says) -> Path:
     """Return a kit with probabilities of both tasks for the local split; add to it only."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("blended") / "kit"))
 
@@ -50,7 +49,7 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Suc
 
 
 @pytest.mark.parametrize("task", [1, 2])
-def test_a_blend_of_two_scripts(kit: Path, succeeds: Succeeds, task: int) -> None:
+def test_a_blend_of_two_scripts(kit: Path, succeeds: Says, task: int) -> None:
     files = FILES if task == 1 else [f"2_{name}" for name in FILES]
     log = (kit / f"fit_{task}.jsonl").read_text()
     printed = succeeds([*BLEND, *files, "--local"], kit=kit, cwd=kit)
@@ -81,7 +80,7 @@ def test_a_blend_of_two_scripts(kit: Path, succeeds: Succeeds, task: int) -> Non
     assert f"score {line.score:.4f}" in evaluation
 
 
-def test_given_weights_run_nothing(kit: Path, tmp_path: Path, succeeds: Succeeds) -> None:
+def test_given_weights_run_nothing(kit: Path, tmp_path: Path, succeeds: Says) -> None:
     kit = Path(shutil.copytree(kit, tmp_path / "kit"))
     for path in kit.glob("task_1/sample_model_*.py"):
         path.unlink()
@@ -121,9 +120,7 @@ OVERWRITTEN = ".parquet: is where the blend's own probabilities go"
         (f"{FILES[1]} all.parquet --local", "all.parquet: was learned from data/train_data/tr"),
     ],
 )
-def test_what_cannot_be_blended(
-    kit: Path, fails: Callable[..., str], words: str, expected: str
-) -> None:
+def test_what_cannot_be_blended(kit: Path, fails: Says, words: str, expected: str) -> None:
     before = sorted((kit / "data/test_output").iterdir())
     assert re.search(expected, fails([*BLEND, *words.split()], kit=kit, cwd=kit))
     assert sorted((kit / "data/test_output").iterdir()) == before

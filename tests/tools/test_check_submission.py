@@ -15,7 +15,7 @@ from common.errors import InputError
 from tools.tasks import task_of
 
 import pytest
-from conftest import Run
+from conftest import Run, Says
 from page_reading import read_page
 from toy_bundle import write_zip
 
@@ -35,7 +35,6 @@ GOOD = {
 RANKING_TEMPLATE = "QuestionId,ranking\n20,\n21,\n22,\n23,\n"
 JUDGEMENTS = ",left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS\n0,20,21,1,2,,1,2\n1,22,23,2,2,1,,1\n"
 
-Check = Callable[..., str]
 # Runs evaluation or checker of a task on a submission: exit code, stdout, lines of stderr.
 Submitted = tuple[int, str, list[str]]
 Submit = Callable[[str, int, str, str | bytes], Submitted]
@@ -290,7 +289,7 @@ def test_the_name_tells_the_task_or_else_the_columns(tmp_path: Path) -> None:
 
 
 def test_a_submission_is_compared_with_files_of_its_own_split(
-    scored_kit: Path, succeeds: Check
+    scored_kit: Path, succeeds: Says
 ) -> None:
     for file, template, train in (
         ("data/test_output/test_submission_task_1", "data/test_input/test_", "data/test_input"),
