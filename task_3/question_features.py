@@ -445,14 +445,14 @@ def option_point_biserial(data: QuestionAnswers) -> FloatArray:
     return np.stack([_correlation(data, chosen == option) for option in options], axis=1)
 
 
-def option_counts_by_ability(data: QuestionAnswers, row: int, n_groups: int = 4) -> IntArray:
+def option_counts_by_ability(data: QuestionAnswers, question: int, n_groups: int = 4) -> IntArray:
     """Count the options chosen in a question, from the weakest to the ablest group of students.
 
     The groups are equally large, by the students' rest scores, ties by UserId; only students who
     gave other answers too are in one. int64, shape (groups, options).
     """
     answers = _with_rest_score(data).answers
-    answers = answers[answers["question_code"] == row].sort_values(["rest_score", "student_code"])
+    answers = answers[answers["QuestionId"] == question].sort_values(["rest_score", "UserId"])
     group = np.arange(len(answers)) * n_groups // max(len(answers), 1)
     return _count(group, answers["AnswerValue"] - 1, (n_groups, data.n_options))
 

@@ -69,16 +69,37 @@ def main() -> None:
     table = describe(data, scores, options.metadata_dir)
     table["ranking"] = pd.Series(ranking, question).reindex(table.index, fill_value=0)
 
-    note = {"simulated": made.is_simulated(train), "few": FEW_ANSWERS}
+    simulated = made.is_simulated(train)
+    shared = {"simulated": simulated, "few": FEW_ANSWERS, "decimal": decimal}
     written = {}
     wanted = options.question
     if not wanted:
-        best, worst = ends_of_ranking(table)
-        wanted = [*best.index, *worst.index]
-        written["ranking.html"] = ranking_page(table, cli.show(submitted), note)
+        answered = table[(table["ranking"] > 0) & (table["n_answers"] > 0)].sort_values("ranking")
+        ends = {"best": answered[:N_SHOWN], "worst": answered[N_SHOWN:][-N_SHOWN:]}
+        shown = pd.concat(ends.values())
+        wanted = shown.index.tolist()
+        facts = [("Ranking", cli.show(submitted)), ("Questions", f"{len(question):,}")]
+        if len(answered) < len(question):
+            facts.append(("Without answers, not shown", f"{len(question) - len(answered):,}"))
+        written["ranking.html"] = pages.render(
+            "questions.html",
+            title="Questions at both ends of the ranking",
+            facts=facts,
+            ends=ends,
+            is_grey=(shown["n_answers"] < FEW_ANSWERS).any(),
+            **shared,
+        )
     for number in wanted:
         image = next(iter(sorted(options.images_dir.glob(f"{number}.*"))), None)
-        written[f"question_{number}.html"] = question_page(data, table, scores, number, image, note)
+        written[f"question_{number}.html"] = pages.render(
+            "question.html",
+            title=f"Question {number}",
+            image=image and image.resolve().as_uri(),
+            n_ranked=len(question),
+            question=table.loc[number],
+            **describe_question(data, number, table.loc[number]["options"], scores),
+            **shared,
+        )
     paths = [options.output_dir / name for name in written]
     with io.atomic_write(*paths) as files:
         for file, page in zip(files, written.values(), strict=True):
@@ -103,7 +124,6 @@ class Option(NamedTuple):
     name: str
     is_right: bool
     n: int
-    share: float
     correlation: float
 
 
@@ -111,10 +131,9 @@ def describe(
     data: QuestionAnswers, scores: dict[str, pd.DataFrame], metadata_dir: Path
 ) -> pd.DataFrame:
     """Return what the pages say about every question, a row for each."""
-    n_answers, counts = data.n_answers, features.option_counts(data)
-    correlation = features.option_point_biserial(data)
+    counts, correlation = features.option_counts(data), features.option_point_biserial(data)
     table = data.questions.assign(
-        n_answers=n_answers,
+        n_answers=data.n_answers,
         rate=scores["correct_rate"]["value"],
         discrimination=scores["point_biserial"]["value"],
         subjects="",
@@ -125,7 +144,6 @@ def describe(
                 f"option {k + 1}" + (", right" if k + 1 == right else ""),
                 k + 1 == right,
                 counts[row, k],
-                counts[row, k] / max(n_answers[row], 1),
                 correlation[row, k],
             )
             for k in range(data.n_options)
@@ -140,32 +158,18 @@ def describe(
     return table
 
 
-def question_page(
-    data: QuestionAnswers,
-    table: pd.DataFrame,
-    scores: dict[str, pd.DataFrame],
-    number: int,
-    image: Path | None,
-    note: dict[str, Any],
-) -> str:
-    """Return the page of one question."""
-    question = table.loc[number]
-    facts = [
-        ("Subjects", question["subjects"] or "unknown: no metadata of it"),
-        ("Rank", f"{question['ranking']} of {(table['ranking'] > 0).sum()}"),
-        ("Answers", f"{question['n_answers']:,}"),
-    ]
-    if question["n_answers"]:
-        facts.append(("Right option", f"{question['CorrectAnswer']}"))
-        facts.append(("Answered correctly", f"{question['rate']:.0%}"))
-    by_ability = features.option_counts_by_ability(data, int(np.searchsorted(table.index, number)))
+def describe_question(
+    data: QuestionAnswers, number: int, options: list[Option], scores: dict[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Return the chart and the features of one question."""
+    by_ability = features.option_counts_by_ability(data, number)
     in_quarter = by_ability.sum(axis=1)
     is_few = (in_quarter < FEW_ANSWERS).tolist()
     shares = by_ability / np.maximum(in_quarter, 1)[:, None]
     chart = charts.bar_panels(
         [
             charts.Panel(option.name, share.tolist(), option.is_right, is_few)
-            for option, share in zip(question["options"], shares.T, strict=True)
+            for option, share in zip(options, shares.T, strict=True)
         ],
         QUARTERS,
         label="Share of each quarter of the students that chose each option",
@@ -179,42 +183,11 @@ def question_page(
             why = f"{'more' if FEATURES[name].better > 0 else 'less'}: {why}"
             cells = [decimal(value), decimal(shrunk), f"{better_than:.0%}"]
         rows.append([name.replace("_", " "), *cells, why])
-    return pages.render(
-        "question.html",
-        title=f"Question {number}",
-        facts=facts,
-        image=image and image.resolve().as_uri(),
-        question=question,
-        chart=Html(chart),
-        is_grey=any(is_few),
-        decimal=decimal,
-        features=rows,
-        **note,
-    )
-
-
-def ends_of_ranking(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the best and the worst questions that have answers, by rank."""
-    answered = table[(table["ranking"] > 0) & (table["n_answers"] > 0)].sort_values("ranking")
-    return answered[:N_SHOWN], answered[N_SHOWN:][-N_SHOWN:]
-
-
-def ranking_page(table: pd.DataFrame, name: str, note: dict[str, Any]) -> str:
-    """Return the page of a ranking's best and worst questions."""
-    n_answers = table["n_answers"][table["ranking"] > 0]
-    facts = [("Ranking", name), ("Questions", f"{len(n_answers):,}")]
-    if not n_answers.all():
-        facts.append(("Without answers, not shown", f"{(n_answers == 0).sum():,}"))
-    best, worst = ends_of_ranking(table)
-    return pages.render(
-        "questions.html",
-        title="Questions at both ends of the ranking",
-        facts=facts,
-        ends={"best": best, "worst": worst},
-        is_grey=any(n < FEW_ANSWERS for end in (best, worst) for n in end["n_answers"]),
-        decimal=decimal,
-        **note,
-    )
+    return {
+        "chart": Html(chart),
+        "is_grey": any(is_few),
+        "features": rows,
+    }
 
 
 def decimal(value: float, sign: str = "") -> str:

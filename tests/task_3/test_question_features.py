@@ -131,13 +131,15 @@ def test_distractors_of_a_worked_example() -> None:
 
 def test_quarters_rise_in_ability(example: Example) -> None:
     data, _ = example
-    counts = qf.option_counts_by_ability(data, row=11)
+    counts = qf.option_counts_by_ability(data, question=11)
     assert counts.sum(axis=0).tolist() == qf.option_counts(data)[11].tolist()
     assert np.ptp(counts.sum(axis=1)) <= 1
     shares = counts / counts.sum(axis=1, keepdims=True)
     # A question of slope 2: able students answer it correctly more often.
     assert shares[3, 0] > shares[0, 0] + 0.3
-    assert not qf.option_counts_by_ability(data.take(data.answers.QuestionId != 11), row=11).any()
+    assert not qf.option_counts_by_ability(
+        data.take(data.answers.QuestionId != 11), question=11
+    ).any()
 
 
 # ---- What students say, few answers, files ------------------------------------------------------
