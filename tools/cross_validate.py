@@ -20,8 +20,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from common import cli, folds, io, layout, made, metrics, schema, source_code
 from common.adaptive import options as adaptive_options
@@ -39,7 +40,7 @@ from common.evaluation.record import (
 )
 from common.made import Made
 from common.splits import hold_out_answers
-from common.submission import PairValues, find_pairs, read_pair_values
+from common.submission import find_pairs, read_pair_values, read_pairs
 from tools import script_runs
 from tools.tasks import task_of
 
@@ -54,16 +55,29 @@ _TARGETS = 0.2
 
 @dataclass(frozen=True)
 class Fold:
-    """One run of an entry: all answers, and which of them it does not learn from.
-
-    Also the folder of their metadata, or None, and an empty one for files.
-    """
+    """One run of an entry: all answers, and which of them it does not learn from."""
 
     title: str
     table: pd.DataFrame
     held_out: npt.NDArray[np.bool_]
     metadata: Path | None
+    # An empty one, for files.
     folder: Path
+
+
+class Ran(NamedTuple):
+    """What a run predicted, as UserId, QuestionId, truth and value, and what it took."""
+
+    predicted: pd.DataFrame
+    seconds: float
+    memory: int | None
+    code: str
+
+    @property
+    def score(self) -> float:
+        """The share of answers predicted correctly."""
+        truth, value = (self.predicted[name].to_numpy() for name in ("truth", "value"))
+        return metrics.accuracy(truth, value)
 
 
 def main() -> None:
@@ -82,13 +96,12 @@ def main() -> None:
     made.require_current([train])
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     metadata = script_runs.metadata_of(train)
-    predicted: dict[str, pd.DataFrame] = {}
-    took: list[Made] = []
+    runs: dict[str, Ran] = {}
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
         for repeat in range(options.repeats):
             seeds = [options.seed, repeat]
-            fold = deal(table, task, options.folds, seeds)
+            number = deal(table, task, options.folds, seeds)
             if task == 4:
                 # A different stream of random numbers from the one that dealt the students.
                 targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
@@ -96,21 +109,49 @@ def main() -> None:
             for k in range(options.folds):
                 title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
                 with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
-                    run = Fold(title, table, fold == k, metadata, Path(temporary))
+                    fold = Fold(title, table, number == k, metadata, Path(temporary))
                     if task == 4:
-                        predicted[title], by = play_fold(entry, flags, run, rules, limits)
+                        runs[title] = play_fold(entry, flags, fold, rules, limits)
                     else:
-                        predicted[title], by = predict_fold(entry, flags, run, task)
-                took.append(by)
-                progress.write(f"{title}: {score(predicted[title]):.4f}", file=sys.stdout)
+                        runs[title] = predict_fold(entry, flags, fold, task)
+                progress.write(f"{title}: {runs[title].score:.4f}", file=sys.stdout)
                 progress.update()
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
     how = f"{options.folds} folds, {repeats}seed {options.seed}"
-    evaluation = evaluate(entry, task, train, predicted, took, how, rules)
+    rules_and_folds = f"{rules}, {how}" if task == 4 else how
+    evaluation = evaluate(entry, task, flags, train, rules_and_folds, runs)
     append_result(options.output_dir, task, evaluation)
     deviation = statistics.stdev(evaluation.parts.values())
     print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
     print(f"recorded in {cli.show(results_path(options.output_dir))}")
+
+
+def evaluate(
+    entry: Path, task: int, flags: Sequence[str], train: Path, rules: str, runs: dict[str, Ran]
+) -> Evaluation:
+    """Return what the record holds of all folds: one score, the mean of theirs."""
+    parts = {title: ran.score for title, ran in runs.items()}
+    answers = pd.concat(ran.predicted.assign(part=k) for k, ran in enumerate(runs.values()))
+    script = entry.resolve() / "train_model.py" if task == 4 else entry.resolve()
+    memory = [ran.memory for ran in runs.values() if ran.memory is not None]
+    return Evaluation(
+        title=TASK_TITLES[task],
+        metric="Accuracy: mean over the folds",
+        score=statistics.fmean(parts.values()),
+        submission=entry,
+        reference=train,
+        phase=CROSS_VALIDATION,
+        rules=rules,
+        parts=parts,
+        training=Made(
+            script=cli.show(script),
+            options=made.options_of(flags),
+            seconds=statistics.fmean(ran.seconds for ran in runs.values()),
+            memory=max(memory, default=None),
+        ),
+        code=next(iter(runs.values())).code,
+        outcomes=outcomes.of_predictions(*(answers[name].to_numpy() for name in answers)),
+    )
 
 
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -145,22 +186,11 @@ def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> 
     return folds.assign_folds(group, n_folds, seeds)
 
 
-def score(predicted: pd.DataFrame) -> float:
-    """Return the share of answers predicted correctly."""
-    return metrics.accuracy(predicted["truth"].to_numpy(), predicted["value"].to_numpy())
-
-
 # ---- One fold ------------------------------------------------------------------------------------
 
 
-def predict_fold(
-    script: Path, flags: Sequence[str], fold: Fold, task: int
-) -> tuple[pd.DataFrame, Made]:
-    """Let a script of task 1 or 2 learn from the other folds and predict this one.
-
-    Returns UserId, QuestionId, truth and predicted value of every answer held out, and what the run
-    took.
-    """
+def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:
+    """Let a script of task 1 or 2 learn from the other folds and predict this one."""
     template = script_runs.run_on_split(
         script,
         flags,
@@ -175,29 +205,18 @@ def predict_fold(
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
     column = schema.PREDICTED_COLUMN[task]
     wanted = fold.table.loc[fold.held_out, ["UserId", "QuestionId", column.name]]
-    wanted.columns = pd.Index(["UserId", "QuestionId", "truth"])
+    wanted = wanted.rename(columns={column.name: "truth"})
     with name_fold(script, fold):
         found = read_pair_values(io.file_source(path), column)
-        columns = (wanted[name].to_numpy() for name in wanted)
-        rows, _ = find_pairs(found, PairValues(io.file_source(template), *columns))
+        rows, _ = find_pairs(found, read_pairs(template))
     took = made.read(path)
-    by = Made(
-        script=cli.show(script.resolve()),
-        options=made.options_of(flags),
-        seconds=took.seconds if took else float("nan"),
-        memory=took.memory if took else None,
-        code=source_code.fingerprint(script),
-    )
-    return wanted.assign(value=found.value[rows]), by
+    seconds, memory = (took.seconds, took.memory) if took else (float("nan"), None)
+    predicted = wanted.assign(value=found.value[rows])
+    return Ran(predicted, seconds, memory, source_code.fingerprint(script))
 
 
-def play_fold(
-    package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits
-) -> tuple[pd.DataFrame, Made]:
-    """Train a copy of a package of task 4 on the other students, and examine these with it.
-
-    Returns the predicted targets as `predict_fold`.
-    """
+def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
+    """Train a copy of a package of task 4 on the other students, and examine these with it."""
     from common.adaptive import evaluation, playing, training
     from common.adaptive.entry_process import fingerprint_code, read_entry_file
 
@@ -220,16 +239,12 @@ def play_fold(
         reference = playing.read_students(setting)
         games = playing.play_all(setting, reference).games
     *columns, _ = evaluation.games_as_columns(reference, games)
-    took = made.parse(read_entry_file(copy, training.TRAINING) or b"")
-    by = Made(
-        script=cli.show(trainer),
-        options=made.options_of(flags),
-        seconds=time.perf_counter() - started,
-        memory=took.memory if took else None,
-        code=fingerprint_code(copy, source_code.fingerprint(trainer)),
-    )
     names = ("UserId", "QuestionId", "truth", "value")
-    return pd.DataFrame(dict(zip(names, columns, strict=True))), by
+    predicted = pd.DataFrame(dict(zip(names, columns, strict=True)))
+    seconds = time.perf_counter() - started
+    took = made.parse(read_entry_file(copy, training.TRAINING) or b"")
+    code = fingerprint_code(copy, source_code.fingerprint(trainer))
+    return Ran(predicted, seconds, took.memory if took else None, code)
 
 
 @contextmanager
@@ -242,42 +257,6 @@ def name_fold(entry: Path, fold: Fold) -> Iterator[None]:
         for path in (fold.folder / entry.name, fold.folder):
             text = text.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
         raise InputError(f"{cli.show(entry.resolve())}: {fold.title}: {text}") from None
-
-
-# ---- All folds -----------------------------------------------------------------------------------
-
-
-def evaluate(
-    entry: Path,
-    task: int,
-    train: Path,
-    predicted: dict[str, pd.DataFrame],
-    took: Sequence[Made],
-    how: str,
-    rules: Rules,
-) -> Evaluation:
-    """Return what the record holds of all folds: one score, the mean of theirs."""
-    answers = pd.concat(predicted.values())
-    part = np.repeat(np.arange(len(predicted)), [len(frame) for frame in predicted.values()])
-    parts = {title: score(frame) for title, frame in predicted.items()}
-    student, question, truth, value = (answers[name].to_numpy() for name in answers)
-    return Evaluation(
-        title=TASK_TITLES[task],
-        metric="Accuracy: mean over the folds",
-        score=statistics.fmean(parts.values()),
-        submission=entry,
-        reference=train,
-        phase=CROSS_VALIDATION,
-        rules=f"{rules}, {how}" if task == 4 else how,
-        parts=parts,
-        training=replace(
-            took[0],
-            seconds=statistics.fmean(by.seconds for by in took),
-            memory=max((by.memory for by in took if by.memory is not None), default=None),
-        ),
-        code=took[0].code,
-        outcomes=outcomes.of_predictions(student, question, truth, value, part),
-    )
 
 
 if __name__ == "__main__":
