@@ -118,11 +118,7 @@ def place_beside(output: Path, files: Sequence[Path]) -> Path:
 
 
 def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
-    """Return the script that made a file, and its flags but for those that say where files lie.
-
-    It must have learned from the training answers that the weights are learned from: others might
-    hold what the blend predicts.
-    """
+    """Return the script that made a file, and its flags but for those that say where files lie."""
     expected = "expected that of a script of task 1 or 2 (or --weights, which run nothing)"
     by = file.origin
     if by is None:
@@ -132,6 +128,7 @@ def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
         raise InputError(
             f"{file.path}: was made by {by.script}, which cannot be repeated, {expected}"
         )
+    # Other training answers might hold what the blend predicts.
     if made.fingerprint(train) not in by.made_from.values():
         learned = [cli.show((file.path.parent / name).resolve()) for name in by.made_from]
         raise InputError(
@@ -167,11 +164,10 @@ def logarithms(probability: npt.NDArray[Any]) -> Logarithms:
 
 
 def blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
-    """Blend probabilities: the softmax of weighted logarithms.
+    """Blend probabilities (a logarithmic opinion pool, Genest and Zidek 1986).
 
-    For right and wrong this averages the log-odds (a logarithmic opinion pool, Genest and Zidek
-    1986). Shape of the logarithms: (files, rows, categories); of the result: (rows, categories).
-    The weights, one for each file, need not sum to 1.
+    Shape of the logarithms: (files, rows, categories); of the result: (rows, categories). The
+    weights, one for each file, need not sum to 1.
     """
     return np.asarray(np.exp(log_blend(logs, weights)))
 
@@ -184,10 +180,7 @@ def log_blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
 
 
 def learn_weights(logs: npt.NDArray[Any], truth: npt.NDArray[np.int64]) -> FloatArray:
-    """Minimise the log loss of a blend, which is convex, over weights of at least 0.
-
-    The truth is what happened, from 0, shape (rows,); there is a weight for each file.
-    """
+    """Minimise the log loss, which is convex, over weights of at least 0, one for each file."""
     from scipy.optimize import minimize
 
     rows = np.arange(len(truth))

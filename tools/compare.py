@@ -135,19 +135,18 @@ def describe_test(phase: str, rules: str, simulated: bool) -> str:
 def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Scored]:
     """Return all scores that a word of the command line may mean, the latest last.
 
-    It is a submission; or, of the record that lies at a path, a number, a script, a folder, or the
-    name of a single model.
+    The results are those of the record that lies at the path.
     """
     place = Path(word)
     if place.exists() and place.resolve().is_relative_to(layout.RELATED_DIR):
         raise InputError(f"{word}: is of a related challenge, expected scores of the tasks 1 to 4")
     if place.suffix.lower() in (".csv", ".zip") and (task := task_of(place)) != 4:
         return [score_submission(place, task, phase)]
+    of = f" of phase {phase}" if phase else ""
     of_phase = [result for result in results if phase in (None, result.phase)]
     if place.exists():
         shown = cli.show(place.resolve())
         own = [result for result in of_phase if shown in (result.submission, result.script)]
-        of = f" of phase {phase}" if phase else ""
         missing = (
             f"{word}: has no score{of} in {cli.show(path)}; its local_evaluation.py, or "
             "`python -m tools.cross_validate`, adds one"
@@ -282,7 +281,7 @@ def bootstrap_difference(a: Scored, b: Scored) -> FloatArray:
 
 def describe(a: Scored, b: Scored) -> str:
     """Compare two scores of the same answers, in words."""
-    lines = [f"{side}  {s.score:.4f}  {s.name}" for side, s in (("A", a), ("B", b))]
+    lines = [f"A  {a.score:.4f}  {a.name}", f"B  {b.score:.4f}  {b.name}"]
     lines += [f"task {a.task}, {a.where}: {a.size}", *describe_interval(a, b)]
     if a.task != 3:
         lines.append(describe_mcnemar(a.outcomes, b.outcomes))

@@ -123,14 +123,13 @@ def draw(runs: Sequence[Run]) -> list[tuple[str, pages.Html]]:
         name = f"{run.name} (run {n_seen[run.name]})" if n_runs[run.name] > 1 else run.name
         for key, points in run.series.items():
             steps, values = zip(*points, strict=True)
-            label = ", ".join(filter(None, (name, _LINE_NAMES.get(key, ""))))
+            label = f"{name}, {_LINE_NAMES[key]}" if key in _LINE_NAMES else name
             curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
             drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
+    titled = [(_TITLES.get(key, key), curves) for key, curves in drawn.items() if curves]
     return [
         (title, pages.Html(charts.curve_chart(curves, label=title, axis="step")))
-        for key, curves in drawn.items()
-        if curves
-        for title in [_TITLES.get(key, key)]
+        for title, curves in titled
     ]
 
 

@@ -88,11 +88,6 @@ class Table:
     earlier: list[list[Row]]
 
     @property
-    def simulated(self) -> bool:
-        """Whether simulated answers were predicted."""
-        return self.latest.simulated
-
-    @property
     def title(self) -> str:
         """Name of the task or of the related challenge."""
         return title_of(self.latest.task)
@@ -111,7 +106,7 @@ class Table:
     @property
     def heading(self) -> str:
         """All that the scores have in common."""
-        answers = "simulated answers" if self.simulated else "real answers"
+        answers = "simulated answers" if self.latest.simulated else "real answers"
         return f"{self.title}: {self.kind}, {answers}"
 
     @property
