@@ -13,7 +13,6 @@ written: task 4 trains copies of the package.
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -42,7 +41,7 @@ from common.made import Made
 from common.splits import hold_out_answers
 from common.submission import find_pairs, read_pair_values, read_pairs
 from tools import script_runs
-from tools.tasks import task_of
+from tools.tasks import copy_package, task_of
 
 import numpy as np
 import numpy.typing as npt
@@ -222,8 +221,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
 
     package = package.resolve()
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
-    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
-    shutil.copytree(package, copy, ignore=without)
+    copy_package(package, copy)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
     io.write_csv(train, fold.table[~fold.held_out].drop(columns=schema.IS_TARGET))
     io.write_csv(reference_path, fold.table[fold.held_out])

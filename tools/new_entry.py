@@ -21,6 +21,7 @@ from common import challenge, cli, layout, source_code
 from common.errors import InputError
 from common.evaluation.record import title_of
 from common.io import write_text
+from tools.tasks import copy_package
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"
@@ -127,8 +128,7 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
         return target
     partial = folder / f".{name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
-    shutil.copytree(source, partial, ignore=without)
+    copy_package(source, partial)
     for path in [*partial.rglob("*.py"), *partial.rglob("*.md")]:
         text = rename(path.read_text(encoding="utf-8"), f"task_4/{model}", f"task_4/{name}")
         if path.name == "train_model.py":

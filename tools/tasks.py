@@ -1,6 +1,7 @@
-"""Which task a file or folder is of."""
+"""Which task a file or folder is of, and packages of task 4 without what is made from them."""
 
 import re
+import shutil
 from pathlib import Path
 
 from common import io, probabilities, schema, zips
@@ -72,3 +73,9 @@ def task_of_probabilities(path: Path) -> int:
         f"{path}: holds no probabilities of task 1 or 2, expected a file that a script wrote with "
         "--probabilities"
     )
+
+
+def copy_package(package: Path, place: Path) -> None:
+    """Copy a package of task 4 without its weights and caches."""
+    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
+    shutil.copytree(package, place, ignore=without)

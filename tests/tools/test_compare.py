@@ -169,14 +169,10 @@ def test_mcnemar_by_hand() -> None:
     assert "no test by McNemar" in describe(twice, twice)
 
 
-def test_the_score_is_the_mean_of_the_parts_and_the_best_of_the_experts() -> None:
+def test_the_score_is_the_mean_of_the_parts() -> None:
     """Two of two right, and one of four: 0.625, where all answers together would give 0.5."""
     right, part = [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]
     assert scored(right, [1] * 6, part).score == pytest.approx(0.625)
-    judgements = np.array([[1, 1], [1, np.nan], [np.nan, np.nan]])
-    agrees = np.array([[1, 0], [1, np.nan], [np.nan, np.nan]])
-    kept = outcomes.of_judgements(np.array([1, 2]), np.array([3, 4]), judgements, agrees)
-    assert Scored("it", 3, "", lambda: kept).score == 1.0
 
 
 def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:
