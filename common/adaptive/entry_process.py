@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 # An entry that writes more than this to stdout and stderr during one mask is stopped.
-MAX_OUTPUT = 5_000_000
+_MAX_OUTPUT = 5_000_000
 # How much of the end of what it writes is kept.
 _KEPT_OUTPUT = 100_000
 # No array that an entry returns may be larger.
@@ -245,9 +245,9 @@ class EntryProcess:
             ) from None
         if reply is not None:
             return reply
-        if self._n_output > MAX_OUTPUT:
+        if self._n_output > _MAX_OUTPUT:
             raise EntryError(
-                f"printed more than {MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
+                f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
             )
         try:
             code = self._process.wait(timeout=1)
@@ -272,7 +272,7 @@ class EntryProcess:
                 self._n_output += len(block)
                 self._tail += block
                 del self._tail[:-_KEPT_OUTPUT]
-                if self._n_output > MAX_OUTPUT:
+                if self._n_output > _MAX_OUTPUT:
                     self._kill()
                     return
 

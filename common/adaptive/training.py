@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,7 +104,9 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
         An empty folder, whose files replace those of the same names.
     """
     students = np.unique(student)
-    before = _read_students(folder / TRAINED_STUDENTS)
+    before: IntArray | None = None
+    with suppress(OSError, ValueError, EOFError):
+        before = np.asarray(np.load(folder / TRAINED_STUDENTS))
     partial = io.partial_beside(folder / "weights")
     partial.mkdir()
     try:
@@ -147,10 +149,3 @@ def warn_of_local(package: Path) -> str:
         f"{cli.show(package)}: its model was trained with --local and never saw the answers of the "
         f"validation students; `{printable(command)}` learns from all"
     )
-
-
-def _read_students(path: Path) -> IntArray | None:
-    try:
-        return np.asarray(np.load(path))
-    except (OSError, ValueError, EOFError):
-        return None

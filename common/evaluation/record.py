@@ -146,28 +146,29 @@ def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> 
     """
     submission, seconds, kept = evaluation.submission, evaluation.seconds, evaluation.outcomes
     origin = evaluation.training or made.read(submission)
+    by = origin or Made(script="", options={}, seconds=0)
     named = submission.resolve().name if submission.is_dir() else show_path(submission)
     path = results_path(output_dir)
     result = Result(
         time=run_log.now(),
         task=task,
         phase=evaluation.phase,
-        rules=", ".join(filter(None, (evaluation.rules, origin.split if origin else ""))),
+        rules=", ".join(filter(None, (evaluation.rules, by.split))),
         # A script names its model; the folder or zip of an entry of task 4 does so itself.
         model=origin.model if origin and task != 4 else named,
         score=evaluation.score,
         parts=evaluation.parts,
         seconds=origin.seconds if origin and seconds is None else seconds,
-        seed=origin.seed if origin else None,
-        script=origin.script if origin else "",
-        options=origin.options if origin else {},
+        seed=by.seed,
+        script=by.script,
+        options=by.options,
         command=made.this_command(),
         submission=show_path(submission),
         revision=_revision(origin),
         data=fingerprint_of(evaluation.reference),
         simulated=evaluation.simulated,
-        code=evaluation.code or (origin.code if origin else ""),
-        memory=origin.memory if origin else None,
+        code=evaluation.code or by.code,
+        memory=by.memory,
         outcomes=outcomes.write(path.with_name(layout.OUTCOMES_NAME), kept) if kept else "",
         metric_name=evaluation.metric_name,
     )
