@@ -466,13 +466,15 @@ def damage_record(input: Input, content: bytes) -> Cases:
     """
     texts, numbers = {*ANY_TEXT, "half a character"}, {"null", "a number", "a fraction", "negative"}
     left_out = {"missing"}
+    option = {*left_out, *texts, "true", "a list", "a list of half a character"}
+    record = json.loads(content)
     valid = {
         **dict.fromkeys(("rules", "model", "command", "submission"), texts),
         **dict.fromkeys(("right", "wrong"), numbers | left_out),
         **dict.fromkeys(("code", "outcomes"), left_out),
         "metric_name": texts | left_out,
         "script": texts,
-        "local": {"missing", *texts, "a list", "a list of half a character"},
+        **dict.fromkeys(record["options"], option),
         "revision": {"null", *texts},
         "simulated": {"true"},
         "task": {"a number"},
@@ -482,7 +484,7 @@ def damage_record(input: Input, content: bytes) -> Cases:
         "memory": {"missing", "a number", "null"},
         **{key: {"an object"} for key in ("parts", "options")},
     }
-    yield from damage_object(json.loads(content), valid)
+    yield from damage_object(record, valid)
 
 
 # What to look for, and what stands there instead. What is well-formed XML but no question, see
