@@ -7,7 +7,6 @@ the user's, which also reaches items that share no user with them.
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import clicks
 import numpy as np
@@ -31,28 +30,6 @@ CLICKED_POWER, SCORED_POWER = 0.2, 0.55
 RECENCY_POWER = 0.9
 # Length of the items' vectors.
 N_DIMENSIONS = 128
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """The items that users clicked together with each item, sorted by both items, (pairs,)."""
-
-    # Where the neighbours of each item begin, and an end, shape (items + 1,).
-    start: clicks.IntArray
-    # The neighbour.
-    item: clicks.IntArray
-    # Sum over the users of how near the two clicks lie, divided by powers of both items' clicks.
-    similarity: clicks.FloatArray
-    # The part of it from users who clicked the neighbour later.
-    forward: clicks.FloatArray
-    # As similarity, but two clicks count only if hardly any time lies between them.
-    at_once: clicks.FloatArray
-    # As similarity, but users with many clicks count less.
-    of_quiet_users: clicks.FloatArray
-    # How many users clicked both.
-    count: clicks.FloatArray
-    # Clicks of every item, in the phase at least `FEWEST_CLICKS`, shape (items,).
-    n_clicks: clicks.IntArray
 
 
 def mask_latest(
@@ -89,8 +66,22 @@ def places_from_latest(phase: recommend.Phase) -> clicks.IntArray:
     return np.asarray(end[phase.user] - np.arange(len(phase.user)))
 
 
-def find_neighbours(phase: recommend.Phase) -> Neighbours:
-    """Find the neighbours of every item in the clicks of a phase."""
+def count_clicks(phase: recommend.Phase) -> clicks.IntArray:
+    """Count the clicks of every item, in the phase as at least `FEWEST_CLICKS`, shape (items,)."""
+    n_items, is_inside = len(phase.item_ids), phase.time >= 0
+    n_inside = np.bincount(phase.item[is_inside], minlength=n_items)
+    n_before = np.bincount(phase.item[~is_inside], minlength=n_items)
+    return np.asarray(np.maximum(n_inside, FEWEST_CLICKS) + n_before)
+
+
+def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
+    """Find the items that users clicked together with each item, in order of both items.
+
+    The columns are item; neighbour; similarity, the sum over the users of how near the two clicks
+    lie, divided by powers of both items' clicks; forward, the part of it from users who clicked the
+    neighbour later; at_once, where two clicks count only if hardly any time lies between them;
+    of_quiet_users, where users with many clicks count less; and count, of users who clicked both.
+    """
     n_items = len(phase.item_ids)
     activity = np.log1p(np.bincount(phase.user, minlength=phase.n_users))
     keys, values, later_values, close_values, quiet_values = [], [], [], [], []
@@ -107,47 +98,50 @@ def find_neighbours(phase: recommend.Phase) -> Neighbours:
         quiet_values += [value / activity[phase.user[earlier]]] * 2
     key, pair = np.unique(np.concatenate(keys), return_inverse=True)
     item, neighbour = key // n_items, key % n_items
-    is_inside = phase.time >= 0
-    n_inside = np.bincount(phase.item[is_inside], minlength=n_items)
-    n_before = np.bincount(phase.item[~is_inside], minlength=n_items)
-    n_clicks = np.maximum(n_inside, FEWEST_CLICKS) + n_before
+    n_clicks = count_clicks(phase)
     scale = n_clicks[item] ** -CLICKED_POWER * n_clicks[neighbour] ** -SCORED_POWER
 
     def total(parts: list[clicks.FloatArray]) -> clicks.FloatArray:
         return np.asarray(scale * np.bincount(pair, np.concatenate(parts), len(key)))
 
-    return Neighbours(
-        start=np.searchsorted(item, np.arange(n_items + 1)),
-        item=neighbour,
-        similarity=total(values),
-        forward=total(later_values),
-        at_once=total(close_values),
-        of_quiet_users=total(quiet_values),
-        count=np.bincount(pair, minlength=len(key)).astype(float),
-        n_clicks=n_clicks,
+    return pd.DataFrame(
+        {
+            "item": item,
+            "neighbour": neighbour,
+            "similarity": total(values),
+            "forward": total(later_values),
+            "at_once": total(close_values),
+            "of_quiet_users": total(quiet_values),
+            "count": np.bincount(pair, minlength=len(key)).astype(float),
+        }
     )
 
 
-def item_vectors(neighbours: Neighbours) -> clicks.FloatArray:
+def similarity_matrix(neighbours: pd.DataFrame, n_items: int) -> csr_array:
+    """Return the similarity of all items, 0 of those that are no neighbours, (items, items)."""
+    pairs = (neighbours["item"], neighbours["neighbour"])
+    return csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
+
+
+def item_vectors(neighbours: pd.DataFrame, n_clicks: clicks.IntArray) -> clicks.FloatArray:
     """Make a vector of length 1 for every item, such that neighbours point the same way.
 
     The similarities, each item's scaled to a common sum, are factored by a truncated singular value
     decomposition (Halko, Martinsson, Tropp 2011). An item without neighbours has zeros; the shape
     is (items, dimensions).
     """
-    n_items = len(neighbours.n_clicks)
-    shape = (n_items, n_items)
-    matrix = csr_array((neighbours.similarity, neighbours.item, neighbours.start), shape=shape)
+    n_items = len(n_clicks)
     # The scale by clicks is replaced by one that makes the matrix symmetric.
-    powers = neighbours.n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
-    matrix = diags_array(powers[:, 0]) @ matrix @ diags_array(powers[:, 1])
+    powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
+    similarity = similarity_matrix(neighbours, n_items)
+    matrix = diags_array(powers[:, 0]) @ similarity @ diags_array(powers[:, 1])
     scale = diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=1), 1e-9)))
     matrix = csr_array(scale @ matrix @ scale).astype(np.float32)
     n_dimensions = min(N_DIMENSIONS, n_items - 1)
     left, strength, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
     # What belongs to no strength, or to no neighbour, is rounding error and not to be scaled up.
     left[:, strength < 1e-5 * strength.max(initial=1e-9)] = 0
-    left[np.diff(neighbours.start) == 0] = 0
+    left[np.bincount(neighbours["item"], minlength=n_items) == 0] = 0
     return unit_length(left * np.sqrt(strength))
 
 
@@ -158,27 +152,21 @@ def unit_length(vectors: clicks.FloatArray) -> clicks.FloatArray:
 
 
 def find_candidates(
-    phase: recommend.Phase, neighbours: Neighbours, vectors: clicks.FloatArray
+    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: clicks.FloatArray
 ) -> pd.DataFrame:
     """Find the candidates of the test users among the items that they have not clicked.
 
-    Returns
-    -------
-    DataFrame
-        A row for each, sorted by user (place among the test users) and item (number): score, the
-        sum of its similarities to the user's clicks, the later a click the more; rank by score
-        among the user's items, from 0, `N_SIMILAR` for all that come later; share, the score
-        divided by that of the user's best item; closeness, the cosine of the angle between the
-        item's vector and the user's.
+    Each is a row, sorted by user (place among the test users) and item (number). score is the sum
+    of its similarities to the user's clicks, the later a click the more; rank, from 0, is by score
+    among the user's items, `N_SIMILAR` for all that come later; share is the score divided by that
+    of the user's best item; closeness is the cosine of the item's vector and the user's.
     """
     n_items = len(phase.item_ids)
     weight = places_from_latest(phase).astype(float) ** -RECENCY_POWER
     shape = (phase.n_users, n_items)
     recent = csr_array((weight, (phase.user, phase.item)), shape=shape)
     recent = recommend.test_rows(phase, recent)
-    similarity = csr_array(
-        (neighbours.similarity, neighbours.item, neighbours.start), shape=(n_items, n_items)
-    )
+    similarity = similarity_matrix(neighbours, n_items)
     profile = unit_length(recent @ vectors)
     n_similar, n_close = min(N_SIMILAR, n_items), min(N_CLOSE, n_items)
     parts = []
@@ -217,7 +205,7 @@ def find_candidates(
 
 
 def match_clicks(
-    phase: recommend.Phase, neighbours: Neighbours, found: pd.DataFrame
+    phase: recommend.Phase, neighbours: pd.DataFrame, found: pd.DataFrame
 ) -> tuple[clicks.IntArray, clicks.IntArray, clicks.IntArray]:
     """Find the clicks of the test users on items that are neighbours of their candidates.
 
@@ -228,13 +216,15 @@ def match_clicks(
     user, item = found["user"].to_numpy(), found["item"].to_numpy()
     place[phase.test_user[user]] = user
     rows = np.flatnonzero(place[phase.user] >= 0)
-    n_neighbours = np.diff(neighbours.start)[phase.item[rows]]
+    n_items = len(phase.item_ids)
+    # Where the neighbours of each item begin, and an end.
+    start = np.searchsorted(neighbours["item"], np.arange(n_items + 1))
+    n_neighbours = np.diff(start)[phase.item[rows]]
     click = np.repeat(rows, n_neighbours)
     pair = np.arange(len(click)) - np.repeat(np.cumsum(n_neighbours) - n_neighbours, n_neighbours)
-    pair += neighbours.start[phase.item[click]]
-    n_items = len(phase.item_ids)
+    pair += start[phase.item[click]]
     key = user * n_items + item
-    wanted = place[phase.user[click]] * n_items + neighbours.item[pair]
+    wanted = place[phase.user[click]] * n_items + neighbours["neighbour"].to_numpy()[pair]
     row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     matches = key[row] == wanted
     return click[matches], pair[matches], row[matches]

@@ -23,7 +23,6 @@ import clicks
 import numpy as np
 import pandas as pd
 import recommend
-from candidates import Neighbours
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -59,8 +58,9 @@ def main() -> None:
         # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
         parts = [masked_part(phase, part) for part in range(N_PARTS)]
         is_clicked = np.concatenate([clicked for _, clicked in parts])
+        n_clicks = candidates.count_clicks(phase)
         neighbours = candidates.find_neighbours(phase)
-        vectors = candidates.item_vectors(neighbours)
+        vectors = candidates.item_vectors(neighbours, n_clicks)
         own = candidates.find_candidates(phase, neighbours, vectors)
         if not (is_clicked.any() and len(own)):
             raise InputError(
@@ -71,7 +71,7 @@ def main() -> None:
         model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
         model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
         log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
-        odds = np.exp(log_odds) * neighbours.n_clicks[own["item"]] ** -RARITY_POWER
+        odds = np.exp(log_odds) * n_clicks[own["item"]] ** -RARITY_POWER
         shape = (len(phase.test_user), len(phase.item_ids))
         scores = csr_array((odds, (own["user"], own["item"])), shape=shape)
         # ---- End of the model. ----------------------------------------------------------------
@@ -84,7 +84,7 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
     masked, answer = candidates.mask_latest(phase, training_users[part::N_PARTS])
     neighbours = candidates.find_neighbours(masked)
-    vectors = candidates.item_vectors(neighbours)
+    vectors = candidates.item_vectors(neighbours, candidates.count_clicks(masked))
     found = candidates.find_candidates(masked, neighbours, vectors)
     user = found["user"].to_numpy()
     is_clicked = found["item"].to_numpy() == answer[user]
@@ -97,23 +97,26 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
 
 
 def describe(
-    phase: recommend.Phase, neighbours: Neighbours, vectors: clicks.FloatArray, found: pd.DataFrame
+    phase: recommend.Phase,
+    neighbours: pd.DataFrame,
+    vectors: clicks.FloatArray,
+    found: pd.DataFrame,
 ) -> NDArray[np.float32]:
     """Return the features of candidates, shape (candidates, features)."""
     n_found, item = len(found), found["item"].to_numpy()
     # Each click of a user that shares users with a candidate, its neighbour, and the candidate.
     click, pair, row = candidates.match_clicks(phase, neighbours, found)
-    similarity, count = neighbours.similarity[pair], neighbours.count[pair]
-    forward, at_once = neighbours.forward[pair], neighbours.at_once[pair]
+    matched = neighbours.iloc[pair]
+    similarity, forward, at_once = matched["similarity"], matched["forward"], matched["at_once"]
     query = np.clip(phase.query_time, 0, 1)[found["user"]]
     since = query[row] - phase.time[click]
     place = candidates.places_from_latest(phase)
     is_latest = place[click] == 1
 
-    def total(values: NDArray[Any]) -> NDArray[Any]:
+    def total(values: Any) -> NDArray[Any]:
         return np.bincount(row, values, n_found)
 
-    def least(values: NDArray[Any]) -> NDArray[Any]:
+    def least(values: Any) -> NDArray[Any]:
         result = np.full(n_found, 1e6)  # More than any value: nothing matches.
         np.minimum.at(result, row, values)
         return result
@@ -122,7 +125,8 @@ def describe(
     user = phase.test_user[found["user"]]
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = (np.cumsum(n_clicks) - 1)[user]
-    popularity = np.log(neighbours.n_clicks)
+    n_item_clicks = candidates.count_clicks(phase)
+    popularity = np.log(n_item_clicks)
     taste = np.bincount(phase.user, popularity[phase.item], phase.n_users) / n_clicks
     near_latest = np.einsum("cd,cd->c", vectors[phase.item[latest]], vectors[item])
     before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
@@ -143,14 +147,14 @@ def describe(
         "forward from the latest click": total(forward * is_latest),
         "at once": total(at_once / place[click]),
         "at once with the latest click": total(at_once * is_latest),
-        "of quiet users": total(neighbours.of_quiet_users[pair] / place[click]),
+        "of quiet users": total(matched["of_quiet_users"] / place[click]),
         "clicks matched": total(np.ones(len(row))),
         "place of the latest matched": least(place[click]),
         "time since the latest matched": least(since),
-        "common users": total(count),
-        "common users with the latest click": total(count * is_latest),
+        "common users": total(matched["count"]),
+        "common users with the latest click": total(matched["count"] * is_latest),
         # How often and when the item was clicked.
-        "clicks of the item": neighbours.n_clicks[item],
+        "clicks of the item": n_item_clicks[item],
         "time since its click before": before,
         "time until its click after": after,
         **{f"clicks within {near}": n for near, n in zip(NEAR, n_near, strict=True)},
@@ -158,7 +162,7 @@ def describe(
         "clicks of the user": n_clicks[user],
         "time since the latest click": query - phase.time[latest],
         "popularity of the user's items": taste[user],
-        "clicks of the user's latest item": neighbours.n_clicks[phase.item[latest]],
+        "clicks of the user's latest item": n_item_clicks[phase.item[latest]],
         "time of the query": query,
     }
     return np.stack(list(features.values()), axis=1).astype(np.float32)

@@ -1,13 +1,12 @@
 """How well the words of an answer match those of each reference answer, rare words counting more.
 
 None of it knows the words of a question beforehand, so that it serves for questions and domains
-that no answer has been learned from. `match` finds once which words match; how rare they are is
-told by training answers alone, so that `describe` weighs them for every fold anew.
+that no answer has been learned from. `Matches` finds once which words match; how rare they are is
+told by training answers alone, so that it weighs them for every fold anew.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
@@ -165,130 +164,115 @@ class Sets:
         return result
 
 
-@dataclass(frozen=True)
 class Matches:
-    """How the words of all answers match, before they are weighed.
+    """How the words of all answers match those of questions and references; weighed later.
 
-    Answers of the same words to the same question are one case, shape (answers,), and a case makes
-    a pair with each reference answer, the first of them named. The sets of every pair are the words
-    of the reference answer, matched in the answer, the other way round, and both again of what the
-    question lacks; those of every case the words of the question, matched in the answer, and the
-    other way round. Features are what needs no weights, shape (pairs, 11) and (cases, 9).
+    Answers of the same words to the same question are one case, and a case makes a pair with each
+    reference answer. The sets of every pair are the words of the reference answer, matched in the
+    answer, the other way round, and both again of what the question lacks; those of every case the
+    words of the question, matched in the answer, and the other way round. Features are what needs
+    no weights, shape (pairs, 11) and (cases, 9).
     """
 
-    is_function_word: BoolArray
-    case: IntArray
-    first_pair: IntArray
-    pair_sets: list[Sets]
-    case_sets: list[Sets]
-    pair_features: FloatArray
-    case_features: FloatArray
+    def __init__(self, answers: Responses) -> None:
+        questions = answers.questions
+        texts = chain(answers.texts, questions["text"], *questions["references"])
+        words = Words(sorted({stem for text in texts for stem in stems(text)}))
+        asked = [words.numbers(text) for text in questions["text"]]
+        references = [[words.numbers(text) for text in texts] for texts in questions["references"]]
+        is_asked_in = [
+            words.spelling[:, own].max(axis=1, initial=0) >= SAME_SPELLING for own in asked
+        ]
+        number_of: dict[tuple[int, ...], int] = {}
+        case = [
+            number_of.setdefault((question, *words.numbers(text).tolist()), len(number_of))
+            for question, text in zip(answers.question, answers.texts, strict=True)
+        ]
+        pairs: list[list[Matched]] = []
+        cases: list[list[Matched]] = []
+        first_pair, pair_features, case_features = [], [], []
+        for question, *spoken in number_of:
+            answer, of_question = np.array(spoken, int), np.unique(asked[question])
+            is_asked = is_asked_in[question]
+            own = np.unique(answer)
+            own_new = own[~is_asked[own]]
+            first_pair.append(len(pairs))
+            for reference in references[question]:
+                other = np.unique(reference)
+                # Where the question lacks nothing of it, the whole reference answer.
+                other_new = other if is_asked[other].all() else other[~is_asked[other]]
+                contents = [x[~words.is_function_word[x]] for x in (other, own)]
+                both_ways = [
+                    *((other, own), (own, other), (other_new, own), (own_new, other)),
+                    *(contents, contents[::-1]),
+                ]
+                pairs.append([(some, words.best_match(some, by)) for some, by in both_ways])
+                pair_features.append(compare(answer, reference, words))
+            both_ways = [(of_question, own), (own, of_question)]
+            cases.append([(some, words.best_match(some, by)) for some, by in both_ways])
+            lengths = [len(reference) for reference in references[question]]
+            case_features.append(
+                [
+                    *(len(answer), len(own_new), len(own_new) / max(len(own), 1)),
+                    words.is_negation[answer].sum(),
+                    _mean(words.is_function_word[answer]),
+                    words.is_symbol[answer].sum(),
+                    *(len(lengths), np.mean(lengths), len(asked[question])),
+                ]
+            )
+        pair_sets = [Sets(sets) for sets in zip(*pairs, strict=True)]
+        of_content = [sets.share(np.ones(len(words.number_of))) for sets in pair_sets[4:]]
+        self.is_function_word = words.is_function_word
+        self.case, self.first_pair = np.array(case), np.array(first_pair)
+        self.pair_sets = pair_sets[:4]
+        self.case_sets = [Sets(sets) for sets in zip(*cases, strict=True)]
+        self.pair_features = np.column_stack([*of_content, pair_features])
+        self.case_features = np.array(case_features)
 
+    def describe(self, train: BoolArray) -> FloatArray:
+        """Describe every answer, words weighed by how rare they are in the training answers alone.
 
-def match(answers: Responses) -> Matches:
-    """Find how the words of every answer match those of its question and reference answers."""
-    questions = answers.questions
-    texts = chain(answers.texts, questions["text"], *questions["references"])
-    words = Words(sorted({stem for text in texts for stem in stems(text)}))
-    asked = [words.numbers(text) for text in questions["text"]]
-    references = [[words.numbers(text) for text in texts] for texts in questions["references"]]
-    is_asked_in = [words.spelling[:, own].max(axis=1, initial=0) >= SAME_SPELLING for own in asked]
-    number_of: dict[tuple[int, ...], int] = {}
-    case = [
-        number_of.setdefault((question, *words.numbers(text).tolist()), len(number_of))
-        for question, text in zip(answers.question, answers.texts, strict=True)
-    ]
-    pairs: list[list[Matched]] = []
-    cases: list[list[Matched]] = []
-    first_pair, pair_features, case_features = [], [], []
-    for question, *spoken in number_of:
-        answer, of_question = np.array(spoken, int), np.unique(asked[question])
-        is_asked = is_asked_in[question]
-        own = np.unique(answer)
-        own_new = own[~is_asked[own]]
-        first_pair.append(len(pairs))
-        for reference in references[question]:
-            other = np.unique(reference)
-            # Where the question lacks nothing of it, the whole reference answer.
-            other_new = other if is_asked[other].all() else other[~is_asked[other]]
-            contents = [x[~words.is_function_word[x]] for x in (other, own)]
-            both_ways = [
-                *((other, own), (own, other), (other_new, own), (own_new, other)),
-                *(contents, contents[::-1]),
-            ]
-            pairs.append([(some, words.best_match(some, by)) for some, by in both_ways])
-            pair_features.append(compare(answer, reference, words))
-        both_ways = [(of_question, own), (own, of_question)]
-        cases.append([(some, words.best_match(some, by)) for some, by in both_ways])
-        lengths = [len(reference) for reference in references[question]]
-        case_features.append(
+        The features are `COMPARED` with the best reference answer (by F1), its largest, mean and,
+        of some, smallest value over all; how far question and answer cover each other; lengths and
+        kinds of words. The shape is (answers, features).
+        """
+        n_answers = np.bincount(self.case[train], minlength=len(self.first_pair))
+        of_reference, _, _, new_of_answer = self.pair_sets
+        of_question, own = self.case_sets
+        n_with = np.bincount(own.word, n_answers[own.set], len(self.is_function_word))
+        # Plus 0.3, so that no word counts nothing.
+        rarity = np.log((train.sum() + 1) / (n_with + 1)) + 0.3
+        weight = rarity * np.where(self.is_function_word, FUNCTION_WEIGHT, 1)
+
+        recall, precision, new_recall, new_precision = (s.share(weight) for s in self.pair_sets)
+        compared = np.column_stack(
             [
-                *(len(answer), len(own_new), len(own_new) / max(len(own), 1)),
-                words.is_negation[answer].sum(),
-                _mean(words.is_function_word[answer]),
-                words.is_symbol[answer].sum(),
-                *(len(lengths), np.mean(lengths), len(asked[question])),
+                *(recall, precision, _harmonic(recall, precision)),
+                *(new_recall, new_precision, _harmonic(new_recall, new_precision)),
+                self.pair_features,
+                of_reference.heaviest(weight, unmatched=True),
             ]
         )
-    pair_sets = [Sets(sets) for sets in zip(*pairs, strict=True)]
-    of_content = [sets.share(np.ones(len(words.number_of))) for sets in pair_sets[4:]]
-    return Matches(
-        words.is_function_word,
-        np.array(case),
-        np.array(first_pair),
-        pair_sets[:4],
-        [Sets(sets) for sets in zip(*cases, strict=True)],
-        np.column_stack([*of_content, pair_features]),
-        np.array(case_features),
-    )
-
-
-def describe(matches: Matches, train: BoolArray) -> FloatArray:
-    """Describe every answer, words weighed by how rare they are in the training answers alone.
-
-    Returns
-    -------
-    array of float64, shape (answers, features)
-        `COMPARED` with the best reference answer (by F1), its largest, mean and, of some, smallest
-        value over all; how far question and answer cover each other; lengths and kinds of words.
-    """
-    n_answers = np.bincount(matches.case[train], minlength=len(matches.first_pair))
-    of_reference, _, _, new_of_answer = matches.pair_sets
-    of_question, own = matches.case_sets
-    n_with = np.bincount(own.word, n_answers[own.set], len(matches.is_function_word))
-    # Plus 0.3, so that no word counts nothing.
-    rarity = np.log((train.sum() + 1) / (n_with + 1)) + 0.3
-    weight = rarity * np.where(matches.is_function_word, FUNCTION_WEIGHT, 1)
-
-    recall, precision, new_recall, new_precision = (s.share(weight) for s in matches.pair_sets)
-    compared = np.column_stack(
-        [
-            *(recall, precision, _harmonic(recall, precision)),
-            *(new_recall, new_precision, _harmonic(new_recall, new_precision)),
-            matches.pair_features,
-            of_reference.heaviest(weight, unmatched=True),
-        ]
-    )
-    first = matches.first_pair
-    n_pairs = np.diff(first, append=len(compared))
-    largest = np.maximum.reduceat(compared, first)
-    # The first of the best.
-    rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], n_pairs))
-    best = rows[np.searchsorted(rows, first)]
-    features = np.column_stack(
-        [
-            compared[best],
-            largest,
-            [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
-            np.minimum.reduceat(compared, first)[:, _SMALLEST],
-            *(of_question.share(weight), own.share(weight)),
-            matches.case_features[:, :4],
-            new_of_answer.heaviest(weight)[first],
-            own.mean(weight),
-            matches.case_features[:, 4:],
-        ]
-    )
-    return np.asarray(features[matches.case])
+        first = self.first_pair
+        n_pairs = np.diff(first, append=len(compared))
+        largest = np.maximum.reduceat(compared, first)
+        # The first of the best.
+        rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], n_pairs))
+        best = rows[np.searchsorted(rows, first)]
+        features = np.column_stack(
+            [
+                compared[best],
+                largest,
+                [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
+                np.minimum.reduceat(compared, first)[:, _SMALLEST],
+                *(of_question.share(weight), own.share(weight)),
+                self.case_features[:, :4],
+                new_of_answer.heaviest(weight)[first],
+                own.mean(weight),
+                self.case_features[:, 4:],
+            ]
+        )
+        return np.asarray(features[self.case])
 
 
 def _harmonic(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -309,14 +293,12 @@ def mark_words(answers: Responses) -> list[str]:
     for number, text in zip(answers.question, answers.texts, strict=True):
         answer = stems(text)
         own, known = set(answer), set().union(*references[number])
-        best = max(references[number], key=lambda other: _dice(own, other))
+        best = max(
+            references[number], key=lambda other: len(own & other) / max(len(own) + len(other), 1)
+        )
         signs = ["=" if w in known else "?" if w in asked[number] else "+" for w in answer]
         terms = [sign + word for sign, word in zip(signs, answer, strict=True)]
         terms += [f"-{word}" for word in sorted(best - own)]
         terms += [f"{a}_{b}" for a, b in pairwise(answer)]
         marked.append(" ".join(terms + answer))
     return marked
-
-
-def _dice(left: set[str], right: set[str]) -> float:
-    return len(left & right) / max(len(left) + len(right), 1)

@@ -59,14 +59,14 @@ def main() -> None:
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
     # for each.
     similarities = similarity.describe(answers)
-    matches, marked = alignment.match(answers), alignment.mark_words(answers)
+    matches, marked = alignment.Matches(answers), alignment.mark_words(answers)
     in_question = [
         " ".join(f"{number}_{word}" for word in alignment.stems(text))
         for number, text in zip(answers.question, answers.texts, strict=True)
     ]
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(splits, "fits", disable=None):
-        features = np.hstack([alignment.describe(matches, train), similarities])
+        features = np.hstack([matches.describe(train), similarities])
         is_known = np.isin(answers.question, answers.question[train])
         for part, is_new in ((test & ~is_known, True), (test & is_known, False)):
             if not part.any():

@@ -22,7 +22,7 @@ def compared(write: Write, question: str, reference: str, *answers: str) -> Any:
     head, tail = own.split("<studentAnswers>")[0], "</studentAnswers></question>"
     path = write("a.xml", f"{head}<studentAnswers>{''.join(elements)}{tail}")
     found = responses.read_responses(path.parent)
-    features = alignment.describe(alignment.match(found), np.ones(len(found), bool))
+    features = alignment.Matches(found).describe(np.ones(len(found), bool))
     return [dict(zip(alignment.COMPARED, row, strict=False)) for row in features]
 
 
@@ -95,7 +95,7 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     train = np.array([True, False])
 
     def describe(last: str, train: Any = train) -> Any:
-        return alignment.describe(alignment.match(read(last)), train)
+        return alignment.Matches(read(last)).describe(train)
 
     features = [describe(last) for last in ("because", "no", "")]
     assert np.isfinite(features).all()
@@ -111,5 +111,5 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
 def test_texts_without_a_word_have_features_too(write: Write) -> None:
     text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
     answers = responses.read_responses(write("a.xml", text).parent)
-    assert np.isfinite(alignment.describe(alignment.match(answers), np.array([True, False]))).all()
+    assert np.isfinite(alignment.Matches(answers).describe(np.array([True, False]))).all()
     assert alignment.mark_words(answers) == ["", ""]
