@@ -61,7 +61,6 @@ def fit_options(
     seed: int = 0,
     n_steps: int | None = None,
     context: IntArray | None = None,
-    start: OptionModel | None = None,
     log_event: LogEvent = ignore_event,
 ) -> OptionModel:
     """Fit the item response model to the options chosen.
@@ -72,7 +71,7 @@ def fit_options(
         Ids, shape (answers,).
     option, correct_option
         The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    n_dimensions, guessing, seed, n_steps, context, start, log_event
+    n_dimensions, guessing, seed, n_steps, context, log_event
         As in `fit`, which also lists the errors.
     """
     require_answers(question)
@@ -89,8 +88,7 @@ def fit_options(
         seed,
         context,
         n_steps,
-        None if start is None else start.stages,
-        log_event,
+        log_event=log_event,
     )
     shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
     model = OptionModel(stages, outcome_of_option, shares.astype(np.float32))
