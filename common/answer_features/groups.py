@@ -45,7 +45,7 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
     The model is fitted to the known answers.
     """
-    fitted = fit_model(pairs, known)
+    fitted = _fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict(fitted, student, question, pairs.context[asked])
     p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
@@ -76,9 +76,9 @@ def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     return {f"model_{outcome}": log_p[:, outcome] for outcome in range(N_OPTIONS)}
 
 
-def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
+def _fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
     """Fit what `model` predicts with."""
-    start = known.start.get("model")
+    start = known.start
     return item_response.fit(
         known.student,
         known.question,
@@ -207,8 +207,6 @@ GROUPS: dict[str, Group] = {
     "time": circumstances.time,
     "confidence": circumstances.confidence,
 }
-# That of the options is fitted anew for each part: going on from another cost 0.0007 of accuracy.
-_MODELS: dict[str, Callable[[Pairs, Known], Any]] = {"model": fit_model}
 _OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
 
 
@@ -304,8 +302,9 @@ def tables(
 
     Last comes the template, with all training answers known. Shows a progress bar on a terminal.
 
-    Models that are features begin where one has got that knows neither this part's outcomes nor
-    those of every other part; so there are two of these, each for half of the parts.
+    The model of `model` begins where one has got that knows neither this part's outcomes nor those
+    of every other part; so there are two of these, each for half of the parts. That of `options` is
+    fitted anew each time: going on from another cost 0.0007 of accuracy.
 
     Parameters
     ----------
@@ -322,9 +321,10 @@ def tables(
     """
     part, n_held_out = cut(len(answers), seed, n_parts)
 
-    def learn(half: int) -> dict[str, Any]:
-        known = know(pairs, answers, (part < n_held_out) & (part % 2 == half))
-        return {name: fit(pairs, known) for name, fit in _MODELS.items() if name in groups}
+    def learn(half: int) -> item_response.ItemResponseModel | None:
+        if "model" not in groups:
+            return None
+        return _fit_model(pairs, know(pairs, answers, (part < n_held_out) & (part % 2 == half)))
 
     def describe(number: int) -> Part:
         held_out = part == number

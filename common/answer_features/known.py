@@ -7,7 +7,7 @@ from typing import Any
 from common import schema
 from common.answer_features.pairs import Pairs
 from common.answers import IntArray
-from common.item_response import order_options
+from common.item_response import ItemResponseModel, order_options
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ class Known:
         For each option of each question 0 if it is right, 1 if it is the most popular wrong one,
         and so on, int8, shape (questions, `N_OPTIONS`); None where the options are not known.
     start
-        Models of some of these answers, by group of features, from which those of all may go on.
+        A model of some of these answers, from which that of all may go on; None for none.
     """
 
     rows: IntArray
@@ -67,14 +67,14 @@ class Known:
     residual: FloatArray
     option_share: FloatArray | None
     outcome_of_option: IntArray | None
-    start: dict[str, Any]
+    start: ItemResponseModel | None
 
 
 def know(
     pairs: Pairs,
     answers: pd.DataFrame,
     held_out: BoolArray | None = None,
-    start: dict[str, Any] | None = None,
+    start: ItemResponseModel | None = None,
 ) -> Known:
     """Say which outcomes are known.
 
@@ -87,7 +87,7 @@ def know(
     held_out
         Those whose outcomes are not known, shape (answers,); None: all are known.
     start
-        Models that have learned from none of those, nor from others that are to be asked for.
+        A model that has learned from none of those, nor from others that are to be asked for.
     """
     rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
     own = answers if held_out is None else answers.iloc[rows]
@@ -122,7 +122,7 @@ def know(
         residual,
         share,
         outcome,
-        start or {},
+        start,
     )
 
 
