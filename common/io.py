@@ -303,18 +303,30 @@ def _to_column(values: Sequence[Any], column: Column) -> Any:
 class _Part:
     """A part of a file that takes note, while pandas reads it, of what pandas does not mind."""
 
-    def __init__(self, file: BinaryIO, start: int, end: int) -> None:
+    def __init__(self, file: BinaryIO, n_columns: int, start: int, end: int) -> None:
         self.file = file
         self.left = end - file.seek(start)
-        self.n_commas = 0
+        self.n_columns = n_columns
+        # The line that goes on in the next block: its last byte, if any, and number of commas.
+        self.last, self.n_begun = b"\n", 0
+        self.is_even = True
         self.has_nul = False
 
     def read(self, size: int) -> bytes:
         """Read on."""
         block = self.file.read(min(size, self.left))
         self.left -= len(block)
-        self.n_commas += block.count(b",")
         self.has_nul = self.has_nul or b"\0" in block
+        # pandas fills rows that are too short, and cuts off those that are too long.
+        cells = np.frombuffer(block, np.uint8)
+        marks = cells[(cells == ord(",")) | (cells == ord("\n"))]
+        if not block and self.last != b"\n":
+            marks = np.array([ord("\n")], np.uint8)  # The last line has no end.
+        self.last = block[-1:] or b"\n"
+        ends = np.flatnonzero(marks == ord("\n"))
+        if (np.diff(ends, prepend=-1 - self.n_begun) != self.n_columns).any():
+            self.is_even = False
+        self.n_begun = len(marks) - 1 - ends[-1] if len(ends) else self.n_begun + len(marks)
         return block
 
     def __iter__(self) -> Iterator[bytes]:
@@ -345,13 +357,9 @@ def _read_quickly(
     n_rows = sum(len(next(iter(chunk.values()))) for chunk in chunks)
     if not n_rows or any(part[0].has_nul for part in parts):
         return None
-    # pandas fills rows that are too short, and cuts off those that are too long.
-    if has_quotes:
-        is_even = all(len(row) == len(header) for _, row in source.rows())
-    else:
-        n_commas = sum(part[0].n_commas for part in parts)
-        n_lines = n_rows + (not source.column_names)
-        is_even = n_commas == n_lines * (len(header) - 1)
+    # A text in quotation marks may hold commas; a blank line is no row.
+    is_even = not has_quotes and all(part[0].is_even for part in parts)
+    is_even = is_even or all(len(row) == len(header) for _, row in source.rows())
     if not is_even or any(len(values) != n_rows for values in apart.values()):
         return None
     chunks[0] |= apart
@@ -384,7 +392,7 @@ def _read_part(
         "chunksize": _CHUNK,
     }
     with source.open() as file:
-        part: Any = _Part(file, start, end)
+        part: Any = _Part(file, n_columns, start, end)
         chunks = [
             {place: _check(chunk[str(place)], column) for place, column in wanted.items()}
             for chunk in pd.read_csv(part, **options)
