@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OUTPUT_NAME = "entry_output_task_4.txt"
-# Of how many students the page shows the questions chosen.
+# Of how many students the questions chosen are printed, and shown on the page.
 _N_SHOWN = 3
 _OUTCOMES = np.array(["wrong", "right"])
 
@@ -104,6 +104,8 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     for (student, mask), rows in by_student.groupby(["UserId", "Mask"], sort=False):
         answers = zip(rows["QuestionId"], _OUTCOMES[rows["IsCorrect"]], strict=True)
         print(f"UserId {student}, {mask}: {', '.join(f'{q} {answer}' for q, answer in answers)}")
+    if 0 < options.show_sequences < len(reference.student):
+        print(f"and so on, of all {len(reference.student):,} students: {cli.show(sequence_path)}")
     paths += [sequence_path, *([output_path] if run.output else [])]
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
@@ -134,8 +136,8 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
         "--show_sequences",
         type=cli.seed,
         metavar="N",
-        default=0,
-        help="print the questions that were chosen for the first N students (default 0)",
+        default=_N_SHOWN,
+        help=f"print what the first N students were asked, in order (default {_N_SHOWN}, 0: none)",
     )
     return p.parse_args()
 

@@ -24,7 +24,7 @@ from torch.nn.functional import pad
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer[Any]]
 
-WEIGHTS = "model_task_4_partial_vae.pt"
+WEIGHTS = "model_task_4.pt"
 
 # The settings were chosen by cross-validation over training students.
 # A question that may not be asked counts as a hidden answer from this probability on.

@@ -4,7 +4,7 @@ Run:     python task_4/pytorch/train_model.py --local     learn from the local s
          python task_4/pytorch/local_evaluation.py        score that
          python task_4/pytorch/train_model.py             learn from all training students
          python task_4/package.py task_4/pytorch          write the zip to upload
-Writes:  task_4/pytorch/model_task_4_partial_vae.pt
+Writes:  task_4/pytorch/model_task_4.pt
 Scores:  0.6966 (0.7277 where targets may be asked) with the right and wrong answers of 1,170
          training students, from two files (--more_train_data), mean of the ten public masks
 
