@@ -234,16 +234,12 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
         input_dir = template_dir = layout.TEST_INPUT_DIR
         template = layout.LOCAL_TEMPLATE_TASK_1_2
         output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
-    train_dir, metadata = options.input_dir or input_dir, options.metadata_dir
-    if metadata is None:
-        metadata = metadata_of(train_dir)
-    elif metadata and not metadata.is_dir():
-        raise InputError(f"{metadata}: not found, expected a folder of metadata")
+    train_dir = options.input_dir or input_dir
     paths = _SampleModelPaths(
         train=train_dir / (options.train_data or train),
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
-        metadata=metadata or None,
+        metadata=metadata_of(train_dir, options.metadata_dir),
         probabilities=options.probabilities,
     )
     if options.train_data:
@@ -261,11 +257,14 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
     return paths
 
 
-def metadata_of(train_dir: Path) -> Path | None:
-    """Return the folder of the metadata of the kit's own training answers; None for others.
-
-    Other answers have other ids, which must not be looked up in these files.
+def metadata_of(train_dir: Path, named: Path | str | None = None) -> Path | None:
+    """Return the folder of the metadata of training answers: the one named, "" for none, or else
+    that of the kit's own answers, and None for others, whose ids these files do not know.
     """
+    if named is not None:
+        if named and not Path(named).is_dir():
+            raise InputError(f"{named}: not found, expected a folder of metadata")
+        return Path(named) if named else None
     own = {folder.resolve() for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR)}
     return layout.METADATA_DIR if train_dir.resolve() in own else None
 

@@ -70,9 +70,7 @@ class Made:
     @property
     def command(self) -> str:
         """The command as typed in the kit's folder; a script in tools/ runs as a module."""
-        module = ".".join(Path(self.script).with_suffix("").parts)
-        script = ["-m", module] if self.script.startswith("tools/") else [self.script]
-        return shlex.join(["python", *script, *flags_of(self.options)])
+        return _as_typed(self.script, flags_of(self.options))
 
     def as_json(self) -> bytes:
         """Return the record as the content of a file."""
@@ -109,13 +107,14 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def is_place(name: str) -> bool:
+    """Return whether an option says where a script reads or writes."""
+    return name in ("log", "probabilities") or name.endswith(("_dir", "_file", "_data"))
+
+
 def settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options but for those that say where files lie."""
-    return {
-        name: value
-        for name, value in options.items()
-        if name not in ("log", "probabilities") and not name.endswith(("_dir", "_file", "_data"))
-    }
+    return {name: value for name, value in options.items() if not is_place(name)}
 
 
 # ---- Writing a record ------------------------------------------------------------------------
@@ -151,8 +150,15 @@ def this_process(
 
 
 def this_command() -> str:
-    """Return the command that is running, as `Made.command`."""
-    return Made(*_script_and_options(), seconds=0).command
+    """Return the command that is running, word for word, as typed in the kit's folder."""
+    script, options = _script_and_options()
+    return _as_typed(script, sys.argv[1:] if options else [])
+
+
+def _as_typed(script: str, words: Sequence[str]) -> str:
+    module = ".".join(Path(script).with_suffix("").parts)
+    start = ["-m", module] if script.startswith("tools/") else [script]
+    return shlex.join(["python", *start, *words])
 
 
 def _script_and_options() -> tuple[str, dict[str, Any]]:

@@ -28,7 +28,7 @@ from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.answers import IntArray, read_answers
-from common.errors import InputError
+from common.errors import InputError, quote
 from common.evaluation import outcomes
 from common.evaluation.record import (
     CROSS_VALIDATION,
@@ -50,6 +50,12 @@ from tqdm import tqdm
 
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
 _TARGETS = 0.2
+# Flags that would show an entry other answers than those of its folds, or leave files behind.
+_PLACES = [
+    *("--input_dir", "--train_data", "--more_train_data", "--local", "--metadata_dir"),
+    *("--submission_template_dir", "--submission_template_file", "--output_dir", "--output_file"),
+    *("--probabilities", "--log"),
+]
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def main() -> None:
     train = options.input_dir / (options.train_data or name)
     made.require_current([train])
     table = read_answers(train, options=True if task == 2 else None, ids=True)
-    metadata = script_runs.metadata_of(train)
+    metadata = script_runs.metadata_of(train, options.metadata_dir)
     runs: dict[str, Ran] = {}
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
@@ -117,6 +123,8 @@ def main() -> None:
                 progress.update()
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
     how = f"{options.folds} folds, {repeats}seed {options.seed}"
+    if options.metadata_dir:
+        how += f", metadata of {cli.show(options.metadata_dir)}"
     rules_and_folds = f"{rules}, {how}" if task == 4 else how
     evaluation = evaluate(entry, task, flags, train, rules_and_folds, runs)
     append_result(options.output_dir, task, evaluation)
@@ -173,8 +181,18 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help="of the record: default data/test_output",
     )
     adaptive_options.add_flags(p)
+    cli.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
-    return p.parse_args(words[:place]), list(words[place + 1 :])
+    flags = list(words[place + 1 :])
+    for word in flags:
+        # Python's parsers complete a flag that is cut off, unless they are told not to.
+        name = word.partition("=")[0]
+        if len(name) > 2 and any(flag.startswith(name) for flag in _PLACES):
+            raise InputError(
+                f"{quote(word)} after --: says where the entry reads or writes, which each fold "
+                "does, expected other flags of the entry"
+            )
+    return p.parse_args(words[:place]), flags
 
 
 def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> IntArray:

@@ -94,7 +94,7 @@ def reads_metadata(script: Path) -> bool:
     return "add_metadata_flag(" in text or "--metadata_dir" in text
 
 
-def metadata_of(train: Path) -> Path | None:
+def metadata_of(train: Path, named: Path | None = None) -> Path | None:
     """Return the folder of the metadata that belong to training answers; None if not known."""
-    folder = cli.metadata_of(train.parent)
+    folder = cli.metadata_of(train.parent, named)
     return folder if folder is not None and folder.is_dir() else None

@@ -84,6 +84,8 @@ def test_scripts_and_packages_on_every_fold(
         (zero, "5 folds, seed 0", zero, None, 3, 1000),
         (f"{two} --folds 2 --repeats 2 --seed 3 -- --dimensions 2 --seed 5",
          repeated, f"{two} --dimensions 2 --seed 5", 5, 2.5, 1000),
+        (f"{one} --folds 2 --metadata_dir {tiny_kit}/data/metadata",
+         "2 folds, seed 0, metadata of data/metadata", one),
         ("task_4/numpy --folds 2 --targets_queryable",
          f"{numpy_rules}, 2 folds, seed 0", "task_4/numpy/train_model.py", None),
     ):  # fmt: skip
@@ -93,6 +95,7 @@ def test_scripts_and_packages_on_every_fold(
         made_by = line.made_by.removeprefix("python ")
         found = [line.rules, made_by, line.seed, line.seconds, line.memory]
         assert found[: len(expected)] == expected
+        assert line.command == f"python -m tools.cross_validate {words}"
         assert (line.phase, line.simulated, unreadable) == ("cross-validation", True, 0)
         assert (line.seconds or 0) > 0
         scores = list(line.parts.values())
@@ -100,7 +103,13 @@ def test_scripts_and_packages_on_every_fold(
         assert f"score {line.score:.4f} ± {statistics.stdev(scores):.4f}" in printed
         for title, score in line.parts.items():
             assert f"\n{title}: {score:.4f}\n" in f"\n{printed}"
-    assert [line.model for line in lines] == ["always_1", "always_0", "always_2", "numpy"]
+    assert [line.model for line in lines] == [
+        "always_1",
+        "always_0",
+        "always_2",
+        "always_1",
+        "numpy",
+    ]
     assert list(lines[0].parts) == [f"fold {k}" for k in range(1, 6)]
     assert list(lines[2].parts) == [f"repeat {r}, fold {k}" for r in (1, 2) for k in (1, 2)]
     # Nothing but the record is left behind.
@@ -155,6 +164,19 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_1/my_silence.py", "has not written submission_task_1.csv on fold 1"),
         ("task_1/my_gap.py", r"my_gap.py: fold 1: submission_task_1.csv: \d+ of \d+ pairs are mi"),
         ("task_1/sample_model_majority.py -- --nonsense 1", "unrecognized arguments: --nons"),
+        *(
+            (f"task_1/my_gap.py -- --dimensions 2 {flag}", f"^'{flag.split()[0]}' after --: says w")
+            for flag in (
+                "--input_dir data/train_data",
+                "--train_data=train_task_1_2.csv",
+                "--train",
+                "--local",
+                "--probabilities p.parquet",
+                "--metadata_dir .",
+            )
+        ),
+        ("task_4/my_fault -- --more_train_data valid_task_4.csv", "^'--more_train_data' after --"),
+        ("task_1/my_gap.py --metadata_dir gone", "gone: not found, expected a folder of metadata"),
         ("task_1/my_fault.py --unobserved 0", "expected no flags of task 4"),
         ("task_1/my_fault.py --output_dir task_1/my_gap.py", "my_gap.py: is no folder"),
         ("task_1/gone.py", "task_1/gone.py: file not found"),
