@@ -45,6 +45,8 @@ FloatArray = npt.NDArray[np.float64]
 N_DRAWS = 2000
 _DRAWS_AT_ONCE = 50
 _WIDTH = 80
+# Sums in another order differ by less.
+_SAME_SCORE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
             f"{result.name}: is scored in {title_of(result.task)}, expected scores of the tasks 1 "
             "to 4"
         )
-    where = describe_test(result.phase, result.rules, result.simulated)
+    task, where = result.task, describe_test(result.phase, result.rules, result.simulated)
 
     def read() -> Outcomes:
         if not result.outcomes:
@@ -197,10 +199,19 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
                 f"{word}: when it was scored, it was not kept which answers were predicted right "
                 f"({where}), expected a later score: score it again"
             )
-        return outcomes.read(path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz")
+        place = path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz"
+        kept = outcomes.read(place)
+        score = Scored(result.name, task, where, lambda: kept).score
+        if abs(score - result.score) > _SAME_SCORE:
+            raise InputError(
+                f"{cli.show(place)}: its outcomes score {score:.4f}, and the line of "
+                f"{cli.show(path)} that names it, {quote(word)}, {result.score:.4f}: they do not "
+                "belong together, score it again"
+            )
+        return kept
 
     test = (result.phase, result.rules, result.data)
-    return Scored(result.name, result.task, where, read, test)
+    return Scored(result.name, task, where, read, test)
 
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:

@@ -107,15 +107,20 @@ def write(folder: Path, outcomes: Outcomes) -> str:
     """
     counts = outcomes.counts.astype(np.min_scalar_type(int(outcomes.counts.max(initial=0))))
     right = np.packbits(outcomes.right)
-    name = _fingerprint(np.frombuffer(outcomes.answers.encode(), np.uint8), counts, right)
+    name = _name(outcomes.answers, counts, right)
     with io.atomic_write(folder / f"{name}.npz") as (file,):
         answers, distinct = np.array(outcomes.answers), np.array(outcomes.distinct)
         np.savez_compressed(file, answers=answers, counts=counts, right=right, distinct=distinct)
     return name
 
 
+def _name(answers: str, counts: npt.NDArray[Any], right: npt.NDArray[np.uint8]) -> str:
+    text = answers.encode(errors="backslashreplace")
+    return _fingerprint(np.frombuffer(text, np.uint8), counts, right)
+
+
 def read(path: Path) -> Outcomes:
-    """Read outcomes; raise `InputError` if the file is missing or damaged."""
+    """Read outcomes; `InputError` if the file is missing, damaged, or not what its name says."""
     io.require_file(path)
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -125,7 +130,8 @@ def read(path: Path) -> Outcomes:
     except Exception:  # NumPy's reader and zipfile's raise whatever their parts do.
         valid = False
     else:
-        n = int(counts.sum()) if counts.dtype.kind == "u" and counts.ndim == 2 else 0
+        # As a float the sum of numbers that are too large does not begin again from 0.
+        n = int(counts.sum(dtype=np.float64)) if (counts.dtype.kind, counts.ndim) == ("u", 2) else 0
         valid = (
             (answers.shape, answers.dtype.kind, distinct.shape) == ((), "U", ())
             and n > 0
@@ -134,5 +140,9 @@ def read(path: Path) -> Outcomes:
         )
     if not valid:
         raise InputError(f"{path}: is damaged, expected outcomes that an evaluation has kept")
+    name = _name(str(answers), counts, packed)
     right = np.unpackbits(packed, count=n).astype(bool)
+    # Of one content there is one file: bits beyond the last answer are 0.
+    if name != path.stem or not np.array_equal(np.packbits(right), packed):
+        raise InputError(f"{path}: holds other outcomes, {name}, expected those of its name")
     return Outcomes(str(answers), counts.astype(np.int64), right, bool(distinct))

@@ -108,6 +108,11 @@ def test_what_cannot_be_compared(refused: Callable[[str], str], words: str, expe
         ("word_svm", "is scored in Student response, expected scores of"),
         ("gone", ".npz: file not found"),
         ("damaged", ".npz: is damaged"),
+        (
+            "swapped",
+            r"\.npz: its outcomes score 0\.5000, and the line of .*jsonl that names it, "
+            r"'swapped', 0\.6000: they do not belong together",
+        ),
     ],
 )
 def test_outcomes_that_are_not_there(
@@ -115,9 +120,10 @@ def test_outcomes_that_are_not_there(
 ) -> None:
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
     lost = [replace(RESULT, model=w, outcomes=n * 16) for w, n in (("gone", "0"), ("damaged", "1"))]
+    kept = outcomes.write(tmp_path / "outcomes", scored([0, 1], [1, 2]).outcomes)
+    lost.append(replace(RESULT, model="swapped", outcomes=kept))
     results = [RESULT, related, replace(related, model="word_svm"), *lost]
     path = write_record(tmp_path / "results.jsonl", *results)
-    (tmp_path / "outcomes").mkdir()
     (tmp_path / f"outcomes/{'1' * 16}.npz").write_bytes(b"PK")
     assert re.search(expected, refused(f"{word} {word} --results {path}"))
 

@@ -1,6 +1,7 @@
 """Kept outcomes: one order for the same answers, small files, and nothing read from damage."""
 
 from pathlib import Path
+from typing import Any
 
 from common.errors import InputError
 from common.evaluation import outcomes
@@ -98,16 +99,36 @@ def test_judgements_count_where_there_are_any() -> None:
     assert kept.answers != outcomes.of_judgements(ids, ids + 4, judgements, agrees).answers
 
 
-@pytest.mark.parametrize("fault", ["cut", "right", "sizes", "type", "empty"])
-def test_a_damaged_file_is_named(tmp_path: Path, fault: str) -> None:
-    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0)))}.npz"
+# What is in the place of the counts, or of the bits; a sum of 64 bits begins again from 0.
+DAMAGED: dict[str, Any] = {
+    "sizes": lambda counts, bits: (counts * 2, bits),
+    "type": lambda counts, bits: (counts.astype(float), bits),
+    "empty": lambda counts, bits: (counts * 0, bits),
+    "wraps": lambda counts, bits: (np.array([[2**63, 2**63, 197]], np.uint64), bits),
+    "right": lambda counts, bits: (counts, np.zeros(3)),
+}
+OTHER: dict[str, Any] = {
+    "padding": lambda counts, bits: (counts, np.append(bits[:-1], bits[-1] | 1)),
+    "flipped": lambda counts, bits: (counts, np.append(bits[0] ^ 1, bits[1:])),
+    "reshaped": lambda counts, bits: (counts.reshape(-1, 1), bits),
+}
+
+
+@pytest.mark.parametrize("fault", ["cut", "renamed", *DAMAGED, *OTHER])
+def test_a_file_of_other_outcomes_than_its_name_says_is_named(tmp_path: Path, fault: str) -> None:
+    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0, 197)))}.npz"
     with np.load(path) as file:
         values = dict(file)
-    counts = values["counts"]
-    changed = {"sizes": counts * 2, "type": counts.astype(float), "empty": counts * 0}
-    values |= {"right": np.zeros(3)} if fault == "right" else {"counts": changed.get(fault, counts)}
+    change = {**DAMAGED, **OTHER}.get(fault, lambda *kept: kept)
+    values["counts"], values["right"] = change(values["counts"], values["right"])
     np.savez(path, **values)
     if fault == "cut":
         path.write_bytes(path.read_bytes()[:300])
-    with pytest.raises(InputError, match=rf"{path.name}: is damaged, expected outcomes"):
+    if fault == "renamed":
+        path = path.rename(tmp_path / f"{'0' * 16}.npz")
+    is_whole = fault in {*OTHER, "renamed"}
+    expected = (
+        "holds other outcomes, [0-9a-f]{16}, expected" if is_whole else "is damaged, expected"
+    )
+    with pytest.raises(InputError, match=rf"{path.name}: {expected}"):
         outcomes.read(path)
