@@ -199,9 +199,11 @@ def parse(content: bytes) -> Made | None:
     try:
         found = json.loads(content)
         made = Made(**{**found, "seconds": float(found["seconds"])})
+        texts = (made.script, made.split, *flags_of(made.options), *made.files, *made.made_from)
         is_valid = (
-            all(isinstance(t, str) for t in (made.script, made.split, *flags_of(made.options)))
-            and made.script != ""
+            # No file's name holds a NUL.
+            all(isinstance(text, str) and "\0" not in text for text in texts)
+            and Path(made.script).name != ""
             and (made.memory is None or type(made.memory) is int)
             and re.fullmatch(r"[0-9a-f]*", made.code) is not None
             and isinstance(made.simulated, bool)

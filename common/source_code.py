@@ -24,6 +24,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile("#.*")
+_FLAG = re.compile(r"""["'](--[a-z_]+)["']""")
 
 
 def files_of(*scripts: Path) -> list[Path]:
@@ -94,6 +95,12 @@ def fingerprint_contents(files: Iterable[tuple[str, bytes]]) -> str:
         content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:12]
+
+
+def flags_of(script: Path) -> set[str]:
+    """Return all flags that a script and what it imports from the kit declare, by their code."""
+    contents = (_read(path)[0].decode(errors="replace") for path in files_of(script))
+    return {flag for content in contents for flag in _FLAG.findall(content)}
 
 
 def commands_in_header(script: Path) -> list[list[str]]:

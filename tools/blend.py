@@ -12,6 +12,7 @@ With --weights nothing is run. Writes the submission, its zip and the blend's ow
 beside them, which `python task_1/local_evaluation.py` scores as any other's.
 """
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 from common import cli, io, layout, made, schema, source_code, submission
 from common.answers import read_answers
-from common.errors import InputError
+from common.errors import InputError, quote
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
 from common.submission import read_pairs, read_template
@@ -75,7 +76,7 @@ def main() -> None:
             )
     logs = np.stack([logarithms(file.at(pairs)) for file in files])
     if options.weights is None:
-        commands = [repeatable(file, paths.train) for file in files]
+        commands = [repeatable(file, task, paths.train) for file in files]
         truth, held = run_again(commands, paths.train, task)
         weights = learn_weights(held, truth)
         print(describe(options.files, weights, held, truth))
@@ -117,17 +118,32 @@ def place_beside(output: Path, files: Sequence[Path]) -> Path:
     return beside
 
 
-def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
-    """Return the script that made a file, and its flags but for those that say where files lie."""
-    expected = "expected that of a script of task 1 or 2 (or --weights, which run nothing)"
+def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[str]]:
+    """Return the script that made a file, and its flags but for those that say where files lie.
+
+    The file may come from anywhere: what it names is run only if it is a sample model or an entry
+    of the task in this kit, and with flags that this declares.
+    """
+    folder = layout.ROOT / f"task_{task}"
+    expected = f"expected a script in {folder.name}/ of this kit (or --weights, which run nothing)"
     by = file.origin
     if by is None:
         raise InputError(f"{file.path}: does not say which command made it, {expected}")
-    script = (layout.ROOT / by.script).resolve()
-    if not script.is_file() or script.parent == layout.ROOT / "tools":
+    script = Path(os.path.realpath(layout.ROOT / by.script))
+    is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
+    if not is_entry or script.name.startswith("local_"):
         raise InputError(
             f"{file.path}: was made by {by.script}, which cannot be repeated, {expected}"
         )
+    options = {name: value for name, value in by.options.items() if name not in _PLACES}
+    flags = made.flags_of(options)
+    own = {f"--{name}" for name in options} & source_code.flags_of(script)
+    for word in flags:
+        if word.startswith("--") and (word not in own or flags.count(word) > 1):
+            raise InputError(
+                f"{file.path}: was made with {quote(word)}, which is no flag of "
+                f"{cli.show(script)}, expected its own flags (or --weights, which run nothing)"
+            )
     # Other training answers might hold what the blend predicts.
     if made.fingerprint(train) not in by.made_from.values():
         learned = [cli.show((file.path.parent / name).resolve()) for name in by.made_from]
@@ -140,8 +156,7 @@ def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
         print(
             f"note: the code of {cli.show(script)} has changed since it made {cli.show(file.path)}"
         )
-    options = {name: value for name, value in by.options.items() if name not in _PLACES}
-    return script, made.flags_of(options)
+    return script, flags
 
 
 def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:

@@ -1,8 +1,11 @@
 """Blends of real scripts' probabilities, from the command line to a checked submission."""
 
+import json
+import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from common.evaluation.record import read_results
 from common.probabilities import read_probabilities
@@ -92,6 +95,37 @@ def test_given_weights_run_nothing(kit: Path, tmp_path: Path, succeeds: Says) ->
         blended = read_probabilities(written, 1).value
         assert np.array_equal(blended.argmax(axis=1), own.argmax(axis=1))
         assert np.allclose(blended, own, atol=1e-4) == (weights == ["0", "1"])
+
+
+def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path, fails: Says) -> None:
+    """A file may come from anywhere, and say anything of how it was made."""
+    outside, ran = tmp_path / "outside.py", tmp_path / "ran"
+    outside.write_text(f"open({str(ran)!r}, 'w')\n")
+    (kit / "task_1/link.py").symlink_to(outside)
+    majority = "task_1/sample_model_majority.py"
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        *(
+            (script, {}, "which cannot be repeated, expected a script in task_1/ of this kit")
+            for script in (
+                str(outside), f"task_1/../{os.path.relpath(outside, kit)}", "task_1/link.py",
+                "task_1/local_evaluation.py", "task_2/sample_model_majority.py", "task_1",
+                "data/generate_sample.py", "tools/blend.py", "task_1/README.md",
+            )
+        ),
+        (majority, {"own": "1"}, "was made with '--own', which is no flag of task_1/sample_mo"),
+        (majority, {"files": ["--steps"]}, "was made with '--steps', which is no flag"),
+        (majority, {"metadata_dir": ["--output_dir", str(tmp_path)]}, "with '--output_dir', whi"),
+        ("task_1/a\0b.py", {}, "does not say which command made it"),
+        (majority, {"metadata_dir": "a\0b"}, "does not say which command made it"),
+    ]  # fmt: skip
+    table, forged = pq.read_table(kit / FILES[0]), tmp_path / "forged.parquet"
+    origin = json.loads(table.schema.metadata[b"origin"])
+    for script, options, expected in cases:
+        told = json.dumps({**origin, "script": script, "options": options})
+        pq.write_table(table.replace_schema_metadata({"origin": told}), forged)
+        line = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
+        assert line.startswith(f"{forged}: ") and expected in line
+    assert not ran.exists()
 
 
 BOTH = " ".join(FILES)
