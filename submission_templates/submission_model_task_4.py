@@ -9,7 +9,7 @@ calls `select_questions`, reveals the answers, and calls `update_model`. After t
 calls `predict` once. (To draw the accuracy after every question, it replays the questions with
 another `Submission`, and calls `predict` before the first round and after every round.)
 
-What may be used. Numpy, pandas, scikit-learn and torch; the files that lie beside this one, such as
+What may be used. Numpy, pandas, scikit-learn and torch; all files that lie beside this one, such as
 model.py and the weights, which are named model_task_4_*; and the files of the challenge, which lie
 there too: train_task_3_4.csv, question_metadata_task_3_4.csv, student_metadata_task_3_4.csv,
 answer_metadata_task_3_4.csv and subject_metadata.csv. Not the kit's `common`.

@@ -4,10 +4,10 @@ Run:     python task_4/package.py task_4/numpy    after task_4/numpy/train_model
 Reads:   the package, and data/train_data/train_task_3_4.csv for the dry run
 Writes:  submissions/submission_task_4.zip
 
-The zip holds submission_model_task_4.py, the modules beside it that it imports, and the weights,
-whose names, or those of their folders, begin with model_task_4. The dry run plays the ten rounds in
-an empty folder with some training students; it gives no score, since the model may know them. A
-model trained with --local, which knows less than it could, is packed with a warning.
+The zip holds submission_model_task_4.py and all that lies beside it but hidden files, caches and
+common.py. The dry run plays the ten rounds in an empty folder with some training students; it gives
+no score, since the model may know them. A model trained with --local, which knows less than it
+could, or saved by a name that does not begin with model_task_4_, is packed with a warning.
 """
 
 import sys
@@ -39,9 +39,8 @@ def main() -> None:
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
-    left_out = entry_files.left_out(options.package, files)
-    print(f"left out: {', '.join(left_out) or 'nothing'}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
+    entry_files.warn_of_names(options.package, files)
     if warning := training.warn_of_local(options.package):
         print(f"warning: {warning}", file=sys.stderr)
 

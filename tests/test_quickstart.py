@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Run, copy_kit, keep_only
+from conftest import ROOT, Run, Says, copy_kit, keep_only
 from run_scripts import LIBRARIES, run_process
 from terminal import run_on_terminal
 
@@ -235,16 +235,25 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run
     assert (related / "cloze/my_idea.py").exists()
 
 
-def test_weights_of_all_students_stay(tiny_kit: Path, run: Run) -> None:
+def test_packages_are_ready_to_be_played_and_weights_of_all_students_stay(
+    tiny_kit: Path, run: Run, succeeds: Says
+) -> None:
     """The quickstart trains on the local split, in a folder of its own."""
     keep_only(tiny_kit, "numpy")
-    assert run(["task_4/numpy/train_model.py"], kit=tiny_kit).returncode == 0
     folder = tiny_kit / "task_4/numpy"
-    weights = {path: path.read_bytes() for path in folder.glob("model_task_4*")}
+    evaluate = [folder / "local_evaluation.py", "--skip_curve"]
     done = run(["quickstart.py"], kit=tiny_kit)
     assert steps(done.stdout)["4", "numpy"] == "run", done.stderr
+    ((model, score),) = scores(tiny_kit).items()
+    assert model == ("4", "numpy")
+    assert succeeds(evaluate, kit=tiny_kit).startswith(f"score {score:.4f} (")
+
+    succeeds([folder / "train_model.py"], kit=tiny_kit)
+    weights = {path: path.read_bytes() for path in folder.glob("model_task_4*")}
+    shutil.rmtree(tiny_kit / "data/test_output")
+    assert steps(run(["quickstart.py"], kit=tiny_kit).stdout)["4", "numpy"] == "run"
     assert {path: path.read_bytes() for path in folder.glob("model_task_4*")} == weights
-    assert list(scores(tiny_kit)) == [("4", "numpy")]
+    assert scores(tiny_kit) == {model: score}
 
 
 def test_a_model_that_fails_does_not_stop_the_others(quick_kit: Path, run: Run) -> None:

@@ -24,7 +24,7 @@ from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files
 from common.adaptive import options as adaptive_options
 from common.adaptive.entry_files import ENTRY_FILE
-from common.adaptive.entry_process import unpack
+from common.adaptive.entry_process import names_inside, unpack
 from common.adaptive.entry_runner import CLASS, KIT, METHODS
 from common.errors import InputError
 from tools.tasks import task_of
@@ -189,16 +189,9 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
             folder = Path(temporary) / "entry"
             unpack(entry, folder)
             modules = check_code(folder, entry, faults)
-            files = [path for path in folder.rglob("*") if path.is_file()]
-        faults += [
-            f"{entry}/{name}: is neither Python nor called {entry_files.WEIGHTS}…, expected "
-            "nothing else beside the entry"
-            for name in entry_files.find_misnamed(
-                path.relative_to(folder).as_posix() for path in files
-            )
-        ]
     if faults:
         return []
+    entry_files.warn_of_names(entry, names_inside(entry))
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name

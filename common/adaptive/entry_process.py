@@ -38,9 +38,7 @@ _KEPT_OUTPUT = 100_000
 # No array that an entry returns may be larger.
 _MAX_REPLY = 1 << 30
 _MAX_LINE = 1 << 16
-# A zip may not unpack to more than this.
-_MAX_UNPACKED = 8 << 30
-# Nor a file of its that the evaluation itself reads.
+# Nor a file of an entry that the evaluation itself reads.
 _MAX_FILE = 256 << 20
 # How long the end of a process, and of what reads its pipes, is waited for, in seconds.
 _MAX_ENDING = 10.0
@@ -90,7 +88,7 @@ class EntryProcess:
         if sys.platform == "linux":
             lifeline, self._lifeline = os.pipe()
         try:
-            self._left_out = unpack(submission, base / "entry")
+            unpack(submission, base / "entry")
             for name, path in files.items():
                 shutil.copyfile(path, base / "entry" / name)
             (base / "tmp").mkdir()
@@ -179,8 +177,6 @@ class EntryProcess:
             fault = str(reply["fault"])
             if fault.startswith("ran out of memory"):
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
-            if "FileNotFoundError" in fault:
-                fault += entry_files.explain_missing(fault, self._left_out)
             raise EntryError(fault)
         if reply["changed"]:
             self.changed.setdefault(method, set()).update(reply["changed"])
@@ -318,25 +314,28 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def unpack(submission: Path, folder: Path) -> list[str]:
-    """Copy what makes an entry out of its folder, or unpack its zip, to a new folder.
-
-    Returns what the entry's folder holds besides, which `task_4/package.py` would leave out too.
-    """
+def unpack(submission: Path, folder: Path) -> None:
+    """Copy an entry out of its folder, or unpack its zip, to a new folder."""
     if submission.is_dir():
-        files = entry_files.collect(submission)
-        for name, path in files.items():
+        for name, path in entry_files.collect(submission).items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / name)
-        return entry_files.left_out(submission, files)
+        return
     with zips.open_zip(submission) as archive:
         names = archive.namelist()
         if ENTRY_FILE not in names:
             inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
             fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
             raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
-    zips.unpack(submission, folder, _MAX_UNPACKED)
-    return []
+    zips.unpack(submission, folder, entry_files.MAX_SIZE)
+
+
+def names_inside(submission: Path) -> list[str]:
+    """Return the names of the files of an entry's folder, as in its zip, or of its zip."""
+    if submission.is_dir():
+        return list(entry_files.collect(submission))
+    with zips.open_zip(submission) as archive:
+        return archive.namelist()
 
 
 def read_entry_file(submission: Path, name: str) -> bytes | None:
@@ -358,14 +357,10 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
 
     The fingerprint of the code that made its weights, which need not be part of it, goes in too.
     """
-    if submission.is_dir():
-        names = list(entry_files.collect(submission))
-    else:
-        with zips.open_zip(submission) as archive:
-            names = archive.namelist()
-    code = sorted(name for name in names if name.endswith(".py"))
-    contents = [(name, read_entry_file(submission, name) or b"") for name in code]
-    return source_code.fingerprint_contents([*contents, ("training", training_code.encode())])
+    code = sorted(name for name in names_inside(submission) if name.endswith(".py"))
+    contents = {name: read_entry_file(submission, name) or b"" for name in code}
+    own = [part for part in contents.items() if not entry_files.finds_the_kit(*part)]
+    return source_code.fingerprint_contents([*own, ("training", training_code.encode())])
 
 
 def _environment(hidden: Path, temporary: Path) -> dict[str, str]:

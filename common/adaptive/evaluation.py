@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common import charts, cli, io, layout, metadata, metrics, pages, probabilities
+from common.adaptive import entry_files
 from common.adaptive import options as adaptive_options
-from common.adaptive.entry_process import fingerprint_code, read_entry_file
+from common.adaptive.entry_process import fingerprint_code, names_inside, read_entry_file
 from common.adaptive.game import N_ROUNDS, Game, Reference
 from common.adaptive.playing import (
     Curves,
@@ -21,10 +22,10 @@ from common.adaptive.playing import (
     play_all,
     read_students,
 )
-from common.adaptive.training import TRAINING, describe_origin
+from common.adaptive.training import TRAINING, describe_origin, for_local_split
 from common.answers import IntArray
 from common.evaluation import outcomes, score_files
-from common.evaluation.record import TASK_TITLES, Evaluation, append_result
+from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation, append_result
 from common.made import Made, parse
 from common.metrics import ProbabilityScores, score_probabilities
 from common.pages import Html
@@ -47,22 +48,38 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     the first argument names the submission.
     """
     options = _parse(doc, package)
+    score_files.remove_scores(options.output_dir, score_files.score_name(4, options.phase))
+    for path in _written_beside(options):
+        path.unlink(missing_ok=True)
+    if options.probabilities:
+        io.require_place(options.probabilities)
+    examined = adaptive_options.examined(options)
+    # The package as it is, on the kit's own local split: its weights may be of all students.
+    if package and options.submission == package and examined[0] == layout.answers_path(4, LOCAL):
+        with for_local_split(package, examined[0]) as played:
+            _evaluate(options, played)
+    else:
+        _evaluate(options, options.submission)
+
+
+def _written_beside(options: argparse.Namespace) -> tuple[Path, Path]:
+    """Return where what was asked, and what the entry printed, are written beside the score."""
+    name = f"sequence_{score_files.score_name(4, options.phase)}.csv"
+    return options.output_dir / name, options.output_dir / OUTPUT_NAME
+
+
+def _evaluate(options: argparse.Namespace, played: Path) -> None:
+    """Play and score an entry; `played` is the submission, or a copy that knows less."""
     setting = Setting(
-        options.submission,
+        played,
         *adaptive_options.examined(options),
         *adaptive_options.rules_and_limits(options),
         options.probabilities,
     )
-    name = score_files.score_name(4, options.phase)
-    sequence_path = options.output_dir / f"sequence_{name}.csv"
-    score_files.remove_scores(options.output_dir, name)
-    sequence_path.unlink(missing_ok=True)
-    if setting.probabilities:
-        io.require_place(setting.probabilities)
+    sequence_path, output_path = _written_beside(options)
     started = time.perf_counter()
     reference = read_students(setting)
-    output_path = options.output_dir / OUTPUT_NAME
-    output_path.unlink(missing_ok=True)
+    entry_files.warn_of_names(options.submission, names_inside(played))
     run = play_all(setting, reference, output_path)
     seconds = time.perf_counter() - started
     curves: Curves | str = "not asked for"
@@ -77,11 +94,13 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
         setting, reference, run.games, curves, facts, phase=options.phase, seconds=seconds
     )
     code = fingerprint_code(setting.submission, training.code if training else "")
-    evaluation = replace(evaluation, training=training, code=code)
+    submission = options.submission
+    evaluation = replace(evaluation, submission=submission, training=training, code=code)
     beliefs = None
     if setting.probabilities:
         beliefs = write_probabilities(setting.probabilities, reference, run.games)
         body += score_files.calibration(beliefs, "answered correctly")
+    name = score_files.score_name(4, options.phase)
     paths = score_files.write_scores(options.output_dir, name, evaluation, body=body)
     asked = list_asked(reference, run.games)
     io.write_csv(sequence_path, asked)

@@ -6,14 +6,18 @@ Nothing here knows the rules of the game: a trainer needs answers only.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common import cli, io, layout, made, schema
+from common import cli, io, layout, made, schema, source_code
 from common.answers import IntArray, read_students
 from common.errors import printable
 
@@ -104,9 +108,7 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
         An empty folder, whose files replace those of the same names.
     """
     students = np.unique(student)
-    before: IntArray | None = None
-    with suppress(OSError, ValueError, EOFError):
-        before = np.asarray(np.load(folder / TRAINED_STUDENTS))
+    before = _trained_students(folder)
     partial = io.partial_beside(folder / "weights")
     partial.mkdir()
     try:
@@ -128,6 +130,48 @@ def _record_training(folder: Path, students: IntArray) -> None:
         origin_file.write(made.this_process(folder).as_json())
 
 
+@contextmanager
+def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
+    """Give a package, or if it was trained without --local on students of the local split, a copy
+    that its own `train_model.py` trains with --local.
+    """
+    trainer, origin = package / "train_model.py", read_origin(package)
+    examined = io.read_columns(reference, [schema.USER_ID])["UserId"]
+    known = _trained_students(package)
+    knows_some = known is not None and np.isin(examined, known).any()
+    if not knows_some or origin is None or "local" in origin.options or not trainer.is_file():
+        yield package
+        return
+    options = {**made.settings(origin.options), "local": True}
+    command = replace(origin, script=made.show_path(trainer), options=options).command
+    print(f"its weights know the local split: `{command}` trains a copy", flush=True)
+    with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
+        copy = Path(folder) / package.name
+        shutil.copytree(package, copy, ignore=shutil.ignore_patterns("model_task_4*", "__*__"))
+        words = [sys.executable, f"{copy / trainer.name}", *made.flags_of(options)]
+        environment = {**os.environ, "PYTHONPATH": str(layout.ROOT)}
+        if subprocess.call(words, stdout=subprocess.DEVNULL, env=environment):
+            sys.exit(2)  # It has said why.
+        if origin := read_origin(copy):
+            code = source_code.fingerprint(trainer)
+            origin = replace(origin, script=made.show_path(trainer), code=code)
+            (copy / TRAINING).write_bytes(origin.as_json())
+        yield copy
+
+
+def read_origin(package: Path) -> made.Made | None:
+    """Return how the weights of a package's folder were trained; None if that is not recorded."""
+    path = package / TRAINING
+    return made.parse(path.read_bytes()) if path.is_file() else None
+
+
+def _trained_students(package: Path) -> IntArray | None:
+    """Return the students that the weights in a package's folder know; None if not recorded."""
+    with suppress(OSError, ValueError, EOFError):
+        return np.asarray(np.load(package / TRAINED_STUDENTS))
+    return None
+
+
 def describe_origin(origin: made.Made | None) -> str:
     """Return the command that trained weights, to be shown."""
     return printable(origin.command) if origin else "not recorded"
@@ -138,8 +182,7 @@ def warn_of_local(package: Path) -> str:
 
     Nothing for other weights, or where it is not recorded how they were trained.
     """
-    path = package / TRAINING
-    origin = made.parse(path.read_bytes()) if path.is_file() else None
+    origin = read_origin(package)
     if origin is None or "local" not in origin.options:
         return ""
     options = {name: value for name, value in origin.options.items() if name != "local"}

@@ -1,5 +1,6 @@
 """Task 4, run as a user runs it: split, train, evaluate, package; what every package promises."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -34,7 +35,7 @@ PACKAGES = {
     "item_response": ({"model_task_4_item_response.npz"}, 0.02),
     "pytorch": ({"model_task_4.pt"}, 0.01),
 }
-CODE = {"model.py", "submission_model_task_4.py"}
+CODE = {"local_evaluation.py", "model.py", "submission_model_task_4.py", "train_model.py"}
 RECORDS = {"model_task_4_students.npy", "model_task_4_training.json"}
 every_package = pytest.mark.parametrize("name", PACKAGES)
 
@@ -278,33 +279,47 @@ def test_published_entry_runs_unchanged(
     # It takes -1 for an answer, so that the reading of the rules makes a difference.
     assert evaluate("--submission", entry, "--skip_curve")[1] != score
     pack = ["task_4/package.py", entry, "--output_dir", tmp_path, "--unobserved", "0"]
-    assert "left out: nothing\n" in succeeds(pack, kit=kit)
+    assert "submission_task_4.zip" in succeeds(pack, kit=kit)
 
 
 # ---- The zip -----------------------------------------------------------------------------------
 
 
-def test_what_goes_into_the_zip(
-    kit: Path, run: Run, evaluate: Evaluate, package: Path, tmp_path: Path
+def test_all_beside_the_entry_is_played_checked_and_packed(
+    kit: Path, run: Run, package: Path, tmp_path: Path
 ) -> None:
-    for name in ("notes.txt", "drafts/idea.py", "weights/model_task_4_a.npy", "model_task_4.pt"):
+    """All tools say the same of saved models that are not named by the rule."""
+    for name in ("notes/table.csv", "weights/mine.PT", "model_task_4.pt", ".hidden"):
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).touch()
-    pack = ["task_4/package.py", package, "--output_dir", tmp_path]
-    done = run(pack, kit=kit)
-    assert done.returncode == 0
-    assert done.stderr == (
+    entry = package / "submission_model_task_4.py"
+    entry.write_text(f"open('notes/table.csv').close()\n{entry.read_text()}")
+    local = (
         f"warning: {package}: its model was trained with --local and never saw the answers of the "
         f"validation students; `python {package}/train_model.py` learns from all\n"
     )
-    assert "left out: drafts/, local_evaluation.py, notes.txt, train_model.py\n" in done.stdout
-    with zipfile.ZipFile(tmp_path / "submission_task_4.zip") as archive:
-        names = set(archive.namelist())
-    assert {"model_task_4.pt", "weights/model_task_4_a.npy"} < names
-    assert not {"notes.txt", "drafts/idea.py", "train_model.py"} & names
+    named = "warning: {}: weights/mine.PT seems to be a saved model, expected a name that begins "
+    named += "with model_task_4_, as the challenge's guide asks\n"
+    archive = tmp_path / "submission_task_4.zip"
+    evaluate = ["task_4/local_evaluation.py", "--skip_curve", "--output_dir", tmp_path]
+    for command, submission, warning in (
+        (["task_4/package.py", "--output_dir", tmp_path], package, named + local),
+        *((evaluate, path, named) for path in (package, archive)),
+        *((["-m", "tools.check_submission"], path, named) for path in (package, archive)),
+    ):
+        done = run([*command, submission], kit=kit)
+        assert (done.returncode, done.stderr) == (0, warning.format(submission))
+    found = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
+    assert set(zipfile.ZipFile(archive).namelist()) == found - {".hidden", "common.py"}
+    assert "train_model.py" in found
+    folder, zipped = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
+    assert folder["code"] == zipped["code"]
+    assert folder["score"] == zipped["score"]
     (package / "model_task_4_training.json").write_text("damaged")
-    assert run(pack, kit=kit).stderr == ""
-    _, _, page = evaluate("--submission", package, "--skip_curve")
+    done = run(["task_4/package.py", "--output_dir", tmp_path, package], kit=kit)
+    assert (done.returncode, done.stderr) == (0, named.format(package))
+    assert run([*evaluate, package], kit=kit).returncode == 0
+    page = read_page((tmp_path / "scores_task_4.html").read_text())
     assert dict(page.tables[0].rows)["Weights trained by"] == "not recorded"
 
 
@@ -314,13 +329,29 @@ def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_t
     """Nor is an entry that is given their answers in its training file."""
     succeeds([package / "train_model.py"], kit=kit)
     succeeds(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit)
-    evaluate = [package / "local_evaluation.py", "--output_dir", tmp_path]
+    evaluate = ["task_4/local_evaluation.py", package, "--output_dir", tmp_path]
     message = fails(evaluate, kit=kit)
     assert re.search(r"trained on UserId \d+ of .*valid_task_4.csv.*`train_model.py --l", message)
     shutil.copy(kit / "data/test_input/valid_task_4.csv", tmp_path)
     shutil.copy(kit / "data/train_data/train_task_3_4.csv", tmp_path / "train_task_4.csv")
     message = fails([*evaluate, "--input_dir", tmp_path], kit=kit)
     assert re.search(r"train_task_4.csv: holds UserId \d+ of .*valid_task_4.csv", message)
+
+
+def test_train_model_then_local_evaluation_is_all_it_takes(
+    kit: Path, evaluate: Evaluate, succeeds: Says, package: Path
+) -> None:
+    """Weights of all students stay; what is scored has learned from the split, with its flags."""
+    succeeds([package / "train_model.py", "--input_dir", kit / "data/train_data"], kit=kit)
+    weights = {path.name: path.read_bytes() for path in package.glob("model_task_4*")}
+    printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
+    trained_by = f"python {package}/train_model.py --local"
+    assert printed.startswith(
+        f"its weights know the local split: `{trained_by}` trains a copy\nscore {score:.4f} ("
+    )
+    assert score == pytest.approx(most_popular_score(*read_split(kit / "data/test_input")))
+    assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
+    assert {path.name: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 
 
 def test_the_zip_is_not_written_unless_it_runs(
@@ -331,7 +362,7 @@ def test_the_zip_is_not_written_unless_it_runs(
     for code, message in (
         ("import common.io\n" + entry.read_text(), "shared code, which is not there in the chall"),
         (entry.read_text().replace("return", "return 1 +"), "select_questions"),
-        ("def", "is not Python"),
+        ("def", "raised SyntaxError"),
     ):
         entry.write_text(code)
         assert message in fails(command, kit=kit)

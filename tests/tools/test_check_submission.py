@@ -239,11 +239,6 @@ ENTRIES: list[tuple[Any, ...]] = [
      "table.py: row 1 is not Python: '[' was never closed",
      f"{NAME}: row 5: class Submission has no method update_model",
      f"{NAME}: row 5: class Submission has no method predict"),
-    ("weights by another name",
-     {NAME: ENTRY, "weights.pt": "", "w/model.npy": "", "a/b.py": "", ".DS_Store": "",
-      "__MACOSX/model.pt": ""}, "",
-     "submission_task_4.zip/w/model.npy: is neither Python nor called model_task_4…",
-     "submission_task_4.zip/weights.pt: is neither Python nor called model_task_4…"),
     ("written for zeros", {NAME: FOR_ZEROS}, "--unobserved 0 --targets_queryable"),
     ("too slow", {NAME: ENTRY}, "--time_limit 0.001", "expected a whole game within 0.001 s"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which files of a folder belong to an entry, and what is reported about the others."""
+"""Which files of a folder belong to an entry, and what is said of their names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,40 +7,39 @@ from common.adaptive import entry_files
 from common.errors import InputError
 
 import pytest
+from run_scripts import ROOT
 
-FILES = {
-    "submission_model_task_4.py": "import model\nfrom parts.first import x\n",
-    "model.py": "import numpy\n",
-    "parts/first.py": "x = 1\n",
-} | dict.fromkeys((
-    "parts/second.py", "parts/table.csv", "model_task_4.npy", "weights/model_task_4_a.pt",
-    "weights/notes.txt", "model_task_4_folds/fold_0.pt", "data/train.csv", "data/deep/valid.csv",
-    "train_model.py", ".hidden/model_task_4.pt", "__pycache__/model.pyc",
-    ".model_task_4.npy.partial", "model_task_4.npy.partial",
-), "")  # fmt: skip
 TAKEN = {
-    "submission_model_task_4.py", "model.py", "parts/first.py", "parts/second.py",
-    "model_task_4.npy", "weights/model_task_4_a.pt", "model_task_4_folds/fold_0.pt",
+    "submission_model_task_4.py", "model.py", "train_model.py", "parts/first.py", "notes/common.py",
+    "parts/table.csv", "model_task_4.npy", "weights/model_task_4_a.pt", "model_task_4_b/fold_0.pt",
+    "mine.pt", "weights/mine.NPZ",
+}  # fmt: skip
+LEFT = {
+    ".hidden/model_task_4.pt", "__pycache__/model.pyc", ".model_task_4.npy.partial", ".DS_Store",
+    "model_task_4.npy.partial", "parts/__pycache__/first.pyc", "__MACOSX/model_task_4.pt",
 }  # fmt: skip
 
 
 @pytest.fixture
 def package(tmp_path: Path, write: Callable[[str, str], Path]) -> Path:
-    for name, content in FILES.items():
-        write(f"package/{name}", content)
+    for name in TAKEN | LEFT:
+        write(f"package/{name}", "")
+    write("package/common.py", (ROOT / "task_4/numpy/common.py").read_text())
     return tmp_path / "package"
 
 
-def test_the_entry_its_modules_and_its_weights_are_taken(package: Path, tmp_path: Path) -> None:
+def test_all_beside_the_entry_is_taken(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = entry_files.collect(package)
-    assert set(files) == TAKEN
-    assert all(path == package / name for name, path in files.items())
-    assert entry_files.left_out(package, files) == [
-        "data/", "model_task_4.npy.partial", "parts/table.csv", "train_model.py",
-        "weights/notes.txt",
-    ]  # fmt: skip
+    assert files == {name: package / name for name in sorted(TAKEN)}
     (tmp_path / "link").symlink_to(package)
     assert set(entry_files.collect(tmp_path / "link")) == TAKEN
+    entry_files.warn_of_names(package, files)
+    assert [line.split(": ")[2].split()[0] for line in capsys.readouterr().err.splitlines()] == [
+        "mine.pt",
+        "weights/mine.NPZ",
+    ]
 
 
 def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
@@ -57,7 +56,7 @@ def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
     ("name", "target"),
     [
         ("model_task_4_link", ".."),
-        ("model_task_4_link.npy", "nowhere"),
+        ("notes.txt", "nowhere"),
         ("model.py", "../secret"),
         ("submission_model_task_4.py", "../secret"),
     ],
@@ -69,4 +68,19 @@ def test_links_that_lead_out_are_refused(
     (package / name).unlink(missing_ok=True)
     (package / name).symlink_to(target)
     with pytest.raises(InputError, match=f"{name}: is a link that leads out of the entry's folder"):
+        entry_files.collect(package)
+
+
+def test_what_no_zip_can_hold_is_refused(package: Path) -> None:
+    (package / "folder").symlink_to("parts")
+    with pytest.raises(InputError, match="folder: is not a file, expected one"):
+        entry_files.collect(package)
+    (package / "folder").unlink()
+    with (package / "mine.pt").open("wb") as file:
+        # A hole, which takes no place.
+        file.truncate(9 << 30)
+    with pytest.raises(InputError, match=r"package: holds 9,663,676,416 bytes, expected at most 8"):
+        entry_files.collect(package)
+    (package / "mine.pt").rename(package / "mine\udc80.pt")
+    with pytest.raises(InputError, match="has a name of odd characters, expected plain text"):
         entry_files.collect(package)
