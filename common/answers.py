@@ -137,6 +137,8 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
     """Find ids among sorted distinct ones; `len(distinct)` for an id that is not there."""
     ids = np.asarray(ids)
     place = np.searchsorted(distinct, ids)
+    if len(distinct) == 0:
+        return place.astype(np.int32)
     found = distinct[np.minimum(place, len(distinct) - 1)] == ids
     return np.where(found, place, len(distinct)).astype(np.int32)
 

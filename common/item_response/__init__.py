@@ -10,7 +10,7 @@ their place, and learn what a student's answers in one context share.
 
 Read `model` for the mathematics, `context` for that of contexts, `fitting` for the loop and its
 early stopping, `prediction` for what follows from it, `options` and `habits` for the options;
-`start` finds where to begin, `similarity` contexts where none are known; `observations`, `tree` and
+`start` finds where to begin, `similarity` contexts where none are known; `observations` and
 `blocks` make it fast.
 """
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from common.item_response import context, model
-from common.item_response.model import Effects, FloatArray, Gaussians, IntArray, State
-from common.item_response.observations import Observations
+from common.item_response.model import Effects, FloatArray, Gaussians, IntArray, Known
+from common.item_response.observations import Observations, number_rows
 
 import numpy as np
 
@@ -35,92 +35,75 @@ def _count_threads() -> int:
 N_THREADS = _count_threads()
 
 
-def run_step(
-    observations: Observations, state: State, group: IntArray, guessing: FloatArray
-) -> State:
-    """Make one step of the fit: students and contexts, then items, their prior, then the scale.
-
-    `group` and `guessing` have shape (items,); items of one group share a prior.
-    """
-    state, sums = pass_over_answers(observations, state, guessing)
-    items = model.update_items(sums, state.prior, group)
-    prior = model.estimate_prior(items, group, sums[:, -1] > 0, state.prior)
+def run_step(observations: Observations, state: Known) -> Known:
+    """Make one step of the fit: students and contexts, then items, their prior, then the scale."""
+    state, sums = pass_over_answers(observations, state)
+    items = model.update_items(sums, state.prior, state.stage)
+    prior = model.estimate_prior(items, state.stage, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
     return model.standardise(replace(state, items=items, prior=prior))
 
 
-def pass_over_answers(
-    observations: Observations, state: State, guessing: FloatArray
-) -> tuple[State, FloatArray]:
+def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, FloatArray]:
     """Update all students and contexts, and sum up what the items need (see `sum_for_items`)."""
-    students, items = state.students, state.items
-    of_items, item_rows = model.moments(items), _rows(items)
+    students, shared = state.students, state.shared
+    of_items, item_rows = model.moments(state.items), _rows(state.items)
     mean, covariance = np.empty_like(students.mean), np.empty_like(students.covariance)
-    effects = tuple(Effects(*map(np.empty_like, e)) for e in state.effects)
+    shapes = (), (), mean.shape[1:]
+    effects = tuple(
+        Effects(*(np.empty((len(level.label), *shape), np.float32) for shape in shapes))
+        for level in observations.levels
+    )
 
-    def expand(part: Observations, rows: slice, at_leaves: Effects | None) -> FloatArray:
-        """Return κ and w of every answer, shape (2, answers)."""
-        old = _rows(model.append_one(Gaussians(students.mean[rows], students.covariance[rows])))
+    def work(chunk: slice) -> tuple[FloatArray, ...]:
+        part, nodes = observations.of_students(chunk)
+        at_leaves = leaf = None
+        if part.levels:
+            leaves, leaf = part.levels[-1], number_rows(part.levels[-1].start)
+            own, variance, with_ability = state.effects[-1].take(nodes[-1])
+            fixed, variance = shared.mean[leaves.label], variance + shared.variance[leaves.label]
+            at_leaves = Effects(own + fixed, variance, with_ability)
+        old = _rows(model.append_one(students.take(chunk)))
+        # κ and w of every answer.
         kappa, weight = values = np.empty((2, len(part.item)), np.float32)
-        leaf = None if at_leaves is None else part.leaf()
-        for block, m, v in _logit_blocks(
-            old, item_rows, part.student(), part.item, at_leaves, leaf
-        ):
+        pairs = old, item_rows, number_rows(part.start), part.item
+        for block, m, v in _logit_blocks(*pairs, at_leaves, leaf):
             slope, curvature = model.expected_slope_and_curvature(
-                m, v, part.is_right[block], guessing[part.item[block]]
+                m, v, part.is_right[block], state.guessing[part.item[block]]
             )
             kappa[block], weight[block] = slope + curvature * m, curvature
         values *= part.is_used
-        return values
 
-    def work(rows: slice) -> tuple[FloatArray, ...]:
-        part = observations.of_students(rows.start, rows.stop)
-        kappa, weight = expand(part, rows, None)
-        weights, kappas = part.matrix(weight), part.matrix(kappa)
-        new = model.update_students(weights, kappas, of_items)
-        mean[rows], covariance[rows] = new.mean, new.covariance
-        return (model.sum_for_items(weights, kappas, model.moments(model.append_one(new))),)
-
-    def work_with_contexts(rows: slice) -> tuple[FloatArray, ...]:
-        assert state.variance is not None and state.shared is not None
-        part = observations.of_students(rows.start, rows.stop)
-        _, nodes = observations.places_of_students(rows.start, rows.stop)
-        leaves, leaf = part.levels[-1], part.leaf()
-        at_leaves = context.add_shared(state.effects[-1].take(nodes[-1]), leaves, state.shared)
-        kappa, weight = expand(part, rows, at_leaves)
-        kappa -= weight * state.shared.mean[leaves.label][leaf]
-        weights, leaf_weights = part.matrix(weight), part.leaf_matrix(weight)
-        steps, *taken = context.eliminate(
-            part.levels,
-            leaf_weights,
-            part.leaf_matrix(kappa),
-            of_items,
-            state.variance,
-            part.n_students,
-        )
-        new = model.update_students(weights, part.matrix(kappa), of_items, (taken[0], taken[1]))
-        mean[rows], covariance[rows] = new.mean, new.covariance
+        weights, taken = part.matrix(weight, part.start), None
+        if part.levels:
+            kappa -= weight * fixed[leaf]
+            at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
+            sums = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
+            gathered = np.concatenate([*sums, at_leaf[0] @ of_items.mean], axis=1)
+            steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
+        new = model.update_students(weights, part.matrix(kappa, part.start), of_items, taken)
+        mean[chunk], covariance[chunk] = new.mean, new.covariance
+        t = model.moments(model.append_one(new))
+        if not part.levels:
+            return (model.sum_for_items(weights, part.matrix(kappa, part.start), t),)
         found, of_variance = context.restore(part.levels, steps, new, state.variance)
-        for whole, own, place in zip(effects, found, nodes, strict=True):
-            for target, values in zip(whole, own, strict=True):
-                target[place] = values
-        of_shared = context.sum_shared(part.levels, steps[-1], new, found, state.shared)
-        kappas = part.matrix(kappa - weight * found[-1].mean[leaf])
-        sums = model.sum_for_items(weights, kappas, model.moments(model.append_one(new)))
-        sums[:, : mean.shape[1]] -= leaf_weights.T @ found[-1].with_ability
-        return sums, of_variance, of_shared
+        for whole, effects_here, place in zip(effects, found, nodes, strict=True):
+            for target, here in zip(whole, effects_here, strict=True):
+                target[place] = here
+        of_shared = context.sum_shared(part.levels, steps[-1], new, found, shared)
+        kappa -= weight * found[-1].mean[leaf]
+        of_items_here = model.sum_for_items(weights, part.matrix(kappa, part.start), t)
+        of_items_here[:, : mean.shape[1]] -= at_leaf[0].T @ found[-1].with_ability
+        return of_items_here, of_variance, of_shared
 
-    has_contexts = state.shared is not None
-    totals: tuple[Any, ...] = (0.0, 0.0, 0.0) if has_contexts else (0.0,)
-    for sums in in_threads(work_with_contexts if has_contexts else work, observations.chunks()):
-        totals = tuple(total + own.astype(float) for total, own in zip(totals, sums, strict=True))
+    totals: list[Any] = [0.0, 0.0, 0.0]
+    for sums in in_threads(work, observations.chunks()):
+        for place, own in enumerate(sums):
+            totals[place] += own.astype(float)
     state = replace(state, students=Gaussians(mean, covariance), effects=effects)
-    if state.variance is not None and state.shared is not None:
-        state = replace(
-            state,
-            variance=context.estimate_variance(totals[1], state.variance),
-            shared=context.update_shared(totals[2], state.shared),
-        )
+    if observations.levels:
+        variance = context.estimate_variance(totals[1], state.variance)
+        state = replace(state, variance=variance, shared=context.update_shared(totals[2], shared))
     return state, totals[0]
 
 

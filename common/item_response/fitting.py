@@ -1,4 +1,4 @@
-"""From ids and answers to a fitted model, and from that to predictions.
+"""From ids and answers to a fitted model, and from that to new students.
 
 A question whose answers are right or wrong is one item. In `options`, a question with more outcomes
 is several items, its stages. So an answer's outcome is here the number of stages not passed.
@@ -6,23 +6,25 @@ is several items, its stages. So an answer's outcome is here the number of stage
 
 import sys
 from dataclasses import replace
-from typing import Any
 
 from common.answers import find_ids, number_ids
 from common.errors import InputError
-from common.item_response import context as contexts
 from common.item_response.blocks import pass_over_answers, run_step
-from common.item_response.context import ContextEffects
 from common.item_response.model import (
     BoolArray,
     FloatArray,
     Gaussians,
     IntArray,
-    State,
+    SharedEffects,
     standard_normal,
 )
-from common.item_response.observations import sort_by_student
-from common.item_response.prediction import ItemResponseModel, break_stick, predict_places
+from common.item_response.observations import Observations, sort_answers
+from common.item_response.prediction import (
+    ItemResponseModel,
+    break_stick,
+    find_effects,
+    predict_places,
+)
 from common.item_response.start import find_start
 from common.run_log import LogEvent, ignore_event
 
@@ -91,19 +93,18 @@ def fit(
     InputError
         If there are no answers, or a setting is out of its range.
     """
-    is_wrong = np.asarray(is_correct) == 0
     return fit_stages(
         student,
         question,
-        is_wrong,
+        np.asarray(is_correct) == 0,
         1,
-        n_dimensions,
-        guessing,
-        seed,
-        context,
-        n_steps,
-        start,
-        log_event,
+        n_dimensions=n_dimensions,
+        guessing=guessing,
+        seed=seed,
+        n_steps=n_steps,
+        context=context,
+        start=start,
+        log_event=log_event,
     )
 
 
@@ -112,11 +113,12 @@ def fit_stages(
     question: IntArray,
     outcome: IntArray | BoolArray,
     n_stages: int,
-    n_dimensions: int,
-    guessing: float,
-    seed: int,
-    context: IntArray | None = None,
+    *,
+    n_dimensions: int = DEFAULT_DIMENSIONS,
+    guessing: float = 0.0,
+    seed: int = 0,
     n_steps: int | None = None,
+    context: IntArray | None = None,
     start: ItemResponseModel | None = None,
     log_event: LogEvent = ignore_event,
 ) -> ItemResponseModel:
@@ -129,94 +131,88 @@ def fit_stages(
         raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
     if not 0 <= guessing <= 0.9:
         raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
-    require_answers(student)
-    student_ids, student = number_ids(np.asarray(student))
-    question_ids, question = number_ids(np.asarray(question))
+    require_answers(question)
+    student_ids, student = number_ids(student)
+    question_ids, question = number_ids(question)
     n_students, n_questions = len(student_ids), len(question_ids) + 1
+    if context is None:
+        context = np.zeros((len(student), 0), np.int32)
+    numbered = [number_ids(np.ascontiguousarray(level)) for level in context.T]
+    context_ids = tuple(ids for ids, _ in numbered)
+
     rng = np.random.default_rng(seed)
-    # In random order, because the start is found on the first ones.
-    place = rng.permutation(n_students).astype(np.int32)
+    students = rng.permutation(n_students)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / len(student))
     stops_early = n_steps is None and share * len(student) >= _MIN_HELD_OUT
     is_held_out = rng.random(len(student), np.float32) < (share if stops_early else 0)
-    if context is None:
-        context = np.zeros((len(student), 0), np.int32)
     held_out = student[is_held_out], question[is_held_out], context[is_held_out]
 
-    student = place[student]
     # Every answer reaches the first stage, the item of its question; those with an outcome of at
-    # least s reach stage s, an item of its own. It is answered right by those who pass it.
-    stages: list[tuple[int, Any]] = [(0, slice(None))]
-    stages += [(s, np.flatnonzero(outcome >= s)) for s in range(1, n_stages)]
-    # A stage has effects of its own: knowing the answer is one thing, preferring an option another.
-    labels = [number_ids(np.ascontiguousarray(level)) for level in context.T]
-    observations = sort_by_student(
-        np.concatenate([student[rows] for _, rows in stages]),
-        np.concatenate([question[rows] + np.int32(s * n_questions) for s, rows in stages]),
-        np.concatenate([outcome[rows] == s for s, rows in stages]),
-        np.concatenate([~is_held_out[rows] for _, rows in stages]),
-        (n_students, n_stages * n_questions),
-        [
-            np.concatenate([label[rows] * np.int32(n_stages) + np.int32(s) for s, rows in stages])
-            for _, label in labels
-        ],
-        np.concatenate([np.full(len(student[rows]), s, np.int8) for s, rows in stages]),
+    # least s reach stage s, an item of its own. It is answered right by those who pass it. A stage
+    # has effects of its own: knowing the answer is one thing, preferring an option another.
+    reached = [np.flatnonzero(outcome >= s).astype(np.int32) for s in range(n_stages)]
+    rows = np.concatenate(reached)
+    stage = np.repeat(np.arange(n_stages, dtype=np.int32), [len(own) for own in reached])
+    labels = [label[rows] * np.int32(n_stages) + stage for _, label in numbered]
+    order, first, levels = sort_answers(student[rows], labels, n_students)
+    rows, stage = rows[order], stage[order]
+    observations = Observations(
+        first,
+        question[rows] + stage * np.int32(n_questions),
+        outcome[rows] == stage,
+        ~is_held_out[rows],
+        n_stages * n_questions,
+        levels,
     )
-    group = np.repeat(np.arange(n_stages), n_questions)
-    guess = np.where(group == 0, guessing, 0).astype(np.float32)
-
+    is_new = start is None
     if start is None:
-        state = find_start(observations, n_dimensions, group, seed)
-        if labels:
-            n_labels = n_stages * len(labels[-1][0])
-            state = contexts.begin(state, observations.levels, n_labels, n_stages)
-    else:
-        old_student = find_ids(start.student_ids, student_ids)[np.argsort(place)]
-        n_old = len(start.question_ids) + 1
-        old_item = np.append(find_ids(start.question_ids, question_ids), n_old - 1)
-        old_item = (np.arange(n_stages)[:, None] * n_old + old_item).ravel()
-        state = State(start.students.take(old_student), start.items.take(old_item), start.prior)
-        if start.effects is not None:
-            ids = [ids for ids, _ in labels]
-            state = contexts.go_on(state, start.effects, observations.levels, ids, old_student)
-
-    def as_model(state: State, history: list[tuple[float, float]]) -> ItemResponseModel:
-        """Return what was learned, in the order of the ids."""
-        # The student after the last one has no answers.
-        unknown = standard_normal(1, n_dimensions)
-        students = Gaussians(
-            np.concatenate([state.students.mean[place], unknown.mean]),
-            np.concatenate([state.students.covariance[place], unknown.covariance]),
+        start = find_start(
+            observations, students, student_ids, question_ids, n_stages, n_dimensions, seed
         )
-        effects = None
-        if state.variance is not None and state.shared is not None:
-            effects = ContextEffects(
-                tuple(ids for ids, _ in labels),
-                observations.levels,
-                state.effects,
-                state.variance,
-                state.shared,
-                np.append(place, np.int32(n_students)),
-            )
-        return ItemResponseModel(
-            student_ids, question_ids, students, state.items, guess, history, effects, state.prior
-        )
+    # Their places there; who or what is not known there comes last.
+    of_students = find_ids(start.student_ids, student_ids)
+    of_questions = np.append(find_ids(start.question_ids, question_ids), len(start.question_ids))
+    of_stages = np.arange(n_stages)[:, None] * (len(start.question_ids) + 1)
+    guess = np.zeros((n_stages, n_questions), np.float32)
+    guess[0] = guessing
+    state = replace(
+        start,
+        students=start.students.take(of_students),
+        items=start.items.take((of_stages + of_questions).ravel()),
+        guessing=guess.ravel(),
+        student_ids=student_ids,
+        question_ids=question_ids,
+        context_ids=context_ids,
+        levels=levels,
+        history=[],
+    )
+    if levels:
+        # The first answer of a leaf tells whose it is. Nothing but the leaves matters to a step.
+        leaf = levels[-1].start[:-1]
+        pairs = of_students[student[rows[leaf]]], context[rows[leaf]], stage[leaf]
+        effects = find_effects(start, *pairs, with_shared=False)
+        old_ids = start.context_ids[-1]
+        label = np.append(find_ids(old_ids, context_ids[-1]), len(old_ids))[:, None] * n_stages
+        mean, variance, of_kinds = start.shared
+        label = (label + np.arange(n_stages)).ravel()
+        shared = SharedEffects(mean[label], variance[label], of_kinds)
+        state = replace(state, effects=(effects,), shared=shared)
 
-    history: list[tuple[float, float]] = []
+    history = state.history
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     try:
         with tqdm(
-            desc="item response", total=n_max, disable=None if start is None else True, leave=None
+            desc="item response", total=n_max, disable=None if is_new else True, leave=None
         ) as bar:
             try:
                 while n_done < n_max and not _has_converged(history):
-                    state = run_step(observations, state, group, guess)
+                    state = run_step(observations, state)
                     n_done += 1
                     if stops_early:
-                        passing = predict_places(as_model(state, history), *held_out)
-                        history.append(_score(break_stick(passing), outcome[is_held_out]))
-                        loss, accuracy = history[-1]
+                        passing = predict_places(state, *held_out)
+                        loss, accuracy = _score(break_stick(passing), outcome[is_held_out])
+                        history.append((loss, accuracy))
                         bar.set_postfix_str(f"loss={loss:.4f}", refresh=False)
                         log_event(
                             "step", step=n_done, held_out_loss=loss, held_out_accuracy=accuracy
@@ -227,12 +223,16 @@ def fit_stages(
                     bar.set_postfix_str("stopped early")
         if stops_early and share >= _SHARE_WORTH_A_STEP:
             everything = replace(observations, is_used=np.ones_like(observations.is_used))
-            state = run_step(everything, state, group, guess)
+            state = run_step(everything, state)
     except KeyboardInterrupt:
         if not n_done:
             raise
         print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
-    return as_model(state, history)
+    # The student after the last one has no answers.
+    known, unknown = state.students, standard_normal(1, n_dimensions)
+    mean = np.append(known.mean, unknown.mean, axis=0)
+    covariance = np.append(known.covariance, unknown.covariance, axis=0)
+    return replace(state, students=Gaussians(mean, covariance))
 
 
 def student_posterior(
@@ -250,20 +250,25 @@ def student_posterior(
     student, question, is_correct
         Answers of the new students, at least one, as in `fit`.
     """
-    student_ids, number = number_ids(np.asarray(student))
-    item = find_ids(model.question_ids, np.asarray(question))
-    shape = len(student_ids) + 1, len(model.items)
-    observations = sort_by_student(
-        number, item, np.asarray(is_correct) == 1, np.ones(len(item), bool), shape
+    student_ids, number = number_ids(student)
+    item = find_ids(model.question_ids, question)
+    n_students = len(student_ids) + 1
+    order, start, _ = sort_answers(number, [], n_students)
+    is_right = (np.asarray(is_correct) == 1)[order]
+    everything = np.ones_like(is_right)
+    observations = Observations(start, item[order], is_right, everything, len(model.items))
+    model = replace(
+        model,
+        students=standard_normal(n_students, model.students.mean.shape[1]),
+        student_ids=student_ids,
+        context_ids=(),
+        levels=(),
+        effects=(),
+        history=[],
     )
-    students = standard_normal(shape[0], model.students.mean.shape[1])
-    # The prior of the items does not matter: they stay.
-    state = State(students, model.items, prior=model.items)
     for _ in range(_POSTERIOR_STEPS):
-        state, _ = pass_over_answers(observations, state, model.guessing)
-    return replace(
-        model, student_ids=student_ids, students=state.students, history=[], effects=None
-    )
+        model, _ = pass_over_answers(observations, model)
+    return model
 
 
 def require_answers(answers: IntArray) -> None:

@@ -18,19 +18,21 @@ from dataclasses import dataclass
 
 from common.answers import find_ids, number_ids
 from common.item_response.blocks import in_threads
-from common.item_response.context import accelerate
-from common.item_response.model import FloatArray, IntArray
-from common.item_response.observations import sort_by_student
-from common.item_response.tree import Level, find_nodes
+from common.item_response.context import accelerate, eliminate, restore
+from common.item_response.model import FloatArray, IntArray, standard_normal
+from common.item_response.observations import (
+    Level,
+    Observations,
+    find_nodes,
+    number_rows,
+    sort_answers,
+)
 
 import numpy as np
-import numpy.typing as npt
 
 _N_STEPS = 12
 _START_VARIANCE, _MAX_ACCELERATION = 0.05, 10.0
 _MIN_PROBABILITY = np.float32(1e-6)
-
-Steps = list[tuple[FloatArray, FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -73,43 +75,50 @@ def fit_habits(
     n = len(student)
     student_ids, place = number_ids(student)
     context_ids, label = number_ids(context)
-    rows = np.arange(n, dtype=np.int32)
+    order, start, levels = sort_answers(place, [np.zeros(n, np.int32), label], len(student_ids))
     nothing = np.zeros(n, bool)
-    answers = sort_by_student(
-        place, rows, nothing, ~nothing, (len(student_ids), n), [np.zeros(n, np.int32), label]
-    )
-    levels = answers.levels
+    answers = Observations(start, order, nothing, nothing, n, levels)
     # In their new order, for what is far apart in memory is slow to fetch in every step.
-    without = np.log(np.maximum(probability[answers.item], _MIN_PROBABILITY))
-    chosen = choice[answers.item]
-    total = [np.zeros((len(level), probability.shape[1]), np.float32) for level in levels]
-    variance = np.full(len(levels), _START_VARIANCE)
+    without = np.log(np.maximum(probability[order], _MIN_PROBABILITY))
+    chosen = choice[order]
+    n_options = probability.shape[1]
+    total = [np.zeros((len(level.label), n_options), np.float32) for level in levels]
+    variance = np.full((len(levels), 1), _START_VARIANCE)
 
     def work(students: slice) -> FloatArray:
-        part = answers.of_students(students.start, students.stop)
-        chunk, nodes = answers.places_of_students(students.start, students.stop)
-        leaf = part.leaf()
-        own = total[-1][nodes[-1]][leaf]
+        part, nodes = answers.of_students(students)
+        rows = slice(start[students.start], start[students.stop])
+        own = total[-1][nodes[-1]][number_rows(part.levels[-1].start)]
         # Habits are small, so that nothing overflows.
-        p = np.exp(without[chunk] + own)
+        p = np.exp(without[rows] + own)
         p /= p.sum(axis=1, keepdims=True)
         curvature = p * (1 - p) * np.float32(p.shape[1] / (p.shape[1] - 1))
         # κ = slope + curvature own, the slope being −p, and 1 more for the option chosen.
         kappa = curvature * own - p
-        kappa[np.arange(len(p)), chosen[chunk]] += 1
-        starts = part.levels[-1].start[:-1]
-        weight, kappa = np.add.reduceat(curvature, starts), np.add.reduceat(kappa, starts)
-        steps = _eliminate(part.levels, weight, kappa, variance)
-        found, sums = _restore(part.levels, steps, variance, part.n_students)
-        for whole, values, place in zip(total, found, nodes, strict=True):
-            whole[place] = values
+        kappa[np.arange(len(p)), chosen[rows]] += 1
+        first = part.levels[-1].start[:-1]
+        # Of each option W and r, and S, which is 0: no ability is known.
+        gathered = np.add.reduceat([curvature, kappa, 0 * kappa], first, axis=1)
+        nobody = standard_normal(len(part.start) - 1, 0)
+        sums = np.zeros((len(levels), 1, 4))
+        for option in range(n_options):
+            of_option = gathered[:, :, option].T
+            steps, _ = eliminate(part.levels, of_option, variance, len(nobody))
+            found, own_sums = restore(part.levels, steps, nobody, variance)
+            sums += own_sums
+            for whole, effects, place in zip(total, found, nodes, strict=True):
+                whole[place, option] = effects.mean
         return sums
 
     for _ in range(_N_STEPS):
-        sums = sum(in_threads(work, answers.chunks()), np.zeros((len(levels), 2)))
-        square, removed = sums.T / [values.size for values in total]
-        variance = accelerate(variance, square, removed, _MAX_ACCELERATION)
-    return Habits(student_ids, context_ids, levels, total, variance)
+        sums = sum(in_threads(work, answers.chunks()), np.zeros((len(levels), 1, 4)))
+        number, square, spread, removed = sums.T
+        # What all options share has no influence, its mean is 0, and its variance would be missed
+        # where options separate: the sum is that over the other dimensions, scaled up to all.
+        new = square * n_options / (n_options - 1) + spread
+        new, removed = (new / number).T, (removed / number).T
+        variance = accelerate(variance, new, removed, _MAX_ACCELERATION)
+    return Habits(student_ids, context_ids, levels, total, variance[:, 0])
 
 
 def with_habits(
@@ -134,42 +143,3 @@ def with_habits(
     result: FloatArray = probability * np.exp(habit)
     result /= result.sum(axis=1, keepdims=True)
     return result
-
-
-def _eliminate(
-    levels: tuple[Level, ...], weight: FloatArray, kappa: FloatArray, variance: FloatArray
-) -> Steps:
-    """As `context.eliminate`, for every option: shapes (nodes, options)."""
-    steps: Steps = []
-    for depth in reversed(range(len(levels))):
-        noise = 1 / (np.float32(1 / variance[depth]) + weight)
-        gain = noise / np.float32(variance[depth])
-        steps.append((gain, noise, noise * kappa))
-        if depth:
-            n_parents = len(levels[depth - 1])
-            weight = levels[depth].sum_children(gain * weight, n_parents)
-            kappa = levels[depth].sum_children(gain * kappa, n_parents)
-    return steps[::-1]
-
-
-def _restore(
-    levels: tuple[Level, ...], steps: Steps, prior: FloatArray, n_students: int
-) -> tuple[list[FloatArray], npt.NDArray[np.float64]]:
-    """As `context.restore`: totals at the nodes of each level, sums of E[u²] and of s²."""
-    shape = n_students, steps[0][0].shape[1]
-    mean: FloatArray = np.zeros(shape, np.float32)
-    variance: FloatArray = np.zeros(shape, np.float32)
-    totals: list[FloatArray] = []
-    sums = np.zeros((len(levels), 2))
-    for depth, (level, (gain, noise, linear)) in enumerate(zip(levels, steps, strict=True)):
-        above, variance_above = mean[level.parent], variance[level.parent]
-        mean = gain * above + linear
-        variance = gain * gain * variance_above + noise
-        own_variance = (1 - gain) ** 2 * variance_above + noise
-        # What all options share has no influence, its mean is 0, and its variance would be missed
-        # where options separate: the sum is that over the other dimensions, scaled up to all.
-        scaled = (mean - above) ** 2 * np.float32(shape[1] / (shape[1] - 1)) + own_variance
-        removed = 1 - own_variance / np.float32(prior[depth])
-        sums[depth] = [x.sum(dtype=np.float64) for x in (scaled, removed * removed)]
-        totals.append(mean)
-    return totals, sums

@@ -23,7 +23,7 @@ Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensi
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
+Known = TypeVar("Known", bound="State")
 
 # The curvature of an answer is taken as at least this, or a few steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
@@ -59,7 +60,7 @@ class Gaussians:
         """Count the distributions."""
         return len(self.mean)
 
-    def take(self, places: IntArray) -> "Gaussians":
+    def take(self, places: IntArray | slice) -> "Gaussians":
         """Return some of the distributions."""
         return Gaussians(self.mean[places], self.covariance[places])
 
@@ -88,13 +89,9 @@ class Effects(NamedTuple):
     variance: FloatArray
     with_ability: FloatArray
 
-    def take(self, nodes: slice) -> "Effects":
+    def take(self, nodes: IntArray | slice) -> "Effects":
         """Return those at some nodes."""
         return Effects(*(values[nodes] for values in self))
-
-    def transform(self, matrix: FloatArray) -> "Effects":
-        """Return the effects beside the ability matrix @ x."""
-        return self._replace(with_ability=self.with_ability @ matrix.T.astype(np.float32))
 
 
 class SharedEffects(NamedTuple):
@@ -103,9 +100,10 @@ class SharedEffects(NamedTuple):
     Attributes
     ----------
     mean, variance
-        Posterior, shape (labels + kinds,), float32; last what is known of contexts without answers.
+        Posterior, shape (labels + stages,), float32; last what is known of contexts without
+        answers.
     prior
-        Prior variance, shape (kinds,).
+        Prior variance, shape (stages,).
     """
 
     mean: FloatArray
@@ -115,18 +113,40 @@ class SharedEffects(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """What is known after a step: posteriors, the prior of the items of each group.
+    """What is known after a step.
 
-    With contexts, also the `effects` of each of their levels, the prior `variance` of these, shape
-    (levels, kinds), and the effects `shared` by all students; see `context`.
+    Attributes
+    ----------
+    students
+        Posteriors of the abilities, k dimensions.
+    items
+        Posteriors of slopes and intercepts, k + 1 dimensions. If questions have several stages, all
+        items of the first stage, then all of the second, and so on.
+    prior
+        Of the items of each stage.
+    guessing
+        Probability of passing an item without knowing how, shape (items,), float32.
+    effects
+        Of each level of the contexts, the coarsest first; see `context`.
+    variance
+        Prior variance of the effects, shape (levels, stages).
+    shared
+        The effects shared by all students.
     """
 
     students: Gaussians
     items: Gaussians
     prior: Gaussians
-    effects: tuple["Effects", ...] = ()
-    variance: FloatArray | None = None
-    shared: SharedEffects | None = None
+    guessing: FloatArray
+    effects: tuple[Effects, ...]
+    variance: FloatArray
+    shared: SharedEffects
+
+    @property
+    def stage(self) -> IntArray:
+        """The stage of each item, shape (items,)."""
+        n_stages = len(self.prior)
+        return np.repeat(np.arange(n_stages), len(self.items) // n_stages)
 
 
 def standard_normal(n: int, k: int) -> Gaussians:
@@ -230,7 +250,7 @@ def _unpack(triangles: FloatArray, d: int) -> FloatArray:
 
 
 def update_students(
-    weights: Any, kappas: Any, items: Moments, taken: tuple[FloatArray, FloatArray] | None = None
+    weights: Any, kappas: Any, items: Moments, taken: FloatArray | None = None
 ) -> Gaussians:
     """Return the posterior of the students' abilities.
 
@@ -243,8 +263,8 @@ def update_students(
     k = d - 1
     triangles, linears = weights @ items.second, kappas @ items.mean
     if taken is not None:
-        linears -= taken[0]
-        triangles -= taken[1]
+        linears -= taken[:, :d]
+        triangles -= taken[:, d:]
     sums = _unpack(triangles, d)
     precision = sums[:, :k, :k] + np.eye(k, dtype=np.float32)
     linear = linears[:, :k] - sums[:, :k, k]
@@ -297,7 +317,7 @@ def estimate_prior(
     return Gaussians(mean, covariance)
 
 
-def standardise(state: State) -> State:
+def standardise(state: Known) -> Known:
     """Shift and scale abilities to mean 0 and covariance I over the students.
 
     Items and prior are changed to match, so that no prediction changes; but the fit needs far fewer
@@ -319,5 +339,8 @@ def standardise(state: State) -> State:
         students=state.students.transform(inverse, -inverse @ centre),
         items=state.items.transform(matrix),
         prior=state.prior.transform(matrix),
-        effects=tuple(e.transform(inverse) for e in state.effects),
+        effects=tuple(
+            e._replace(with_ability=e.with_ability @ inverse.T.astype(np.float32))
+            for e in state.effects
+        ),
     )

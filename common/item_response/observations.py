@@ -1,12 +1,17 @@
-"""Answers in compressed sparse rows: sorted by student, those of a student by context."""
+"""Answers sorted by student, those of a student by context.
+
+They are the rows of sparse matrices, one for each student; and the contexts of a student are a
+tree, with the student at its root and the answers in its leaves.
+"""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from common.answers import find_ids
 from common.item_response.model import BoolArray, FloatArray, IntArray
-from common.item_response.tree import Level
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +22,44 @@ _MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
 
 
 @dataclass(frozen=True)
+class Level:
+    """The contexts of one level of all students' trees, its nodes, in the order of their answers.
+
+    Attributes
+    ----------
+    start
+        Shape (nodes + 1,), int64: the answers of node i are start[i] to start[i + 1].
+    parent
+        Shape (nodes,), int32: node of the level above; of the first level, the student.
+    label
+        Shape (nodes,), int32: which context it is, increasing for one parent. Its remainder by the
+        number of stages of a question is the stage of the items in it.
+    """
+
+    start: IntArray
+    parent: IntArray
+    label: IntArray
+
+    @cached_property
+    def keys(self) -> tuple[IntArray, int]:
+        """What parent and label of a node are in one number, parent · width + label; the width."""
+        width = 2 + int(self.label.max(initial=0))
+        return self.parent * np.int64(width) + self.label, width
+
+    def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
+        """Sum up the values of the nodes, shape (nodes, …), for each parent."""
+        n = len(values)
+        first = np.searchsorted(self.parent, np.arange(n_parents + 1))
+        ones, nodes = np.ones(n, np.float32), np.arange(n, dtype=np.int32)
+        sums: FloatArray = (
+            scipy.sparse.csr_matrix((ones, nodes, first), (n_parents, len(nodes))) @ values
+        )
+        return sums
+
+
+@dataclass(frozen=True)
 class Observations:
-    """Right and wrong answers in compressed sparse rows, one row for each student.
+    """Right and wrong answers.
 
     Attributes
     ----------
@@ -26,127 +67,100 @@ class Observations:
         Shape (students + 1,), int64: the answers of student i are start[i] to start[i + 1].
     item
         Shape (answers,), int32, from 0.
-    is_right
-        Shape (answers,), bool.
-    is_used
-        Shape (answers,), bool: False for an answer that is left out.
+    is_right, is_used
+        Shape (answers,), bool; not used is an answer that is left out.
     n_items
         Number of items, answered or not.
     levels
-        The contexts of the answers, the coarsest level first; none, or those of `context`.
+        The contexts of the answers, the coarsest level first.
     """
 
-    start: npt.NDArray[np.int64]
+    start: IntArray
     item: npt.NDArray[np.int32]
     is_right: BoolArray
     is_used: BoolArray
     n_items: int
     levels: tuple[Level, ...] = ()
 
-    @property
-    def n_students(self) -> int:
-        """Number of students, with or without answers."""
-        return len(self.start) - 1
-
-    def of_students(self, first: int, last: int) -> "Observations":
-        """Return the answers of students `first` to `last` − 1, without copying them."""
-        rows, nodes = self.places_of_students(first, last)
+    def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
+        """Return the answers of some students, and the places of the nodes of each level."""
+        rows = slice(*self.start[[students.start, students.stop]].tolist())
+        levels, places = [], [students]
+        for level in self.levels:
+            own = slice(*np.searchsorted(level.start, [rows.start, rows.stop]).tolist())
+            start = level.start[own.start : own.stop + 1] - rows.start
+            parent = level.parent[own] - np.int32(places[-1].start)
+            levels.append(Level(start, parent, level.label[own]))
+            places.append(own)
+        start = self.start[students.start : students.stop + 1] - rows.start
         columns = self.item[rows], self.is_right[rows], self.is_used[rows]
-        above = [first, *(own.start for own in nodes)]
-        levels = tuple(
-            level.take(own, parent, rows.start)
-            for level, own, parent in zip(self.levels, nodes, above, strict=False)
-        )
-        return Observations(
-            self.start[first : last + 1] - rows.start, *columns, self.n_items, levels
-        )
+        return Observations(start, *columns, self.n_items, tuple(levels)), places[1:]
 
-    def places_of_students(self, first: int, last: int) -> tuple[slice, list[slice]]:
-        """Return the places of the answers of students, and of the nodes of each level."""
-        rows = slice(int(self.start[first]), int(self.start[last]))
-        return rows, [level.nodes_of(rows) for level in self.levels]
+    def matrix(self, values: FloatArray, start: IntArray) -> Any:
+        """Return a sparse matrix with a value for every answer, a column for every item.
 
-    def student(self) -> npt.NDArray[np.int32]:
-        """Return the student of every answer, shape (answers,)."""
-        return np.repeat(np.arange(self.n_students, dtype=np.int32), np.diff(self.start))
-
-    def leaf(self) -> npt.NDArray[np.int32]:
-        """Return the node of the last level that every answer belongs to, shape (answers,)."""
-        leaves = self.levels[-1]
-        return np.repeat(np.arange(len(leaves), dtype=np.int32), np.diff(leaves.start))
-
-    def matrix(self, values: FloatArray) -> Any:
-        """Return a sparse matrix of students × items with a value for every answer."""
-        return self._rows(values, self.start)
-
-    def leaf_matrix(self, values: FloatArray) -> Any:
-        """Return a sparse matrix of the last level's nodes × items, as `matrix`."""
-        return self._rows(values, self.levels[-1].start)
-
-    def _rows(self, values: FloatArray, start: IntArray) -> Any:
-        indptr = start.astype(np.int32 if len(self.item) < 2**31 else np.int64)
-        return scipy.sparse.csr_matrix(
-            (values, self.item, indptr), shape=(len(start) - 1, self.n_items)
-        )
+        Its rows begin at `start`: that of the students, or of the nodes of a level.
+        """
+        shape = len(start) - 1, self.n_items
+        return scipy.sparse.csr_matrix((values, self.item, start), shape=shape)
 
     def chunks(self) -> list[slice]:
         """Cut the students into ranges with about equally many answers."""
         end = int(self.start[-1])
         size = min(_MAX_CHUNK, max(_MIN_CHUNK, end // _N_CHUNKS))
         cuts = np.searchsorted(self.start, np.arange(size, end, size))
-        bounds = [0, *np.unique(cuts).tolist(), self.n_students]
+        bounds = [0, *np.unique(cuts).tolist(), len(self.start) - 1]
         return [slice(a, b) for a, b in itertools.pairwise(bounds) if a < b]
 
 
-def sort_by_student(
-    student: IntArray,
-    item: IntArray,
-    is_right: BoolArray,
-    is_used: BoolArray,
-    shape: tuple[int, int],
-    labels: Sequence[IntArray] = (),
-    kind: IntArray | None = None,
-) -> Observations:
+def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
+    """Return for every answer the student or node to which it belongs."""
+    return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+
+
+def sort_answers(
+    student: IntArray, labels: Sequence[IntArray], n_students: int
+) -> tuple[npt.NDArray[np.int32], IntArray, tuple[Level, ...]]:
     """Sort answers by student, those of one student by context, else in the order given.
 
-    All arrays have shape (answers,), see `Observations`; students and items are numbered from 0,
-    and `shape` says how many there are of each. `labels` tells the contexts, those of the coarsest
-    level first, int32 from 0; answers of another `kind` are given other labels.
+    `student` and, for each level, the coarsest first, `labels` are numbers from 0, int32, shape
+    (answers,). Returned are the answers in their new order, and `start` and `levels` of
+    `Observations`.
     """
-    order = np.arange(len(student), dtype=np.int32)
+    n = len(student)
+    order, place = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     for key in (*reversed(labels), student):
-        order = _sort_stably(order, key)
-    start = np.searchsorted(student[order], np.arange(shape[0] + 1)).astype(np.int64)
-    levels: list[Level] = []
-    differs = np.diff(student[order], prepend=-1) != 0
-    parent = student[order]
+        # A sparse matrix with one row's number in each column: its conversion is a stable counting
+        # sort, several times faster than argsort.
+        shape = int(key.max(initial=0)) + 1, max(n, 1)
+        order = scipy.sparse.coo_matrix((order, (key[order], place)), shape).tocsr().data
+    above = start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
+    levels = []
     for label in labels:
-        differs |= np.diff(label[order], prepend=-1) != 0
-        first = np.flatnonzero(differs)
-        levels.append(
-            Level(
-                np.append(first, len(order)),
-                parent[first].astype(np.int32),
-                label[order[first]],
-                np.zeros(len(first), np.int8) if kind is None else kind[order[first]],
-            )
-        )
-        parent = np.cumsum(differs, dtype=np.int32) - np.int32(1)
-    return Observations(
-        start=start,
-        item=item[order].astype(np.int32, copy=False),
-        is_right=is_right[order],
-        is_used=is_used[order],
-        n_items=shape[1],
-        levels=tuple(levels),
-    )
+        own = label[order]
+        is_first = np.diff(own, prepend=-1) != 0
+        is_first[above[above < n]] = True
+        first = np.flatnonzero(is_first)
+        # Of students without answers, and the next one, it is the last that begins there.
+        parent = np.searchsorted(above, first, side="right").astype(np.int32) - np.int32(1)
+        above = np.append(first, n)
+        levels.append(Level(above, parent, own[first]))
+    return order, start, tuple(levels)
 
 
-def _sort_stably(rows: npt.NDArray[np.int32], key: IntArray) -> npt.NDArray[np.int32]:
-    """Sort row numbers by a key of small numbers, of each row; equal ones keep their order."""
-    # A sparse matrix with one row's number in each column: its conversion is a stable counting
-    # sort, several times faster than argsort.
-    places = key[rows].astype(np.int32, copy=False), np.arange(len(rows), dtype=np.int32)
-    shape = int(key.max(initial=0)) + 1, max(len(rows), 1)
-    ordered: npt.NDArray[np.int32] = scipy.sparse.coo_matrix((rows, places), shape).tocsr().data
-    return ordered
+def find_nodes(
+    levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
+) -> Iterator[IntArray]:
+    """Yield for each level the nodes of pairs, shape (pairs,); −1 where there is none.
+
+    `student` and `labels`, of each level, are numbered as in `levels`.
+    """
+    node = student.astype(np.int64)
+    is_there = np.ones(len(node), bool)
+    for level, label in zip(levels, labels, strict=True):
+        keys, width = level.keys
+        # Labels from there on have no answers.
+        place = find_ids(keys, node * width + np.minimum(label, width - 1))
+        is_there &= place < len(keys)
+        node = np.where(is_there, place, -1).astype(np.int64)
+        yield node

@@ -7,14 +7,14 @@ easy"). Only the first stage can be guessed: choosing a distractor means not kno
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from common import schema
 from common.answers import find_ids, number_ids
-from common.item_response.fitting import DEFAULT_DIMENSIONS, fit_stages, require_answers
+from common.item_response.fitting import fit_stages, require_answers
 from common.item_response.habits import Habits, fit_habits, with_habits
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.prediction import ItemResponseModel, break_stick, predict_stages
-from common.run_log import LogEvent, ignore_event
 
 import numpy as np
 
@@ -56,12 +56,8 @@ def fit_options(
     option: IntArray,
     correct_option: IntArray,
     *,
-    n_dimensions: int = DEFAULT_DIMENSIONS,
-    guessing: float = 0.0,
-    seed: int = 0,
-    n_steps: int | None = None,
     context: IntArray | None = None,
-    log_event: LogEvent = ignore_event,
+    **settings: Any,
 ) -> OptionModel:
     """Fit the item response model to the options chosen.
 
@@ -71,25 +67,14 @@ def fit_options(
         Ids, shape (answers,).
     option, correct_option
         The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    n_dimensions, guessing, seed, n_steps, context, log_event
-        As in `fit`, which also lists the errors.
+    context, settings
+        As in `fit`, which also lists the errors: n_dimensions, guessing, seed, n_steps, log_event.
     """
     require_answers(question)
     question_ids, number = number_ids(question)
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
-    stages = fit_stages(
-        student,
-        question,
-        outcome,
-        N_OPTIONS - 1,
-        n_dimensions,
-        guessing,
-        seed,
-        context,
-        n_steps,
-        log_event=log_event,
-    )
+    stages = fit_stages(student, question, outcome, N_OPTIONS - 1, context=context, **settings)
     shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
     model = OptionModel(stages, outcome_of_option, shares.astype(np.float32))
     if context is None or not context.shape[1]:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from common.answers import find_ids
 from common.errors import InputError
-from common.item_response import context as contexts
 from common.item_response.blocks import in_threads, logit_moments
-from common.item_response.context import ContextEffects
-from common.item_response.model import FloatArray, Gaussians, IntArray, expected_probability
+from common.item_response.model import Effects, FloatArray, IntArray, State, expected_probability
+from common.item_response.observations import Level, find_nodes
 
 import numpy as np
 
@@ -16,37 +15,29 @@ _PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class ItemResponseModel:
+class ItemResponseModel(State):
     """What `fit` has learned about students and questions.
 
     Attributes
     ----------
+    students, items, …
+        As in `State`. After the last student, one without answers; after the last question, in each
+        stage, one without answers.
     student_ids, question_ids
         Those with answers, increasing.
-    students
-        Posteriors of the abilities, k dimensions; after the last id, a student without answers.
-    items
-        Posteriors of slopes and intercepts, k + 1 dimensions, in the order of the question ids;
-        after the last id, a question without answers. If questions have several stages, all items
-        of the first stage, then all of the second, and so on.
-    guessing
-        Probability of passing an item without knowing how, shape (items,), float32.
+    context_ids
+        The labels of each level of the contexts that have answers, increasing.
+    levels
+        The nodes of all students' trees of contexts, to which `effects` belong.
     history
         Log loss and accuracy on the answers held out for early stopping, after each step.
-    effects
-        Of the contexts in which the answers were given; None without contexts.
-    prior
-        Of the items of each stage.
     """
 
     student_ids: IntArray
     question_ids: IntArray
-    students: Gaussians
-    items: Gaussians
-    guessing: FloatArray
+    context_ids: tuple[IntArray, ...]
+    levels: tuple[Level, ...]
     history: list[tuple[float, float]]
-    effects: ContextEffects | None
-    prior: Gaussians
 
 
 def predict(
@@ -89,7 +80,7 @@ def predict_stages(
     context: IntArray | None = None,
 ) -> list[FloatArray]:
     """Return the probability of passing each stage, once it is reached; else as `predict`."""
-    if context is None and model.effects is not None:
+    if context is None and model.levels:
         raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
     place = find_ids(model.student_ids, np.asarray(student))
     item = find_ids(model.question_ids, np.asarray(question))
@@ -120,10 +111,9 @@ def predict_places(
         stage, pairs = part
         of_stage = item[pairs] + np.int32(stage * n_items)
         effects = None
-        if model.effects is not None:
+        if model.levels:
             assert context is not None
-            kind = np.full(len(pairs), stage, np.int32)
-            effects = contexts.find_effects(model.effects, student[pairs], context[pairs], kind)
+            effects = find_effects(model, student[pairs], context[pairs], np.int32(stage))
         moments = logit_moments(model.students, model.items, student[pairs], of_stage, effects)
         knows = expected_probability(*moments)
         knows += model.guessing[of_stage] * (1 - knows)
@@ -131,10 +121,43 @@ def predict_places(
 
     parts = [order[i : i + _PAIRS_AT_ONCE] for i in range(0, len(order), _PAIRS_AT_ONCE)]
     passing = []
-    for stage in range(len(model.items) // n_items):
+    for stage in range(len(model.prior)):
         probability = np.empty(len(order), np.float32)
         found = in_threads(work, [(stage, pairs) for pairs in parts])
         for pairs, own in zip(parts, found, strict=True):
             probability[pairs] = own
         passing.append(probability)
     return passing
+
+
+def find_effects(
+    model: ItemResponseModel,
+    student: IntArray,
+    context: IntArray,
+    stage: IntArray | np.int32,
+    *,
+    with_shared: bool = True,
+) -> Effects:
+    """Return the total effects of pairs of students, by their places, and contexts.
+
+    They are those at the last node on the way from the student down to the context that has
+    answers; further down, effects are only known to vary. What students share is added, if asked.
+    """
+    n_stages, n = len(model.prior), len(student)
+    stage = np.broadcast_to(stage, n)
+    mean, variance = np.zeros((2, n), np.float32)
+    found = Effects(mean, variance, np.zeros((n, model.students.mean.shape[1]), np.float32))
+    labels = [
+        find_ids(ids, context[:, depth]) * np.int32(n_stages) + stage
+        for depth, ids in enumerate(model.context_ids)
+    ]
+    nodes = find_nodes(model.levels, student, labels)
+    for node, own, prior in zip(nodes, model.effects, model.variance, strict=True):
+        is_there = node >= 0
+        for values, source in zip(found, own, strict=True):
+            values[is_there] = source[node[is_there]]
+        variance[~is_there] += prior.astype(np.float32)[stage[~is_there]]
+    if with_shared:
+        mean += model.shared.mean[labels[-1]]
+        variance += model.shared.variance[labels[-1]]
+    return found

@@ -1,18 +1,27 @@
 """A good start: from a random one, the fit takes many steps to turn towards what matters.
 
 One general ability is fitted first. The other dimensions begin where the residuals of that fit vary
-most. All this with the first students only; it begins without guessing, or the prior shrinks the
+most. It begins without guessing, or the prior shrinks the
 other dimensions away before they have turned.
 """
 
 from common.item_response import model
 from common.item_response.blocks import in_threads, logit_moments, run_step
-from common.item_response.model import FloatArray, Gaussians, IntArray, State
-from common.item_response.observations import Observations
+from common.item_response.context import START_VARIANCE
+from common.item_response.model import (
+    Effects,
+    FloatArray,
+    Gaussians,
+    IntArray,
+    SharedEffects,
+    State,
+)
+from common.item_response.observations import Level, Observations, number_rows
+from common.item_response.prediction import ItemResponseModel
 
 import numpy as np
 
-# The first students, so many that they have about this number of answers.
+# So many students that they have about this number of answers.
 _MAX_ANSWERS = 4_000_000
 # Steps of the fit in one dimension; rounds of the search for further dimensions, and with how many
 # directions more than are asked for.
@@ -23,34 +32,71 @@ _SHRINKAGE = 10
 _SLOPE, _VARIANCE = 0.4, 0.1
 
 
-def find_start(observations: Observations, k: int, group: IntArray, seed: int) -> State:
-    """Return the state that a fit in k dimensions begins with; students must be in random order."""
-    n_first = int(np.searchsorted(observations.start, _MAX_ANSWERS))
-    first = observations.of_students(0, min(n_first, observations.n_students))
-    n_groups, n_items = int(group.max()) + 1, observations.n_items
-    prior = Gaussians(np.zeros((n_groups, 2)), np.tile(np.diag([0.3, 1.0]), (n_groups, 1, 1)))
+def find_start(
+    observations: Observations,
+    order: IntArray,
+    student_ids: IntArray,
+    question_ids: IntArray,
+    n_stages: int,
+    k: int,
+    seed: int,
+) -> ItemResponseModel:
+    """Return the model that a fit in k dimensions begins with, which knows no contexts.
+
+    Only the first students of a random `order` are looked at.
+    """
+    n_students, n_items = len(student_ids), observations.n_items
+    n_answers = np.diff(observations.start)
+    n_first = np.searchsorted(np.cumsum(n_answers[order]), _MAX_ANSWERS) + 1
+    is_first = np.zeros(n_students, bool)
+    is_first[order[:n_first]] = True
+    rows = np.repeat(is_first, n_answers)
+    first = Observations(
+        np.append(0, np.cumsum(n_answers[is_first])),
+        observations.item[rows],
+        observations.is_right[rows],
+        observations.is_used[rows],
+        n_items,
+    )
+    stage = np.repeat(np.arange(n_stages), n_items // n_stages)
+    prior = Gaussians(np.zeros((n_stages, 2)), np.tile(np.diag([0.3, 1.0]), (n_stages, 1, 1)))
     # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
     prior.mean[0, 0] = 1
-    items = Gaussians(prior.mean[group].astype(np.float32), np.zeros((n_items, 2, 2), np.float32))
-    general = State(model.standard_normal(first.n_students, 1), items, prior)
-    no_guessing = np.zeros(n_items, np.float32)
+    items = Gaussians(prior.mean[stage].astype(np.float32), np.zeros((n_items, 2, 2), np.float32))
+    nothing = np.zeros(n_items, np.float32)
+    unknown = np.full(n_stages, START_VARIANCE)
+    shared = SharedEffects(0 * unknown, unknown, unknown)
+    levels = observations.levels
+    variance = np.full((len(levels), n_stages), START_VARIANCE)
+    students = model.standard_normal(len(first.start) - 1, 1)
+    general = State(students, items, prior, nothing, (), variance[:0], shared)
     for _ in range(_N_STEPS):
-        general = run_step(first, general, group, no_guessing)
+        general = run_step(first, general)
 
     # From (general slope, intercept) to (general slope, other slopes, intercept).
     ends = [0, k]
-    mean, prior_mean = np.zeros((n_items, k + 1)), np.zeros((n_groups, k + 1))
+    mean, prior_mean = np.zeros((n_items, k + 1)), np.zeros((n_stages, k + 1))
     mean[:, ends], prior_mean[:, ends] = general.items.mean, general.prior.mean
     mean[:, 1:k] = _SLOPE * _find_residual_directions(first, general, k - 1, seed)
-    covariance = np.zeros((len(mean), k + 1, k + 1), np.float32)
-    prior_covariance = np.tile(_VARIANCE * np.eye(k + 1), (n_groups, 1, 1))
-    prior_covariance[np.ix_(range(n_groups), ends, ends)] = general.prior.covariance
-    students = model.standard_normal(observations.n_students, k)
-    students.mean[: first.n_students, 0] = general.students.mean[:, 0]
-    return State(
+    covariance = np.zeros((n_items, k + 1, k + 1), np.float32)
+    prior_covariance = np.tile(_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
+    prior_covariance[np.ix_(range(n_stages), ends, ends)] = general.prior.covariance
+    students = model.standard_normal(n_students, k)
+    students.mean[is_first, 0] = general.students.mean[:, 0]
+    nobody = np.empty(0, np.int32)
+    return ItemResponseModel(
         students,
         Gaussians(mean.astype(np.float32), covariance),
         Gaussians(prior_mean, prior_covariance),
+        nothing,
+        (Effects(np.zeros(0), np.zeros(0), np.zeros((0, k))),) * len(levels),
+        variance,
+        shared,
+        student_ids,
+        question_ids,
+        (nobody,) * len(levels),
+        (Level(np.zeros(1, int), nobody, nobody),) * len(levels),
+        [],
     )
 
 
@@ -72,7 +118,7 @@ def _find_residual_directions(
     size = min(n + _OVERSAMPLING, n_items)
     if n == 0:
         return np.zeros((n_items, 0))
-    student = observations.student()
+    student = number_rows(observations.start)
     mean, variance = logit_moments(fit.students, fit.items, student, observations.item)
     residual = observations.is_right - model.expected_probability(mean, variance)
     residual *= observations.is_used
@@ -81,7 +127,7 @@ def _find_residual_directions(
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
     residual *= student_scale[student] * item_scale[observations.item]
-    matrix = observations.matrix(residual.astype(np.float32))
+    matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
 
     basis = np.random.default_rng(seed).standard_normal((n_items, size))

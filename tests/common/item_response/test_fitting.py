@@ -7,7 +7,7 @@ from common import item_response
 from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
-from common.item_response.model import Gaussians
+from common.item_response.model import Gaussians, SharedEffects
 
 import numpy as np
 import pytest
@@ -209,7 +209,11 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
     nobody = Gaussians(np.zeros((1, 1), np.float32), np.ones((1, 1, 1), np.float32))
     items = Gaussians(z, np.zeros((21, 2, 2), np.float32))
     ids, guess = np.arange(100, 120), np.full(21, guessing, np.float32)
-    model = Model(np.empty(0, np.int32), ids, nobody, items, guess, [], None, items)
+    # Without contexts, and without students of its own.
+    shared = SharedEffects(*np.ones((3, 1)))
+    none = np.empty(0, np.int32)
+    state = nobody, items, items.take(slice(1)), guess, (), np.zeros((0, 1)), shared
+    model = Model(*state, none, ids, (), (), [])
     new = item_response.student_posterior(model, np.full(20, 7), ids, correct)
 
     grid = np.linspace(-6, 6, 2001)
@@ -283,8 +287,7 @@ def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
 
 
 def test_planted_effects_are_recovered(plain: Model, fitted: Model) -> None:
-    assert fitted.effects is not None
-    assert fitted.effects.variance[0, 0] == pytest.approx(1, abs=0.15)
+    assert fitted.variance[0, 0] == pytest.approx(1, abs=0.15)
     p, without = predict(fitted, TEST, TEST.quiz), predict(plain, TEST)
     assert loss(p, TEST.p_right) < loss(without, TEST.p_right) - 0.02
     assert accuracy(p, TEST) > accuracy(without, TEST) + 0.02
@@ -301,8 +304,8 @@ def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
     }[contexts]
     train = answers.train()
     one, other = fit(train, labels[answers.is_train]), fit(train)
-    assert one.effects.variance.max() < 0.06
-    assert one.effects.shared.prior.max() < 0.06
+    assert one.variance.max() < 0.06
+    assert one.shared.prior.max() < 0.06
     for rows in (~answers.is_train & ~answers.is_new, answers.is_new):
         test = answers.take(rows)
         p, without = predict(one, test, labels[rows]), predict(other, test)
@@ -316,8 +319,8 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     answers, _ = plant(float(level == 1), float(level == 0))
     train, test = answers.train(), answers.test()
     found = fit(train, train.groups())
-    assert found.effects.variance[level, 0] == pytest.approx(1, abs=0.2)
-    assert found.effects.variance[1 - level, 0] < 0.2
+    assert found.variance[level, 0] == pytest.approx(1, abs=0.2)
+    assert found.variance[1 - level, 0] < 0.2
     # All is known, the quiz is not, the group is not.
     unknown = over_gaussian(test.ability + test.known, 1)
     for n_known, truth in (
@@ -337,7 +340,7 @@ def test_new_students_are_predicted_without_contexts(fitted: Model) -> None:
     with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
         predict(fitted, rows)
     new = item_response.student_posterior(fitted, rows.student, rows.question, rows.is_right)
-    assert new.effects is None
+    assert not new.levels
     assert np.isfinite(predict(new, rows)).all()
 
 
@@ -345,12 +348,11 @@ def test_new_students_are_predicted_without_contexts(fitted: Model) -> None:
 
 
 def test_what_a_class_shares_is_recovered(by_class: Model) -> None:
-    assert by_class.effects is not None
-    labels, shared = by_class.effects.labels[-1], by_class.effects.shared
+    labels, shared = by_class.context_ids[-1], by_class.shared
     assert_array_equal(labels, np.unique(CLASSES.train().of_class))
     planted, found = SHARED[labels], shared.mean[:-1]
     assert shared.prior[0] == pytest.approx(planted.var(), abs=0.25)
-    assert by_class.effects.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
+    assert by_class.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
     assert np.corrcoef(found, planted)[0, 1] > 0.88
     assert np.mean((found - planted) ** 2) < 0.2 * planted.var()
     # Neither shrunk too much nor too little.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from common import item_response
 from common.item_response import blocks, context, model
 from common.item_response.model import Effects, Gaussians, SharedEffects, State
-from common.item_response.observations import Observations, sort_by_student
+from common.item_response.observations import Observations, number_rows, sort_answers
 
 import numpy as np
 import pytest
@@ -84,7 +84,9 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
     own, variance = rng.uniform(0.5, 1, (2, 200))
     effects = Effects(own, variance, rng.normal(0, 0.1, (200, 2)))
-    scaled = model.standardise(State(students, items, items, (effects,)))
+    shared = SharedEffects(*np.ones((3, 1)))
+    state = State(students, items, items, np.zeros(200), (effects,), np.ones((1, 1)), shared)
+    scaled = model.standardise(state)
     pairs = np.arange(200), np.arange(200)[::-1]
     for before, after in zip(
         blocks.logit_moments(students, items, *pairs, effects),
@@ -148,16 +150,13 @@ def make_case(
     rng = RNG(seed)
     n_students, n_items = int(rng.integers(1, 7)), int(rng.integers(1, 6))
     student = rng.integers(0, n_students, n_answers)
-    kind = rng.integers(0, n_kinds, n_answers).astype(np.int8)
-    observations = sort_by_student(
-        student,
-        rng.integers(0, n_items, n_answers),
-        rng.random(n_answers) < 0.6,
-        rng.random(n_answers) < 0.8,
-        (n_students + 1, n_items),
-        [rng.integers(0, 3, n_answers) * n_kinds + kind for _ in range(n_levels)],
-        kind,
-    )
+    kind = rng.integers(0, n_kinds, n_answers).astype(np.int32)
+    item = rng.integers(0, n_items, n_answers)
+    is_right, is_used = rng.random(n_answers) < 0.6, rng.random(n_answers) < 0.8
+    labels = [rng.integers(0, 3, n_answers) * n_kinds + kind for _ in range(n_levels)]
+    order, start, levels = sort_answers(student, labels, n_students + 1)
+    columns = (column[order] for column in (item, is_right, is_used))
+    observations = Observations(start, *columns, n_items, levels)
     root = rng.normal(0, 0.4, (n_items, k + 1, k + 1)).astype("f")
     items = Gaussians(rng.normal(0.3, 0.8, (n_items, k + 1)).astype("f"), root @ root.mT)
     variance = np.exp(rng.uniform(-4, 1, (n_levels, n_kinds)))
@@ -168,25 +167,27 @@ def make_case(
     of_kinds = np.exp(rng.uniform(-3, 1, n_kinds))
     shared = SharedEffects(mean.astype("f"), spread.astype("f"), of_kinds)
     prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
-    state = State(model.standard_normal(n_students + 1, k), items, prior)
+    guessing = np.full(n_items, 0.2, np.float32)
+    students = model.standard_normal(n_students + 1, k)
+    state = State(students, items, prior, guessing, (), variance, shared)
     leaf = label = np.zeros(n_answers, int)
     if n_levels:
-        sizes = [len(level) for level in observations.levels]
+        sizes = [len(level.label) for level in levels]
         drawn = (
             (rng.normal(0, 0.5, n), rng.uniform(0.5, 1, n), rng.normal(0, 0.1, (n, k)))
             for n in sizes
         )
         effects = (Effects(*(values.astype("f") for values in own)) for own in drawn)
-        state = replace(state, effects=tuple(effects), variance=variance, shared=shared)
-        leaf = observations.leaf()
-        label = observations.levels[-1].label[leaf]
+        state = replace(state, effects=tuple(effects))
+        leaf = number_rows(levels[-1].start)
+        label = levels[-1].label[leaf]
     return Case(observations, state, variance, shared, leaf, label, bool(n_levels) * mean[label])
 
 
-def expand(case: Case, guessing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def expand(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Return w of every answer, and κ, from what is expected of its logit."""
     observations, state, *_ = case
-    student, item = observations.student(), observations.item
+    student, item = number_rows(observations.start), observations.item
     mean, spread = blocks.logit_moments(state.students, state.items, student, item)
     if observations.levels:
         old = state.effects[-1].take(case.leaf)
@@ -194,7 +195,7 @@ def expand(case: Case, guessing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         spread += old.variance + case.shared.variance[case.label]
         spread += 2 * (old.with_ability * state.items.mean[item, :-1]).sum(axis=1)
     slope, curvature = model.expected_slope_and_curvature(
-        mean, np.maximum(spread, 0), observations.is_right, guessing[item]
+        mean, np.maximum(spread, 0), observations.is_right, state.guessing[item]
     )
     used = observations.is_used
     return curvature * used, (slope + curvature * mean) * used
@@ -215,9 +216,9 @@ def solve(
 def sum_squares(
     mean: np.ndarray, variance: np.ndarray, kind: np.ndarray, prior: np.ndarray
 ) -> np.ndarray:
-    """Return for each kind the number of effects, Σ E[u²], Σ (share of prior variance removed)²."""
+    """Return for each kind the number of effects, Σ E[u]², Σ Var[u], Σ (share of it removed)²."""
     removed = 1 - variance / prior[kind]
-    columns = np.stack([np.ones(len(mean)), mean**2 + variance, removed**2])
+    columns = np.stack([np.ones(len(mean)), mean**2, variance, removed**2])
     result: np.ndarray = (columns @ np.eye(len(prior))[kind]).T
     return result
 
@@ -230,10 +231,13 @@ def dense_students(
     All are unknowns of one system of equations.
     """
     observations, items, levels = case.observations, case.state.items, case.observations.levels
-    k, n = items.mean.shape[1] - 1, observations.n_students
-    student, item = observations.student(), observations.item
+    k, n = items.mean.shape[1] - 1, len(observations.start) - 1
+    student, item = number_rows(observations.start), observations.item
     parts = [np.ones(n * k)]
-    parts += [1 / prior[level.kind] for level, prior in zip(levels, case.variance, strict=True)]
+    parts += [
+        1 / prior[level.label % len(prior)]
+        for level, prior in zip(levels, case.variance, strict=True)
+    ]
     precision = np.concatenate(parts)
     abilities, *own = np.split(
         np.eye(len(precision)), np.cumsum([len(part) for part in parts[:-1]])
@@ -261,7 +265,7 @@ def dense_students(
         of_total = (with_all * total).sum(axis=1)
         effects.append(Effects(total @ mean, of_total, with_ability[:, :, 0]))
         of_nodes = nodes @ mean, np.diag(nodes @ covariance @ nodes.T)
-        sums = sum_squares(*of_nodes, level.kind, variance[depth])
+        sums = sum_squares(*of_nodes, level.label % variance.shape[1], variance[depth])
         variance[depth] = context.estimate_variance(sums, variance[depth])
     return Gaussians(ability @ mean, ability @ covariance @ ability.mT), effects, variance
 
@@ -274,11 +278,11 @@ def dense_shared(
     Those of each student in the last level are unknowns as well.
     """
     leaves, old = case.observations.levels[-1], case.shared
-    n, n_shared = len(leaves), len(old.mean)
+    n, n_shared = len(leaves.label), len(old.mean)
     kind = np.arange(n_shared) % len(old.prior)
     of_label = np.eye(n_shared)[case.label]
     design = np.concatenate([np.eye(n)[case.leaf], of_label], axis=1)[:, None]
-    prior = np.append(case.variance[-1, leaves.kind], old.prior[kind])
+    prior = np.append(case.variance[-1, kind[leaves.label]], old.prior[kind])
     linear = (kappa - weight * known)[:, None]
     mean, covariance = solve(1 / prior, design, weight[:, None, None], linear)
     mean, variance = mean[n:], np.diag(covariance)[n:]
@@ -311,17 +315,15 @@ def test_a_pass_over_the_answers_is_exact(
     """Also where nothing but rounding tells the students' own effects from 0."""
     case = make_case(seed, k, n_levels, n_kinds, n_answers, own_variance)
     observations, state, *_ = case
-    guessing = np.full(observations.n_items, 0.2, np.float32)
-    passed, sums = blocks.pass_over_answers(observations, state, guessing)
+    passed, sums = blocks.pass_over_answers(observations, state)
 
-    weight, kappa = expand(case, guessing)
+    weight, kappa = expand(case)
     students, effects, variance = dense_students(case, weight, kappa)
     assert_same(passed.students, students, 2e-4)
-    student, item = observations.student(), observations.item
+    student, item = number_rows(observations.start), observations.item
     effect: Any = case.fixed
     with_ability: Any = np.zeros((n_answers, k))
     if n_levels:
-        assert passed.variance is not None and passed.shared is not None
         for found, expected in zip(passed.effects, effects, strict=True):
             assert_same(found, expected, 1e-4)
         assert_allclose(passed.variance, variance, rtol=0.02)
