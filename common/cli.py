@@ -165,7 +165,7 @@ def sample_model_parser(
     p.usage = "%(prog)s [flags]"
     # A model without a flag for the metadata wants none: "".
     p.set_defaults(
-        input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=False
+        input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=None
     )
     if reads_answers:
         add_folder(p, "--input_dir", "data/train_data")
@@ -175,7 +175,18 @@ def sample_model_parser(
     p.add_argument(
         "--output_file", metavar="FILE", help=f"default {output}; the zip is written beside it"
     )
-    if task in (1, 2):
+    if task == 3:
+        p.add_argument(
+            "--local",
+            nargs="?",
+            const="first",
+            choices=("first", "second"),
+            default=None,
+            help="rank by one half of the students (local_data_split.py), the first by default; "
+            f"defaults become data/test_input, {layout.TRAIN_TASK_3} (second: "
+            f"{layout.VALID_TASK_3}), data/test_output and {layout.local_submission_name(task)}",
+        )
+    else:
         p.add_argument(
             "--probabilities",
             type=Path,
@@ -228,15 +239,19 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
         where it is to go; this is reported before any work starts.
     """
     train, template = _default_names(task)
+    train = options.train_data or train
     input_dir, template_dir = layout.TRAIN_DIR, layout.TEMPLATE_DIR
     output_dir, output = layout.SUBMISSION_DIR, layout.submission_name(task)
     if options.local:
-        input_dir = template_dir = layout.TEST_INPUT_DIR
-        template = layout.LOCAL_TEMPLATE_TASK_1_2
+        input_dir = layout.TEST_INPUT_DIR
         output_dir, output = layout.TEST_OUTPUT_DIR, layout.local_submission_name(task)
+        if task != 3:
+            template_dir, template = layout.TEST_INPUT_DIR, layout.LOCAL_TEMPLATE_TASK_1_2
+        elif train == layout.TRAIN_TASK_3_4:
+            train = layout.TRAIN_TASK_3 if options.local == "first" else layout.VALID_TASK_3
     train_dir = options.input_dir or input_dir
     paths = _SampleModelPaths(
-        train=train_dir / (options.train_data or train),
+        train=train_dir / train,
         template=template_path(options, template_dir, template),
         output=(options.output_dir or output_dir) / (options.output_file or output),
         metadata=metadata_of(train_dir, options.metadata_dir),

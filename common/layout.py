@@ -36,6 +36,8 @@ SUBJECT_METADATA = "subject_metadata.csv"
 # Names of the files that the local splits write to TEST_INPUT_DIR.
 VALID_TASK_1_2 = "valid_task_1_2.csv"
 LOCAL_TEMPLATE_TASK_1_2 = "test_submission_task_1_2.csv"
+TRAIN_TASK_3 = "train_task_3.csv"
+VALID_TASK_3 = "valid_task_3.csv"
 TRAIN_TASK_4 = "train_task_4.csv"
 VALID_TASK_4 = "valid_task_4.csv"
 # Name of the folds that a related challenge's split writes.
@@ -50,6 +52,8 @@ STAMP_OF_FILE = {
     TRAIN_TASK_1_2: "split_task_1_2.json",
     VALID_TASK_1_2: "split_task_1_2.json",
     LOCAL_TEMPLATE_TASK_1_2: "split_task_1_2.json",
+    TRAIN_TASK_3: "split_task_3.json",
+    VALID_TASK_3: "split_task_3.json",
     TRAIN_TASK_4: "split_task_4.json",
     VALID_TASK_4: "split_task_4.json",
     TEMPLATE_TASK_1_2: "template_task_1_2.json",
@@ -94,16 +98,20 @@ def expert_judgements_name(phase: str) -> str:
 def answers_path(task: int, phase: str) -> Path:
     """Return where the answers lie that a score rests on: those of a phase, or the local split."""
     if phase not in PHASES:
-        return TEST_INPUT_DIR / (VALID_TASK_4 if task == 4 else VALID_TASK_1_2)
+        return TEST_INPUT_DIR / {3: VALID_TASK_3, 4: VALID_TASK_4}.get(task, VALID_TASK_1_2)
     names = {3: expert_judgements_name(phase), 4: test_masks_name(phase)}
     return TEST_DIR / names.get(task, test_answers_name(task, phase))
 
 
 def submission_path(task: int, phase: str) -> Path:
-    """Return where the submission lies that is scored: for a phase, or for the local split."""
-    if phase not in PHASES:
-        return TEST_OUTPUT_DIR / local_submission_name(task)
-    return SUBMISSION_DIR / submission_name(task)
+    """Return where the submission lies that is scored: for a phase, or for the local split.
+
+    The challenge's guide keeps the latter beside the split: where there are two, it is the newer.
+    """
+    if phase in PHASES:
+        return SUBMISSION_DIR / submission_name(task)
+    places = [folder / local_submission_name(task) for folder in (TEST_OUTPUT_DIR, TEST_INPUT_DIR)]
+    return max(places, key=lambda path: path.stat().st_mtime if path.is_file() else 0)
 
 
 def _official_names() -> set[str]:
@@ -134,16 +142,17 @@ def where_to_get(path: Path) -> str:
         TEST_INPUT_DIR / TRAIN_TASK_1_2
     ):
         return "`python task_1/local_data_split.py` makes it"
-    if path.name in (TRAIN_TASK_4, VALID_TASK_4):
-        return "`python task_4/local_data_split.py` makes it"
+    for task, names in ((3, (TRAIN_TASK_3, VALID_TASK_3)), (4, (TRAIN_TASK_4, VALID_TASK_4))):
+        if path.name in names:
+            return f"`python task_{task}/local_data_split.py` makes it"
     if path.name == TEMPLATE_TASK_1_2 or path == TEMPLATE_DIR / TEMPLATE_TASK_3:
         return "`python -m tools.templates` builds it from the files in data/"
     for task in (1, 2, 3):
+        model = f"python task_{task}/sample_model_{'entropy' if task == 3 else 'majority'}.py"
         if path.name == local_submission_name(task):
-            return f"`python task_{task}/sample_model_majority.py --local` makes one"
+            return f"`{model} --local` makes one"
         if path.stem == Path(submission_name(task)).stem:
-            model = "entropy" if task == 3 else "majority"
-            return f"`python task_{task}/sample_model_{model}.py` makes one"
+            return f"`{model}` makes one"
     if path.name == RESULTS_NAME:
         return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
     if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR) and path.name in _official_names():

@@ -151,8 +151,9 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
 # ---- Expert judgements (task 3) ------------------------------------------------------------------
 
 # Judgements have the shape (experts, pairs): 1 where the expert finds the left question better, 2
-# the right, NaN where there is no judgement, which then does not count for that expert. Ranks of
-# the left and the right question have the shape (pairs,); 1 is the best.
+# the right, NaN where there is no judgement, which then does not count for that expert, and any
+# other number where it counts as disagreement. Ranks of the left and the right question have the
+# shape (pairs,); 1 is the best.
 
 
 def expert_agreement(

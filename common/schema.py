@@ -115,11 +115,11 @@ OPTIONS = (1, 2, 3, 4)
 # What tasks 1 and 2 predict for each (student, question) pair.
 PREDICTED_COLUMN = {1: IS_CORRECT, 2: ANSWER_VALUE}
 
-# Task 3: a ranking of all questions, 1 is the best; experts judge pairs of questions.
+# Task 3: a ranking of all questions, 1 is the best; experts judge pairs of questions, each in a
+# column of any name.
 RANKING = Column("ranking", low=1)
 LEFT = Column("left")
 RIGHT = Column("right")
-EXPERT_NAMES = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
 
 
 def expert_judgement(name: str) -> Column:

@@ -46,21 +46,32 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
     return _write_parts(train, output_dir, parts)
 
 
+def halve_students_file(train: Path, output_dir: Path, seed: int) -> list[Path]:
+    """Split a training file of tasks 3 and 4 into two halves of the students; return both files."""
+    first, second = _hold_out_students(train, 0.5, seed)
+    return _write_parts(train, output_dir, {layout.TRAIN_TASK_3: first, layout.VALID_TASK_3: second})
+
+
 def split_students_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
     """Split a training file of tasks 3 and 4 by students; return the two files written.
 
     The answers of the students held out have a column IsTarget: the same share of them are targets.
     """
+    learned, valid = _hold_out_students(train, share, seed)
+    # A different stream of random numbers from the one that chose the students.
+    targets = hold_out_answers(len(valid), share, seed + 1)
+    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+    parts = {layout.TRAIN_TASK_4: learned, layout.VALID_TASK_4: valid}
+    return _write_parts(train, output_dir, parts)
+
+
+def _hold_out_students(train: Path, share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read answers; return those of most students, and those of a share of them."""
     table = read_answers(train, ids=True)
     students, place = np.unique(table["UserId"].to_numpy(), return_inverse=True)
     held_out = hold_out_answers(len(students), share, seed)[place]
     _require_both_parts(train, held_out, "students")
-    valid = table[held_out]
-    # A different stream of random numbers from the one that chose the students.
-    targets = hold_out_answers(len(valid), share, seed + 1)
-    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
-    parts = {layout.TRAIN_TASK_4: table[~held_out], layout.VALID_TASK_4: valid}
-    return _write_parts(train, output_dir, parts)
+    return table[~held_out], table[held_out]
 
 
 def _write_parts(train: Path, folder: Path, parts: dict[str, pd.DataFrame]) -> list[Path]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, layout, simulated
-from common.schema import EXPERT_NAMES
 from tools.templates import build_templates
 
 import numpy as np
@@ -37,6 +36,7 @@ SIZES = ("tiny", "small", "full")
 N_MASKS = 10
 TARGET_SHARE = 0.2
 N_PAIRS = 50
+EXPERTS = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
 # In pixels.
 IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 
@@ -450,7 +450,7 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
             "left": whole(school.question_id[left[rows]]),
             "right": whole(school.question_id[right[rows]]),
         }
-        columns |= {name: whole(pa.array(judged[rows, k])) for k, name in enumerate(EXPERT_NAMES)}
+        columns |= {name: whole(pa.array(judged[rows, k])) for k, name in enumerate(EXPERTS)}
         write_table(folder / layout.expert_judgements_name(phase), columns, len(rows))
 
 

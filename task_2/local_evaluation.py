@@ -1,4 +1,4 @@
-"""Task 2: score a submission, exactly as the challenge would.
+"""Task 2: score a submission by its accuracy, the challenge's metric.
 
 Run:     python task_2/local_evaluation.py                  the local split
          python task_2/local_evaluation.py --phase public   the released answers of a phase

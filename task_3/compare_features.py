@@ -1,4 +1,4 @@
-"""Task 3: compare every feature, used alone as a ranking, with the five expert teachers.
+"""Task 3: compare every feature, used alone as a ranking, with every expert.
 
 Shows which ideas about question quality agree with experts, and how little a few pairs can show:
 every figure has its 95 % interval. The directions of the features are fixed beforehand (see
@@ -77,7 +77,7 @@ def main() -> None:
         rankings[cli.show(path)] = pd.Series(ranking, ranked).reindex(question).to_numpy()
 
     print(f"{len(judgements.left)} pairs, {len(data.answers):,} answers\n")
-    columns = [*schema.EXPERT_NAMES, "mean", "best"]
+    columns = [*judgements.experts, "mean", "best"]
     print(f"| best first | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name, ranking in rankings.items():
         pairs = rank_pairs(judgements, question, ranking)

@@ -1,21 +1,166 @@
-"""Task 3: score a ranking of questions against the judgements of five expert teachers.
+"""Task 3: score a ranking of questions against a panel of experts, or against itself.
 
-Run:     python task_3/local_evaluation.py --phase public
-Writes:  data/test_output/scores_task_3_public.txt and scores_task_3_public.html
+Run:     python task_3/local_evaluation.py --phase public     the official panel: five teachers
+         python task_3/local_evaluation.py --ref_data FILE    your own panel
+         python task_3/local_evaluation.py                    the local split, without experts
+Writes:  data/test_output/scores_task_3_public.txt and .html, or of the local split
+         scores_task_3.txt and .html
 
-The score is the share of pairs on which the ranking agrees with its best expert. With few pairs, a
-random ranking agrees well with its best expert too: what it reaches is printed beside the score, as
-are the 95 % interval of every figure and how often the experts agree with each other. The page also
-lists the pairs on which ranking and experts disagree.
+The score is the share of pairs on which the ranking agrees with its best expert. A panel is a CSV
+with left and right, two QuestionIds, and a column for each expert, of any name: 1 where the left
+question is better, 2 where the right one is, or nothing. What is empty does not count;
+--missing disagrees counts it as disagreement. With few pairs, a random ranking agrees well with its
+best expert too: what it reaches is printed beside the score, as are the 95 % interval of every
+figure and how often the experts agree with each other. The page also lists the pairs on which
+ranking and experts disagree.
+
+Of the local split, the ranking that a sample model made with --local, by one half of the students,
+is compared with that of the same model by the other half, which is made anew (with another seed,
+where the model takes one): Spearman's and Kendall's rank correlation, with 95 % intervals.
 """
 
-from common import cli
-from common.evaluation import ranking
+import argparse
+import tempfile
+from pathlib import Path
+
+from common import cli, io, layout, made, schema, source_code, submission
+from common.errors import InputError
+from common.evaluation import ranking, record, score_files
+from common.evaluation.judgements import MISSING
+from common.evaluation.record import LOCAL, Evaluation
+
+import numpy as np
+import pandas as pd
+
+TASK = 3
+# Of a normal distribution, for 95 % intervals.
+_Z = 1.96
 
 
 def main() -> None:
     """Score the ranking that the flags name."""
-    ranking.evaluate(__doc__)
+    p = cli.parser(__doc__)
+    p.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
+    p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
+    p.add_argument("--missing", choices=MISSING, default=MISSING[0], help=f"default {MISSING[0]}")
+    cli.add_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
+    cli.add_folder(p, "--submission_dir", "submissions, of the local split data/test_output")
+    p.add_argument(
+        "--submit_data",
+        metavar="FILE",
+        help=f"CSV or zip (default {layout.submission_name(TASK)}, of the local split "
+        f"{layout.local_submission_name(TASK)})",
+    )
+    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
+    options = p.parse_args()
+    is_local = not options.phase and not options.ref_data
+    options.phase = LOCAL if is_local else options.phase or layout.PHASES[0]
+    submitted = layout.submission_path(TASK, options.phase)
+    options.submission_dir = options.submission_dir or submitted.parent
+    options.submit_data = options.submit_data or submitted.name
+    if is_local:
+        evaluate_halves(options)
+    else:
+        ranking.evaluate(options)
+
+
+def evaluate_halves(options: argparse.Namespace) -> None:
+    """Compare a ranking by one half of the students with the same model's by the other."""
+    name = score_files.score_name(TASK, LOCAL)
+    score_files.remove_scores(options.output_dir, name)
+    template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
+    submitted = options.submission_dir / options.submit_data
+    first = read_ranking(submitted, template)
+    by = made.read(submitted)
+    if by is None or "local" not in by.options or "train_data" in by.options:
+        raise InputError(
+            f"{submitted}: no record beside it says that a sample model made it with --local, "
+            "which is needed to rank by the other half of the students too"
+        )
+    folder = options.input_dir or Path(by.options.get("input_dir", layout.TEST_INPUT_DIR))
+    halves = [folder / layout.TRAIN_TASK_3, folder / layout.VALID_TASK_3]
+    made.require_current(halves)
+    learned = [by.made_from[path] for path in by.made_from if Path(path).name == halves[0].name]
+    if learned and not made.matches(halves[0], learned[0]):
+        raise InputError(f"{submitted}: was made from another split, `{by.command}` makes it again")
+    answered = [io.read_columns(half, [schema.QUESTION_ID])["QuestionId"] for half in halves]
+    second = rank_by_other_half(submitted, by, template)
+
+    both = np.intersect1d(answered[0], answered[1])
+    ranks = pd.DataFrame({"first": first, "second": second}).reindex(both).dropna()
+    if len(ranks) < 5:
+        raise InputError(f"{folder}: {len(ranks)} questions are answered in both halves, too few")
+    figures = correlate(ranks)
+    words = {name: f"{r:.4f} ({low:.2f} to {high:.2f})" for name, (r, low, high) in figures.items()}
+    evaluation = Evaluation(
+        title=record.TASK_TITLES[TASK],
+        metric="Spearman's rank correlation of the model's rankings by two halves of the students",
+        score=figures["Spearman"][0],
+        submission=submitted,
+        reference=halves[1],
+        phase=LOCAL,
+        parts={name: r for name, (r, _, _) in figures.items()},
+        facts=[("Questions answered in both halves", f"{len(ranks):,}"), *words.items()],
+        metric_name="rank correlation of two halves",
+    )
+    kendall = {"kendall": figures["Kendall"][0]}
+    paths = score_files.write_scores(options.output_dir, name, evaluation, figures=kendall)
+    record.append_result(options.output_dir, TASK, evaluation)
+    for name, text in words.items():
+        print(f"{name:8} {text}")
+    print(
+        f"score {evaluation.score:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
+        "students answered)"
+    )
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+
+
+def read_ranking(path: Path, template: Path) -> pd.Series:
+    """Read the rank of every question of the template."""
+    source = submission.submission_source(path, layout.submission_name(TASK), template)
+    question, rank = submission.read_ranking(source, submission.read_ranking_template(template))
+    return pd.Series(rank, question)
+
+
+def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Series:
+    """Run the script that made a ranking by one half of the students on the other half."""
+    from tools import script_runs
+
+    script = layout.ROOT / by.script
+    io.require_file(script)
+    if source_code.fingerprint(script) != by.code:
+        raise InputError(
+            f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
+            f"`{by.command}` makes it again"
+        )
+    places = ("local", "output_dir", "output_file")
+    flags = {name: value for name, value in by.options.items() if name not in places}
+    if '"--seed"' in script.read_text(encoding="utf-8"):
+        flags["seed"] = str((by.seed or 0) + 1)
+    with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
+        command = [script, *made.flags_of(flags), "--local=second", "--output_dir", folder]
+        script_runs.run_script(command, "the other half of the students")
+        return read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
+
+
+def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
+    """Return Spearman's and Kendall's rank correlation of two columns, with 95 % intervals.
+
+    The intervals are normal ones of Fisher's z, with the standard errors of Bonett & Wright (2000)
+    and of Fieller, Hartley & Pearson (1957).
+    """
+    n, (first, second) = len(ranks), (ranks[name] for name in ("first", "second"))
+    rho, tau = first.corr(second, method="spearman"), first.corr(second, method="kendall")
+    figures = {}
+    for name, r, variance in (
+        ("Spearman", rho, (1 + rho**2 / 2) / (n - 3)),
+        ("Kendall", tau, 0.437 / (n - 4)),
+    ):
+        with np.errstate(divide="ignore"):  # Of 1 and -1, z is infinite.
+            low, high = np.tanh(np.arctanh(r) + np.array([-_Z, _Z]) * variance**0.5)
+        figures[name] = (float(r), float(low), float(high))
+    return figures
 
 
 if __name__ == "__main__":

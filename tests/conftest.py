@@ -134,7 +134,7 @@ def scored_kit(
     succeeds(["task_1/local_evaluation.py", "--phase", "public"], kit=kit)
     for model in ("random", "entropy"):
         succeeds([f"task_3/sample_model_{model}.py"], kit=kit)
-        succeeds(["task_3/local_evaluation.py"], kit=kit)
+        succeeds(["task_3/local_evaluation.py", "--phase", "public"], kit=kit)
     succeeds(["task_4/numpy/train_model.py", "--local"], kit=kit)
     succeeds(["task_4/numpy/local_evaluation.py", "--skip_curve"], kit=kit)
     return kit

@@ -54,7 +54,7 @@ Cases = Iterator[tuple[str, bytes]]
 # Scripts, each with every file that it reads where no script above reads it in the same way. @ is
 # the folder of related challenges, ./ the data of one, T is 1 and 2. The file may be missing (?),
 # hold a row twice (+), have no header (-). Of a CSV, and of that in a zip, the columns that the
-# script reads: it does without (*), or any text is valid (~).
+# script reads: it does without (*), any text is valid (~), any name will do (!).
 TABLE = """
 task_T/local_data_split.py < data/train_data/train_task_1_2.csv: answer_columns
 task_T/sample_model_majority.py < data/train_data/train_task_1_2.csv: learned_T
@@ -82,11 +82,11 @@ task_3/sample_model_confidence.py <
     data/metadata/answer_metadata_task_3_4.csv: answer_id_or_empty confidence group_id quiz_id
 task_3/question_report.py --question 1 <
     data/metadata/question_metadata_task_3_4.csv ?: question_id subject_list
-task_3/local_evaluation.py <
+task_3/local_evaluation.py --phase public <
     data/test_data/quality_response_remapped_public.csv +: left right experts
-task_3/local_evaluation.py < submission_templates/submission_task_3.csv: question_id
-task_3/local_evaluation.py < submissions/submission_task_3.csv: question_id ranking
-task_3/local_evaluation.py --submit_data submission_task_3.zip <
+task_3/local_evaluation.py --phase public < submission_templates/submission_task_3.csv: question_id
+task_3/local_evaluation.py --phase public < submissions/submission_task_3.csv: question_id ranking
+task_3/local_evaluation.py --phase public --submit_data submission_task_3.zip <
     submissions/submission_task_3.zip: question_id ranking
 -m tools.check_submission FILE < submissions/submission_task_3.csv: question_id ranking
 task_4/local_data_split.py < data/train_data/train_task_3_4.csv: answer_columns
@@ -122,6 +122,7 @@ task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_studen
 """
 # Scripts that write nothing, or to their own folder.
 WITHOUT_OUTPUT = ("check_submission", "trainer/", "scoreboard")
+EXPERTS = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
 # By the names in `common.schema`, and what files of the related challenges hold.
 COLUMNS = {
     **{name.lower(): value for name, value in vars(schema).items() if isinstance(value, Column)},
@@ -141,12 +142,12 @@ SEVERAL = {
     "learned_2": "question_id user_id correct_answer answer_value",
     "predicted_1": "is_correct",
     "predicted_2": "answer_value",
-    "experts": " ".join(schema.EXPERT_NAMES),
+    "experts": " ".join(f"{name}!" for name in EXPERTS),
     "click": "user item time",
     "options": "id~ prompt~ A~ B~ C~ D~ E~",
     "items": " ".join(f"item_{place}" for place in range(1, 51)),
 }
-COLUMNS |= {name: schema.expert_judgement(name) for name in schema.EXPERT_NAMES}
+COLUMNS |= {name: schema.expert_judgement(name) for name in EXPERTS}
 COLUMNS |= {name: Column(name, high=9_999_999) for name in SEVERAL["items"].split()}
 
 
@@ -185,7 +186,7 @@ def find_inputs() -> list[Input]:
             flags += " --output_dir out"
         for name, several in SEVERAL.items():
             names = re.sub(rf"\b{name}\b", several, names)
-        columns = tuple(COLUMNS[word.rstrip("*~")] for word in names.split())
+        columns = tuple(COLUMNS[word.rstrip("*~!")] for word in names.split())
         marked = {c.name: word[-1] for c, word in zip(columns, names.split(), strict=True)}
         found.append(Input(script, flags, file, Path(file).suffix[1:], columns, marked, marks))
     return found
@@ -335,9 +336,11 @@ def damage_csv(input: Input, content: bytes) -> Cases:
             cells = [quoted(value) for value in rows[place]]
             cells[at] = cell
             yield f"{column.name}: {name}", with_line(b",".join(cells))
-        if has_header and input.marked.get(column.name) != "*":
+        mark = input.marked.get(column.name)
+        if has_header and mark != "*":
             renamed = [f"{value}?" if value == column.name else value for value in header]
-            yield f"{column.name}: column renamed", write_row(renamed) + body
+            if mark != "!":
+                yield f"{column.name}: column renamed", write_row(renamed) + body
             twice = [[*row, row[at]] for row in [header, *rows]]
             yield f"{column.name}: column twice", b"".join(map(write_row, twice))
     yield "a cell too many", with_line(line + b",1")

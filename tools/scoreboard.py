@@ -95,7 +95,7 @@ class Table:
     @property
     def metric(self) -> str:
         """Short name of the metric."""
-        return METRICS.get(self.latest.task, self.latest.metric_name) or "score"
+        return self.latest.metric_name or METRICS.get(self.latest.task, "score")
 
     @property
     def kind(self) -> str:

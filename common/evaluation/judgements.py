@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,13 @@ import numpy as np
 if TYPE_CHECKING:  # Importing it takes 0.2 s.
     import pandas as pd
 
+# How a judgement that an expert left empty may count: not at all, or as disagreement.
+MISSING = ("ignored", "disagrees")
+# Stands for one that counts as disagreement: neither question.
+NEITHER = 3
+# Numbers of rows, also in the official files: a column without a name, and what pandas calls it.
+_ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
+
 
 @dataclass(frozen=True)
 class Judgements:
@@ -23,26 +31,42 @@ class Judgements:
     ----------
     name
         Name of the file in messages.
+    experts
+        Their names, in the order of the file.
     left, right
         QuestionIds of every pair, int32, shape (pairs,).
     better
-        1 the left question is better, 2 the right, NaN no judgement; shape (experts, pairs).
+        1 the left question is better, 2 the right, NaN no judgement, `NEITHER` one that counts as
+        disagreement; shape (experts, pairs).
     """
 
     name: str
+    experts: list[str]
     left: io.IntArray
     right: io.IntArray
     better: metrics.FloatArray
 
 
-def read_judgements(path: Path) -> Judgements:
-    """Read a CSV with left, right, and a column for each expert, with any judgement at all."""
-    experts = [schema.expert_judgement(name) for name in schema.EXPERT_NAMES]
-    data = io.read_columns(path, [schema.LEFT, schema.RIGHT, *experts])
-    better = np.stack([data[expert.name] for expert in experts]).astype(np.float64)
+def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
+    """Read a CSV with left, right, and a column for each expert, of any number and names.
+
+    Only numbers of rows may stand there besides. `missing` is one of `MISSING`; an expert without
+    any judgement is left out of the panel in both ways.
+    """
+    sides = [schema.LEFT, schema.RIGHT]
+    header = io.read_header(io.file_source(path))
+    others = [name for name in header if name not in [side.name for side in sides]]
+    experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
+    data = io.read_columns(path, [*sides, *map(schema.expert_judgement, experts)])
+    better = np.array([data[name] for name in experts], np.float64)
     if np.isnan(better).all():
-        raise InputError(f"{path}: holds no judgement in {', '.join(schema.EXPERT_NAMES)}")
-    return Judgements(str(path), data["left"], data["right"], better)
+        raise InputError(
+            f"{path}: holds no judgement, expected beside left and right a column for each expert "
+            "with 1, 2 or nothing"
+        )
+    if missing == "disagrees":
+        better[np.isnan(better) & ~np.isnan(better).all(axis=1, keepdims=True)] = NEITHER
+    return Judgements(str(path), experts, data["left"], data["right"], better)
 
 
 def rank_pairs(
@@ -80,7 +104,7 @@ def compare_with_experts(
     agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
     share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements.better)
     others, _ = metrics.expert_concordance(judgements.better)
-    table = pd.DataFrame({"share": share, "n_judged": n_judged}, index=list(schema.EXPERT_NAMES))
+    table = pd.DataFrame({"share": share, "n_judged": n_judged}, index=judgements.experts)
     table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
     table = table[table["n_judged"] > 0].copy()
     table[["low", "high"]] = [

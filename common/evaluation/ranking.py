@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import charts, cli, io, layout, metrics, schema, submission
+from common import charts, cli, io, layout, metrics, submission
 from common.evaluation import outcomes, record, score_files
 from common.evaluation.judgements import (
+        NEITHER,
     Judgements,
     compare_with_experts,
     rank_pairs,
@@ -23,46 +25,34 @@ if TYPE_CHECKING:  # Importing it takes 0.2 s.
 TASK = 3
 # Names the fact that says what random rankings reach.
 _LUCK = "Read it with care"
+# How empty judgements count.
+_MEANING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
 
 
-def evaluate(doc: str | None) -> None:
-    """Run the `local_evaluation.py` of task 3, whose docstring is the help."""
-    p = cli.parser(doc)
-    p.add_argument(
-        "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
-    )
-    cli.add_folder(p, "--input_dir", layout.TEST_DIR)
-    p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
-    cli.add_folder(p, "--submission_dir", layout.SUBMISSION_DIR)
-    p.add_argument(
-        "--submit_data",
-        metavar="FILE",
-        default=layout.submission_name(TASK),
-        help=f"CSV or zip (default {layout.submission_name(TASK)})",
-    )
-    cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
-    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    options = p.parse_args()
+def evaluate(options: argparse.Namespace) -> None:
+    """Score a ranking against a panel of experts: write, print and record what it reaches."""
     name = score_files.score_name(TASK, options.phase)
     score_files.remove_scores(options.output_dir, name)
-    reference = options.input_dir / (
-        options.ref_data or layout.answers_path(TASK, options.phase).name
-    )
+    official = layout.answers_path(TASK, options.phase)
+    reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
     submission_path = options.submission_dir / options.submit_data
-    evaluation, page = judge(submission_path, reference, template, options.phase)
+    evaluation, page = judge(
+        submission_path, reference, template, options.phase, missing=options.missing
+    )
     paths = score_files.write_scores(
         options.output_dir, name, evaluation, template="ranking.html", **page
     )
     record.append_result(options.output_dir, TASK, evaluation)
     columns = ["share", "low", "high", "n_judged", "others"]
-    figures = page["agreement"][columns].reindex([*schema.EXPERT_NAMES, "mean", "best"])
+    figures = page["agreement"][columns].reindex([*page["experts"], "mean", "best"])
+    width = max(20, *map(len, page["experts"]))
     for expert, share, low, high, n_judged, others in figures.itertuples(name=None):
         known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
         pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
         among = f"; experts among themselves {others:.2f}" if others == others else ""
-        print(f"{expert:20} {known}{pairs}{among}")
+        print(f"{expert:{width}} {known}{pairs}{among}")
     print(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
@@ -73,6 +63,7 @@ def judge(
     template_path: Path,
     phase: str,
     *,
+    missing: str = "ignored",
     with_answers: bool = True,
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Check a ranking, CSV or zip, and score it; the template lists the questions to be ranked.
@@ -85,7 +76,7 @@ def judge(
     source = submission.submission_source(
         submission_path, layout.submission_name(TASK), template_path
     )
-    judgements = read_judgements(reference_path)
+    judgements = read_judgements(reference_path, missing)
     expected = submission.read_ranking_template(template_path)
     question, ranking = submission.read_ranking(source, expected)
     ranks = rank_pairs(judgements, question, ranking)
@@ -94,11 +85,12 @@ def judge(
     floor = metrics.random_best_agreement(left, right, better)
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
 
-    n_experts = len(schema.EXPERT_NAMES)
     luck = (
-        f"random rankings reach {floor_mean:.2f} on average as the best of {n_experts}, at most "
+        f"random rankings reach {floor_mean:.2f} on average as the best of {len(figures) - 2}, at most "
         f"1 in 20 exceeds {floor_high:.2f}"
     )
+    is_given = (better == 1) | (better == 2)
+    empty = f"{np.count_nonzero(~is_given)} of {better.size}"
     agrees = metrics.pair_agreement(*ranks, better)
     evaluation = Evaluation(
         title=record.TASK_TITLES[TASK],
@@ -112,14 +104,19 @@ def judge(
             "random rankings, mean": floor_mean,
             "random rankings, 95th percentile": floor_high,
         },
-        facts=[("Pairs", f"{len(left)}"), (_LUCK, luck)],
+        rules="" if missing == "ignored" else "empty judgements disagree",
+        facts=[
+            ("Pairs", f"{len(left)}"),
+            ("Empty judgements", f"{empty}, {_MEANING[missing]}"),
+            (_LUCK, luck),
+        ],
         outcomes=outcomes.of_judgements(left, right, better, agrees),
     )
     concordance, _ = metrics.expert_concordance(better)
     page = {
         "agreement": figures,
         "chart": _draw(figures, (floor_mean, floor_high)),
-        "experts": schema.EXPERT_NAMES,
+        "experts": judgements.experts,
         "concordance": concordance,
         "contested": _list_contested(judgements, *ranks, agrees) if with_answers else None,
         "n_pairs": len(left),
@@ -150,6 +147,7 @@ def _list_contested(
     Each has QuestionId and rank of the better and of the worse question, and what the experts say:
     1 agrees, 0 contradicts, NaN no judgement.
     """
+    agrees = np.where(judgements.better == NEITHER, np.nan, agrees)
     n_against = (agrees == 0).sum(axis=0)
     order = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
     pairs = []

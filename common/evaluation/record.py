@@ -85,7 +85,7 @@ class Result:
     rules: str
     # Name of the script or package that made the submission, or of the file.
     model: str
-    # From 0 to 1; that of a related challenge is at least 0.
+    # From 0 to 1; that of a related challenge is at least 0, a correlation (task 3) at least -1.
     score: float
     # What it is made of: the share predicted correctly of each true value (tasks 1 and 2), each
     # expert's agreement (task 3), the accuracy with each mask (task 4) or on each fold. For a
@@ -114,7 +114,7 @@ class Result:
     memory: int | None = None
     # Name of the file of what was predicted right (`common.evaluation.outcomes`).
     outcomes: str = ""
-    # Short name of the metric of a related challenge: "token F1".
+    # Short name of the metric of a related challenge, "token F1", or of another than the task's.
     metric_name: str = ""
 
     @property
@@ -238,7 +238,7 @@ def _require_valid(result: Result) -> None:
         and all(abs(number) < _MAX_NUMBER for number in numbers if number is not None)
         and all(type(number) is int and number >= 0 for number in whole)
         and is_task
-        and result.score >= 0
+        and result.score >= (-1 if result.task == 3 else 0)
         and isinstance(result.simulated, bool)
         and all(re.fullmatch(r"[0-9a-f]*", text) for text in hashes)
     )

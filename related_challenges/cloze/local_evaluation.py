@@ -1,4 +1,4 @@
-"""Cloze: score guesses by token F1, exactly as the challenge would.
+"""Cloze: score guesses by token F1, by the challenge's rules.
 
 Run:     python related_challenges/cloze/local_evaluation.py
 Reads:   data/train_data/KCT_train_public.txt (the true answers) and data/test_output/submission.csv

@@ -1,4 +1,4 @@
-"""Debiasing: score recommendations by NDCG@50 and hit rate@50, exactly as the challenge would.
+"""Debiasing: score recommendations by NDCG@50 and hit rate@50, by the challenge's rules.
 
 Run:     python related_challenges/debiasing/local_evaluation.py
 Reads:   data/test_input/debias_track_answer.csv and data/test_output/submission.csv

@@ -1,4 +1,4 @@
-"""Science exam: score a submission by MAP@3, exactly as the challenge would.
+"""Science exam: score a submission by MAP@3, by the challenge's rules.
 
 Run:     python related_challenges/science_exam/local_evaluation.py
 Reads:   data/train_data/train.csv (the right answers) and data/test_output/submission.csv

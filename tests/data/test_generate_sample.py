@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from common import layout, made
-from common.schema import EXPERT_NAMES
 
 import generate_sample
 import numpy as np
@@ -408,7 +407,7 @@ def test_experts_agree_with_each_other_and_with_the_answers(tmp_path: Path) -> N
     question = school.question_id[school.incidence.question]
     share = pd.crosstab(question, school.choices.option, normalize="index").to_numpy() + 1e-9
     entropy = -(share * np.log(share)).sum(axis=1)
-    says = judged[list(EXPERT_NAMES)] == 2
+    says = judged[list(generate_sample.EXPERTS)] == 2
     with_entropy = says.eq(entropy[judged.right] > entropy[judged.left], axis=0).mean()
     # Real experts, 25 public pairs: 0.52 to 0.64 with the entropy, 0.60 to 0.76 with each other.
     assert with_entropy.between(0.54, 0.70).all()

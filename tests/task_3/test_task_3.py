@@ -1,6 +1,9 @@
 """Rankings of task 3 as a user makes and scores them: sample models, evaluation, comparison."""
 
+import json
 import re
+import runpy
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +12,7 @@ from common import metrics
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from conftest import answers_frame
 from page_reading import read_page
 from run_scripts import ROOT
@@ -110,48 +114,95 @@ def test_metadata_must_be_there_and_of_the_same_answers(
 
 # ---- The evaluation -----------------------------------------------------------------------------
 
-# The guide's example: five pairs and three experts; two more experts have not judged. The
-# questions are in no order and the ranks in another, so that nothing works by row position.
-PAIRS = """,Unnamed: 0,left,right,T1_ALR,T2_CL,T3_GF,T4_MQ,T5_NS
-0,0,124,10029,1,1,1,,
-1,1,13001,9115,1,1,2,,
-2,2,844,7491,2,2,2,,
-3,3,2748,9882,1,2,2,,
-4,4,11092,3999,1,1,1,,
+# The guide's example: five pairs and three experts. The questions are in no order and the ranks in
+# another, so that nothing works by row position.
+PAIRS = """,Unnamed: 0,left,right,Ann,Ben T.,3
+0,0,124,10029,1,1,1
+1,1,13001,9115,1,1,2
+2,2,844,7491,2,2,2
+3,3,2748,9882,1,2,2
+4,4,11092,3999,1,1,1
 """
 RANKING = {10029: 9, 124: 2, 11092: 7, 3999: 4, 844: 10, 7491: 1, 9882: 6, 2748: 3, 9115: 8,
            13001: 5}  # fmt: skip
 
 
-def test_the_guides_example(succeeds: Succeeds, fails: Fails, write: Write, tmp_path: Path) -> None:
-    write("pairs.csv", PAIRS)
+@pytest.fixture
+def judged(write: Write, tmp_path: Path) -> list[object]:
+    """Return the command that scores the guide's ranking by pairs.csv, a panel of one's own."""
     table = pd.DataFrame(RANKING.items(), columns=["QuestionId", "ranking"])
     table.to_csv(tmp_path / "submission_task_3.csv", index=False)
     table.sort_values("QuestionId").to_csv(tmp_path / "template.csv", index=False)
+    write("pairs.csv", PAIRS)
     place = ["--input_dir", tmp_path, "--ref_data", "pairs.csv", "--submission_dir", tmp_path]
     place += ["--submission_template_dir", tmp_path, "--submission_template_file", "template.csv"]
-    example = ["task_3/local_evaluation.py", *place, "--output_dir"]
-    printed = succeeds([*example, tmp_path / "out"])
-    shares = [line.split()[1] for line in printed.splitlines()[:5]]
-    assert shares == ["0.80", "0.60", "0.40", "none", "none"]
+    return ["task_3/local_evaluation.py", *place, "--output_dir", tmp_path / "out"]
+
+
+def test_the_guides_example(
+    succeeds: Succeeds, fails: Fails, write: Write, judged: list[object], tmp_path: Path
+) -> None:
+    printed = succeeds(judged)
+    shares = [re.split("  +", line)[:2] for line in printed.splitlines()[:3]]
+    assert [(name, share[:4]) for name, share in shares] == [
+        ("Ann", "0.80"), ("Ben T.", "0.60"), ("3", "0.40"),
+    ]  # fmt: skip
     assert (tmp_path / "out/scores_task_3_public.txt").read_text() == "score:0.8\n"
     page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
     # The most contested first; of those equally so, in the order of the file. Better rank first.
     disputed = page.table("Pairs on which ranking and experts disagree")
-    assert disputed.columns == ["ranked better", "worse", *EXPERTS]
-    no, yes, none = "✗", "✓", "–"
+    assert disputed.columns == ["ranked better", "worse", "Ann", "Ben T.", "3"]
+    no, yes = "✗", "✓"
     assert disputed.rows == [
-        ["3999 rank 4", "11092 rank 7", no, no, no, none, none],
-        ["2748 rank 3", "9882 rank 6", yes, no, no, none, none],
-        ["13001 rank 5", "9115 rank 8", yes, yes, no, none, none],
+        ["3999 rank 4", "11092 rank 7", no, no, no],
+        ["2748 rank 3", "9882 rank 6", yes, no, no],
+        ["13001 rank 5", "9115 rank 8", yes, yes, no],
     ]
     said = "3 of 5 pairs of QuestionIds, the most contested first; no expert contradicts the "
     assert said in page.text
     assert "on the other 2." in page.text
-    # Judgements of other data are refused.
-    write("pairs.csv", PAIRS.replace("10029", "77"))
-    assert "QuestionId 77 is judged, but it is not in" in fails([*example, tmp_path / "none"])
-    assert not (tmp_path / "none").exists()
+    # Judgements of other data are refused, and what is none.
+    for old, new, said in (
+        ("10029", "77", "QuestionId 77 is judged, but it is not in"),
+        ("1,1,2\n", "1,1,x\n", "column '3': row 3 is 'x', expected a whole number from 1 to 2 or"),
+        ("Ann", "left", "column 'left'"),
+        ("left", "links", "column 'left' is missing"),
+    ):
+        write("pairs.csv", PAIRS.replace(old, new, 1))
+        assert said in fails(judged)
+    write("pairs.csv", "left,right\n124,844\n")
+    assert "holds no judgement, expected beside left and right a column for" in fails(judged)
+    assert not list((tmp_path / "out").glob("scores*"))
+
+
+def test_empty_judgements_count_as_asked_for(
+    succeeds: Succeeds, write: Write, judged: list[object], tmp_path: Path
+) -> None:
+    """Ann leaves out one pair of the four on which the ranking agrees; two have judged nothing."""
+    lines = PAIRS.replace("10029,1,", "10029,,").splitlines()
+    write("pairs.csv", "\n".join([f"{lines[0]},T4_MQ,X", *(f"{line},," for line in lines[1:])]))
+    for flags, ann, pairs, means in (
+        ([], "0.75", "4", "which do not count"),
+        (["--missing", "disagrees"], "0.60", "5", "which count as disagreement"),
+    ):
+        printed = succeeds([*judged, *flags])
+        shares = [re.search(r"\d\.\d\d|none", line) for line in printed.splitlines()[:5]]
+        assert [share and share[0] for share in shares] == [ann, "0.60", "0.40", "none", "none"]
+        assert f" of {pairs} pairs" in printed.splitlines()[0]
+        assert (tmp_path / "out/scores_task_3_public.txt").read_text() == f"score:{float(ann)}\n"
+        page = read_page((tmp_path / "out/scores_task_3_public.html").read_text())
+        assert f"Empty judgements 11 of 25, {means}" in page.text
+        table = page.table("Agreement with each expert")
+        assert table.column("pairs judged")[:3] == [pairs, "5", "5"]
+        # What was not judged is shown as such in both ways.
+        row = page.table("Pairs on which ranking and experts disagree").rows[0]
+        assert row[2:] == ["✗", "✗", "✗", "–", "–"]
+    found = [json.loads(line) for line in (tmp_path / "out/results.jsonl").open()]
+    assert [(line["score"], line["rules"]) for line in found] == [
+        (0.75, ""), (0.6, "empty judgements disagree"),
+    ]  # fmt: skip
+    # Neither are the two compared with each other, which have not the same judgements.
+    assert found[0]["outcomes"] != found[1]["outcomes"]
 
 
 def test_the_evaluation_agrees_with_plain_counts(
@@ -159,7 +210,7 @@ def test_the_evaluation_agrees_with_plain_counts(
 ) -> None:
     """On a page, and on the line of every expert; so does the comparison of features."""
     ranking = rank("rank_average")
-    flags = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    flags = ["--phase", "public", "--submission_dir", tmp_path, "--output_dir", tmp_path]
     printed = succeeds(["task_3/local_evaluation.py", *flags], kit=simulated_kit)
     pairs = pd.read_csv(simulated_kit / "data/test_data/quality_response_remapped_public.csv")
     sides, votes = (pairs.left.to_numpy(), pairs.right.to_numpy()), pairs[EXPERTS]
@@ -218,6 +269,82 @@ def test_the_evaluation_agrees_with_plain_counts(
     share = ((pairs.left > pairs.right) == (pairs.T1_ALR == 1)).mean()
     row = next(row for row in changed if row[0].startswith("correct_rate"))
     assert row[1].startswith(f"{share:.2f} ")
+
+
+# ---- Two halves of the students -----------------------------------------------------------------
+
+
+def test_rankings_by_two_halves_agree_as_they_say(
+    tiny_kit: Path, rank: Rank, succeeds: Succeeds, fails: Fails, answers: pd.DataFrame
+) -> None:
+    evaluate = ["task_3/local_evaluation.py"]
+    said = fails(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
+    assert "train_task_3.csv: file not found; `python task_3/local_data_split.py` makes" in said
+    succeeds(["task_3/local_data_split.py"], kit=tiny_kit)
+    place, out = tiny_kit / "data/test_input", tiny_kit / "data/test_output"
+    halves = [pd.read_csv(place / f"{name}_task_3.csv") for name in ("train", "valid")]
+    students = [set(half.UserId) for half in halves]
+    assert not students[0] & students[1] and abs(len(students[0]) - len(students[1])) <= 1
+    merged = pd.concat(halves).sort_values("AnswerId", ignore_index=True)
+    pd.testing.assert_frame_equal(merged, answers.sort_values("AnswerId", ignore_index=True))
+    assert "`python task_3/sample_model_entropy.py --local` makes one" in fails(
+        evaluate, kit=tiny_kit
+    )
+
+    model = ["rank_average", "--features", "correct_rate", "option_entropy"]
+    files = ["--input_dir", place, "--train_data"]
+    ranks = [rank(*model, *files, f"{name}_task_3.csv") for name in ("train", "valid")]
+    succeeds([f"task_3/sample_model_{model[0]}.py", "--local", *model[1:]], kit=tiny_kit)
+    own = pd.read_csv(out / "test_submission_task_3.csv", index_col="QuestionId").ranking
+    assert own.equals(ranks[0])
+    printed = succeeds(evaluate, kit=tiny_kit)
+    both = [*set(halves[0].QuestionId) & set(halves[1].QuestionId)]
+    expected = [getattr(scipy.stats, name)(*(rank[both] for rank in ranks)).statistic
+                for name in ("spearmanr", "kendalltau")]  # fmt: skip
+    for name, value in zip(("Spearman", "Kendall"), expected, strict=True):
+        found = re.search(rf"^{name} +(\S+) \((\S+) to (\S+)\)$", printed, re.M)
+        assert found and float(found[1]) == pytest.approx(value, abs=1e-4)
+        assert float(found[2]) < value < float(found[3])
+    text = (out / "scores_task_3.txt").read_text()
+    assert [float(line.split(":")[1]) for line in text.split()] == pytest.approx(expected)
+    page = read_page((out / "scores_task_3.html").read_text(encoding="utf-8"))
+    assert f"Questions answered in both halves {len(both)}" in page.text
+
+    # A ranking that knows nothing agrees with nothing, also where its seed is the same.
+    succeeds(["task_3/sample_model_random.py", "--local"], kit=tiny_kit)
+    assert abs(float(succeeds(evaluate, kit=tiny_kit).split()[1])) < 0.4
+    table = succeeds(["-m", "tools.scoreboard"], kit=tiny_kit)
+    assert "rank correlation of two halves, local split" in " ".join(table.split())
+    assert f" {expected[0]:.4f} " in table
+
+    # What would compare two things with each other is refused.
+    script, split = tiny_kit / "task_3/sample_model_random.py", "task_3/local_data_split.py"
+    script.write_text(script.read_text() + "# Edited.\n")
+    assert "was made by other code than now lies in" in fails(evaluate, kit=tiny_kit)
+    succeeds(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
+    succeeds([split, "--seed", 1], kit=tiny_kit)
+    assert "was made from another split, `python task_3/sample_model_entropy.py" in fails(
+        evaluate, kit=tiny_kit
+    )
+    shutil.copyfile(out / "test_submission_task_3.csv", out / "mine.csv")
+    line = fails([*evaluate, "--submit_data", "mine.csv"], kit=tiny_kit)
+    assert "mine.csv: no record beside it says that a sample model made it with --local" in line
+    assert not list(out.glob("scores*"))
+
+
+def test_intervals_of_rank_correlations_hold_the_truth() -> None:
+    """That of the normal distribution that the values are drawn from, in 95 % of samples."""
+    script = runpy.run_path(str(ROOT / "task_3/local_evaluation.py"))
+    rng, r, inside = np.random.default_rng(0), 0.7, np.zeros(2)
+    truth = 6 / np.pi * np.arcsin(r / 2), 2 / np.pi * np.arcsin(r)
+    for _ in range(400):
+        drawn = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], 60)
+        found = script["correlate"](pd.DataFrame(drawn, columns=["first", "second"]))
+        inside += [low < value < high for value, (_, low, high) in zip(truth, found.values())]
+    assert np.all((inside / 400 > 0.92) & (inside / 400 < 0.98)), inside
+
+
+# ---- The comparison of features -----------------------------------------------------------------
 
 
 def table_rows(printed: str) -> list[list[str]]:

@@ -66,7 +66,7 @@ def test_every_evaluation_appends_a_line(
     for words in (
         "task_1/local_evaluation.py --phase private --submit_data submission_task_1.zip",
         "task_3/sample_model_random.py --seed 7",
-        f"task_3/local_evaluation.py --submission_dir {tmp_path}",
+        f"task_3/local_evaluation.py --phase public --submission_dir {tmp_path}",
     ):
         succeeds([*words.split(), "--output_dir", tmp_path], kit=scored_kit)
     found = [(line.task, line.phase, line.model, line.seed) for line in read(tmp_path)]
