@@ -164,9 +164,7 @@ def sample_model_parser(
     p = parser(doc)
     p.usage = "%(prog)s [flags]"
     # A model without a flag for the metadata wants none: "".
-    p.set_defaults(
-        input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=None
-    )
+    p.set_defaults(input_dir=None, train_data=None, metadata_dir="", probabilities=None, local=None)
     if reads_answers:
         add_folder(p, "--input_dir", "data/train_data")
         add_file(p, "--train_data", train)

@@ -48,8 +48,9 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
 
 def halve_students_file(train: Path, output_dir: Path, seed: int) -> list[Path]:
     """Split a training file of tasks 3 and 4 into two halves of the students; return both files."""
-    first, second = _hold_out_students(train, 0.5, seed)
-    return _write_parts(train, output_dir, {layout.TRAIN_TASK_3: first, layout.VALID_TASK_3: second})
+    halves = _hold_out_students(train, 0.5, seed)
+    names = (layout.TRAIN_TASK_3, layout.VALID_TASK_3)
+    return _write_parts(train, output_dir, dict(zip(names, halves, strict=True)))
 
 
 def split_students_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:

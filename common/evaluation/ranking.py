@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from common import charts, cli, io, layout, metrics, submission
 from common.evaluation import outcomes, record, score_files
 from common.evaluation.judgements import (
-        NEITHER,
+    NEITHER,
     Judgements,
     compare_with_experts,
     rank_pairs,
@@ -86,8 +86,8 @@ def judge(
     floor_mean, floor_high = float(floor.mean()), float(np.percentile(floor, 95))
 
     luck = (
-        f"random rankings reach {floor_mean:.2f} on average as the best of {len(figures) - 2}, at most "
-        f"1 in 20 exceeds {floor_high:.2f}"
+        f"random rankings reach {floor_mean:.2f} on average as the best of {len(figures) - 2}, "
+        f"at most 1 in 20 exceeds {floor_high:.2f}"
     )
     is_given = (better == 1) | (better == 2)
     empty = f"{np.count_nonzero(~is_given)} of {better.size}"

@@ -340,7 +340,9 @@ def test_intervals_of_rank_correlations_hold_the_truth() -> None:
     for _ in range(400):
         drawn = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], 60)
         found = script["correlate"](pd.DataFrame(drawn, columns=["first", "second"]))
-        inside += [low < value < high for value, (_, low, high) in zip(truth, found.values())]
+        inside += [
+            low < value < high for value, (_, low, high) in zip(truth, found.values(), strict=True)
+        ]
     assert np.all((inside / 400 > 0.92) & (inside / 400 < 0.98)), inside
 
 
