@@ -278,8 +278,9 @@ def find_models() -> list[tuple[int, Step]]:
         task, name = int(script.parent.name[-1]), script.stem.removeprefix("sample_model_")
         to = show(OUTPUT / name)
         fit = (show(script), "--output_dir", to, *(() if task == 3 else ("--local",)))
-        score = (f"task_{task}/local_evaluation.py", "--submission_dir", to, "--output_dir", to)
-        score += ("--phase", "public") if task == 3 else ()
+        phase = ("--phase", "public") if task == 3 else ()
+        places = ("--submission_dir", to, "--output_dir", to)
+        score = (f"task_{task}/local_evaluation.py", *places, *phase)
         models.append((task, Step(f"task {task}", name, (fit, score), OUTPUT / name)))
     for script in sorted(ROOT.glob("task_4/*/train_model.py")):
         # A copy of the package is trained, since its folder may hold weights of all students.
