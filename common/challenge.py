@@ -173,9 +173,9 @@ def evaluate(
 
     options = p.parse_args()
     name, output_dir = Path(script).resolve().parent.name, options.output_dir
-    score_files.remove_scores(output_dir, name)
     submission = options.submission_dir / options.submit_data
     reference = options.input_dir / options.ref_data
+    score_files.remove_scores(output_dir, name, (submission, reference))
     found = score(options, submission, reference)
     evaluation = record.Evaluation(
         title=title,

@@ -4,9 +4,9 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from common import io, layout, made, submission
 from common.errors import InputError, one_line, printable
@@ -62,12 +62,58 @@ def show(path: Path) -> str:
     return printable(str(short))
 
 
+def require_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Raise `InputError` if a file cannot be written, is read, or is of the kit's data, or if two
+    are the same; a command calls this before any work starts.
+    """
+    taken = {_identity(path) for path in filter(None, inputs)}
+    for path in filter(None, outputs):
+        io.require_place(path)
+        if layout.is_data(path) and io.is_there(path):
+            raise InputError(
+                f"{path}: is of the data that models learn from or are scored on, expected another "
+                "name to write to"
+            )
+        if _identity(path) in taken:
+            raise InputError(
+                f"{path}: is read, or written with something else, expected another name"
+            )
+        taken.add(_identity(path))
+
+
+def _identity(path: Path) -> object:
+    """Return what two paths share that lead to one file, by links or in other letters."""
+    try:
+        status = path.stat()
+    except OSError:
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino
+
+
 # ---- Flags -----------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses, before any work, to write where nothing can be written."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Read the flags, and check those that name folders and files to write."""
+        options, others = super().parse_known_args(args, namespace)
+        folder, name = (getattr(options, key, None) for key in ("output_dir", "output_file"))
+        if folder:
+            io.require_folder(folder)
+        file = folder / name if folder and name else None
+        require_outputs([file, *(getattr(options, key, None) for key in ("output", "log"))])
+        return options, others
+
+    def error(self, message: str) -> NoReturn:
+        """End with a message on one line that any terminal can print."""
+        super().error(one_line(message))
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
     """Make a parser whose help is the script's own docstring."""
-    return argparse.ArgumentParser(
+    return _Parser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
 
@@ -259,14 +305,10 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
         io.require_file(paths.train)
         made.require_current([paths.train])
     io.require_file(paths.template)
-    taken = {paths.train.resolve(), paths.template.resolve()}
-    for path in filter(None, (*submission.files_of(paths.output), paths.probabilities)):
-        io.require_place(path)
-        if path.resolve() in taken:
-            raise InputError(
-                f"{path}: is read, or written with something else, expected another name"
-            )
-        taken.add(path.resolve())
+    log = getattr(options, "log", None)
+    outputs = [*submission.files_of(paths.output), paths.probabilities, log]
+    metadata = paths.metadata.glob("*_metadata*.csv") if paths.metadata else ()
+    require_outputs(outputs, [paths.train, paths.template, *metadata])
     return paths
 
 

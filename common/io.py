@@ -19,6 +19,7 @@ import re
 import shutil
 import stat
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,15 +125,31 @@ def require_file(path: Path) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raise `InputError` if no file can be written at a place: a folder is there, or above it none.
+    """Raise `InputError` if no file can be written at a place: a folder is there, or a device, or
+    the folder cannot be written to.
 
     A script calls this before long work; `atomic_write` does so as well.
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder, expected the name of a file to write")
-    above = next((folder for folder in path.parents if is_there(folder)), None)
-    if above is not None and not above.is_dir():
-        raise InputError(f"{above}: is no folder, expected one to write {path.name} to")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is a pipe or a device, expected the name of a file to write")
+    require_folder(path.parent)
+
+
+def require_folder(folder: Path) -> None:
+    """Raise `InputError` if no file can be written in a folder, which may be still to be made."""
+    above = next((place for place in (folder, *folder.parents) if is_there(place)), folder)
+    if not above.is_dir():
+        raise InputError(f"{above}: is no folder, expected one to write to")
+    try:
+        # On Linux this file has no name, and nothing shows that it was there.
+        with tempfile.TemporaryFile(dir=above):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{above}: cannot be written to ({error.strerror}), expected a folder to write to"
+        ) from None
 
 
 def _why_missing(path: Path) -> str:

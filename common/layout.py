@@ -3,6 +3,8 @@
 All paths derive from the location of this file, so that scripts run from any working directory.
 """
 
+import os
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,6 +70,18 @@ SCOREBOARD_NAME = "scoreboard.html"
 OUTCOMES_NAME = "outcomes"
 
 PHASES = ("public", "private")
+
+
+def is_data(path: Path) -> bool:
+    """Return whether a path leads into a folder of answers, metadata or templates of the kit."""
+    place = Path(os.path.realpath(path))
+    inside = place.parts[len(ROOT.parts) : -1] if place.is_relative_to(ROOT) else ()
+    # Also those of a related challenge.
+    return inside == (TEMPLATE_DIR.name,) or any(
+        pair == (DATA_DIR.name, folder.name)
+        for pair in pairwise(inside)
+        for folder in (TRAIN_DIR, METADATA_DIR, TEST_DIR, TEST_INPUT_DIR, IMAGES_DIR)
+    )
 
 
 def submission_name(task: int) -> str:

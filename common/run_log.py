@@ -22,8 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from common import made
+from common.errors import InputError
 
 LogEvent = Callable[..., None]
+
+# With which every line begins.
+_BEGIN = b'{"event": '
 
 
 def add_log_flag(p: argparse.ArgumentParser) -> None:
@@ -55,6 +59,10 @@ def open_log(path: Path | None) -> LogEvent:
     if path is None:
         return ignore_event
     path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        file.seek(0)
+        if file.read(len(_BEGIN)) not in (b"", _BEGIN):
+            raise InputError(f"{path}: holds something else than a log, expected another --log")
     started = time.perf_counter()
 
     def log_event(event: str, **values: Any) -> None:

@@ -68,9 +68,9 @@ def main() -> None:
 def evaluate_halves(options: argparse.Namespace) -> None:
     """Compare a ranking by one half of the students with the same model's by the other."""
     name = score_files.score_name(TASK, LOCAL)
-    score_files.remove_scores(options.output_dir, name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
+    score_files.remove_scores(options.output_dir, name, (submitted, template))
     first = read_ranking(submitted, template)
     by = made.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:

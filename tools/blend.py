@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import cli, io, layout, made, schema, source_code, submission
+from common import cli, layout, made, schema, source_code, submission
 from common.answers import read_answers
 from common.errors import InputError, quote
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
@@ -38,6 +38,8 @@ Logarithms = npt.NDArray[np.float32]
 _HELD_OUT = 0.2
 # Probabilities are kept this far from 0, whose logarithm no weight could outweigh.
 _SMALLEST = 1e-6
+# No weight is so large that sums of weighted logarithms could be.
+_LARGEST = 1_000_000
 # Options that say where a script reads and writes.
 _PLACES = {
     *("local", "input_dir", "train_data", "submission_template_dir", "submission_template_file"),
@@ -64,7 +66,8 @@ def main() -> None:
 
     task = shared_task(options.files)
     paths = cli.sample_model_paths(options, task)
-    beside = place_beside(paths.output, options.files)
+    beside = paths.output.with_suffix(".parquet")
+    cli.require_outputs([paths.output, beside], options.files)
     template = read_template(paths.template)
     files = [read_probabilities(path, task) for path in options.files]
     pairs = read_pairs(paths.template)
@@ -104,18 +107,6 @@ def shared_task(paths: Sequence[Path]) -> int:
         if task != first[1]:
             raise InputError(f"{path}: is of task {task}, and {first[0]} of task {first[1]}")
     return first[1]
-
-
-def place_beside(output: Path, files: Sequence[Path]) -> Path:
-    """Return where the probabilities of a blend go, in the place of nothing that is blended."""
-    beside = output.with_suffix(".parquet")
-    io.require_place(beside)
-    if beside.resolve() in [path.resolve() for path in (*files, output)]:
-        raise InputError(
-            f"{cli.show(beside)}: is where the blend's own probabilities go, beside the "
-            "submission, expected another --output_file"
-        )
-    return beside
 
 
 def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[str]]:
@@ -164,9 +155,11 @@ def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
     found = np.array(weights, np.float64)
     if len(found) != n_files:
         raise InputError(f"--weights: {len(found)} weights for {n_files} files, expected as many")
-    if not (np.isfinite(found) & (found >= 0)).all() or not found.any():
+    if not ((found >= 0) & (found <= _LARGEST)).all() or not found.any():
         shown = " ".join(f"{weight:g}" for weight in weights)
-        raise InputError(f"--weights {shown}: expected numbers of at least 0, not all of them 0")
+        raise InputError(
+            f"--weights {shown}: expected numbers from 0 to {_LARGEST:,}, not all of them 0"
+        )
     return found
 
 

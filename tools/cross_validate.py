@@ -95,7 +95,7 @@ def main() -> None:
         io.require_file(entry / "train_model.py")
     elif (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
-    io.require_place(results_path(options.output_dir))
+    cli.require_outputs([results_path(options.output_dir)])
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
     made.require_current([train])

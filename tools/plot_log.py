@@ -43,10 +43,9 @@ def main() -> None:
         "--output", type=Path, metavar="FILE", help="the page (default: the first log's, .html)"
     )
     options = p.parse_args()
-    runs = [run for path in options.logs for run in read_runs(path)]
     output = options.output or options.logs[0].with_suffix(".html")
-    if output.resolve() in [path.resolve() for path in options.logs]:
-        raise InputError(f"{output}: is a log, expected another name for the page with --output")
+    cli.require_outputs([output], options.logs)
+    runs = [run for path in options.logs for run in read_runs(path)]
     lines = [describe(run) for run in runs]
     page = pages.render("log.html", title="Fits", tab="", lines=lines, charts=draw(runs))
     io.write_text(output, page)

@@ -152,10 +152,11 @@ def main() -> None:
     )
     path = p.parse_args().results
     io.require_file(path)
+    page = path.with_name(layout.SCOREBOARD_NAME)
+    cli.require_outputs([page], [path])
     results, n_unreadable = read_results(path)
     tables = make_tables(results)
     print(as_text(tables))
-    page = path.with_name(layout.SCOREBOARD_NAME)
     io.write_text(page, as_page(tables))
     if n_unreadable:
         print(f"{cli.show(path)}: ignored {n_unreadable} invalid lines", file=sys.stderr)

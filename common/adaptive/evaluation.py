@@ -48,12 +48,14 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     the first argument names the submission.
     """
     options = _parse(doc, package)
-    score_files.remove_scores(options.output_dir, score_files.score_name(4, options.phase))
-    for path in _written_beside(options):
-        path.unlink(missing_ok=True)
-    if options.probabilities:
-        io.require_place(options.probabilities)
     examined = adaptive_options.examined(options)
+    inputs = [options.submission, *examined[:2]]
+    beside = _written_beside(options)
+    cli.require_outputs([*beside, options.probabilities], inputs)
+    name = score_files.score_name(4, options.phase)
+    score_files.remove_scores(options.output_dir, name, [*inputs, options.probabilities])
+    for path in beside:
+        path.unlink(missing_ok=True)
     # The package as it is, on the kit's own local split: its weights may be of all students.
     if package and options.submission == package and examined[0] == layout.answers_path(4, LOCAL):
         with for_local_split(package, examined[0]) as played:

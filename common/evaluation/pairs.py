@@ -80,8 +80,9 @@ def evaluate(doc: str | None, task: int) -> None:
     submitted = submission_dir / (options.submit_data or submitted.name)
     name = score_files.score_name(task, phase)
 
+    inputs = (reference, submitted, options.probabilities)
+    score_files.remove_scores(options.output_dir, name, inputs)
     made.require_current([reference])
-    score_files.remove_scores(options.output_dir, name)
     started = time.perf_counter()
     score = score_pairs(submitted, reference, task, phase=options.phase)
     beliefs = None

@@ -32,12 +32,12 @@ _MEANING = {"ignored": "which do not count", "disagrees": "which count as disagr
 def evaluate(options: argparse.Namespace) -> None:
     """Score a ranking against a panel of experts: write, print and record what it reaches."""
     name = score_files.score_name(TASK, options.phase)
-    score_files.remove_scores(options.output_dir, name)
     official = layout.answers_path(TASK, options.phase)
     reference = (options.input_dir or official.parent) / (options.ref_data or official.name)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
 
     submission_path = options.submission_dir / options.submit_data
+    score_files.remove_scores(options.output_dir, name, (submission_path, reference, template))
     evaluation, page = judge(
         submission_path, reference, template, options.phase, missing=options.missing
     )

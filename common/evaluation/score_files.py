@@ -1,11 +1,11 @@
 """Score files: `scores_task_N.txt` for programs, `scores_task_N.html` for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from common import charts, cli, io, metrics, pages
-from common.evaluation.record import LOCAL, Evaluation
+from common.evaluation.record import LOCAL, Evaluation, results_path
 from common.metrics import ProbabilityScores
 
 import numpy.typing as npt
@@ -16,10 +16,15 @@ def score_name(task: int, phase: str) -> str:
     return f"task_{task}" if phase == LOCAL else f"task_{task}_{phase}"
 
 
-def remove_scores(output_dir: Path, name: str) -> None:
-    """Remove the score files of an earlier run, lest they are taken for those of one that fails."""
-    for suffix in ("txt", "html"):
-        (output_dir / f"scores_{name}.{suffix}").unlink(missing_ok=True)
+def remove_scores(output_dir: Path, name: str, inputs: Iterable[Path | None]) -> None:
+    """Remove the score files of an earlier run, lest they are taken for those of one that fails.
+
+    An evaluation calls this before anything else can fail; what it reads is never removed.
+    """
+    scores = [output_dir / f"scores_{name}.{suffix}" for suffix in ("txt", "html")]
+    cli.require_outputs([*scores, results_path(output_dir)], inputs)
+    for path in scores:
+        path.unlink(missing_ok=True)
 
 
 def write_scores(

@@ -10,12 +10,15 @@ from conftest import Run
 
 Show = Callable[..., str]
 MODEL = """
-from common import cli
+from common import cli, run_log
 def main():
     parser = cli.sample_model_parser("A model.", 1)
     if {reads_metadata}:
         cli.add_metadata_flag(parser)
-    paths = cli.sample_model_paths(parser.parse_args(), 1)
+    run_log.add_log_flag(parser)
+    options = parser.parse_args()
+    paths = cli.sample_model_paths(options, 1)
+    run_log.open_log(options.log)
     print(paths.metadata, paths.output)
 cli.run(main)
 """
@@ -35,6 +38,8 @@ def kit(tmp_path: Path) -> Path:
         (kit / file).parent.mkdir(parents=True, exist_ok=True)
         (kit / file).touch()
     (kit / "model.py").write_text(MODEL.format(reads_metadata=True))
+    (kit / "link").symlink_to(kit / "data/train_data")
+    (kit / "hard.csv").hardlink_to(kit / f"elsewhere/{layout.TRAIN_TASK_1_2}")
     return kit
 
 
@@ -70,10 +75,25 @@ FAULTS = [
     ("--metadata_dir none", "none: not found, expected a folder of metadata"),
     ("--output_file mine.zip", "mine.zip: is the name of the CSV, expected one that ends"),
     ("--probabilities data", "is a folder, expected the name of a file to write"),
-    ("--probabilities model.py/p", "model.py: is no folder, expected one to write p to"),
+    ("--probabilities model.py/p", "model.py: is no folder, expected one to write to"),
     ("--output_dir model.py/below", "model.py: is no folder"),
     ("--output_dir . --output_file a.csv --probabilities a.csv", "expected another name"),
-    ("--output_dir data/test_input --output_file train_task_1_2.csv --local", "is read, or"),
+    ("--output_dir data/test_input --output_file train_task_1_2.csv --local", "is of the data"),
+    ("--output_dir data/test_input --output_file train_task_1_2.csv", "is of the data that models"),
+    ("--output_dir link --output_file train_task_1_2.csv", "is of the data that models learn"),
+    ("--probabilities submission_templates/submission_task_1_2.csv", "is of the data that mod"),
+    (
+        "--input_dir elsewhere --output_dir elsewhere --output_file train_task_1_2.csv",
+        "is read, or",
+    ),
+    ("--input_dir elsewhere --output_dir . --output_file hard.csv", "hard.csv: is read, or"),
+    ("--probabilities /dev/null", "/dev/null: is a pipe or a device, expected the name"),
+    ("--output_dir /proc/self --probabilities p", "/proc/self: cannot be written to ("),
+    ("--output_dir /proc/new/a", "/proc: cannot be written to (No such file or directory), ex"),
+    ("--log data/train_data/train_task_1_2.csv", "is of the data that models learn"),
+    ("--log elsewhere/train_task_1_2.csv --input_dir elsewhere", "is read, or"),
+    ("--log /dev/null", "/dev/null: is a pipe or a device"),
+    ("--log model.py", "model.py: holds something else than a log, expected another --log"),
 ]
 
 
@@ -82,3 +102,31 @@ def test_what_cannot_be_is_reported_before_any_work(
     kit: Path, fails: Show, flags: str, expected: str
 ) -> None:
     assert expected in fails(["model.py", *flags.split()], kit=kit, cwd=kit)
+
+
+TRAIN = "data/train_data/train_task_1_2.csv"
+OF_DATA = "is of the data that models learn from or are scored on, expected another name"
+NOT_WRITTEN = [
+    ("-m tools.plot_log fit.jsonl --output", TRAIN, OF_DATA),
+    ("task_4/package.py task_4/numpy --output_dir data --output_file", TRAIN[5:], OF_DATA),
+    ("task_4/numpy/local_evaluation.py --probabilities",
+     "data/test_input/valid_task_4.csv", OF_DATA),
+    ("related_challenges/cloze/sample_model_frequent.py --output_dir data --output_file",
+     TRAIN[5:], OF_DATA),
+    ("hosting/make_bundle.py --output", "/dev/null", "is a pipe or a device"),
+    ("-m tools.blend a b --output_dir /proc --output_file", "x", "/proc: cannot be written to"),
+    ("task_1/local_evaluation.py --submission_dir data/test_output --submit_data",
+     "scores_task_1.txt", "scores_task_1.txt: is read, or written with something else"),
+    ("-m tools.scoreboard --results", "{tmp}/scoreboard.html", "scoreboard.html: is read, or"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "file", "expected"), NOT_WRITTEN)
+def test_no_command_writes_over_what_it_reads_or_scores_on(
+    scored_kit: Path, fails: Show, tmp_path: Path, command: str, file: str, expected: str
+) -> None:
+    (tmp_path / "scoreboard.html").touch()
+    before = {path: path.stat().st_mtime_ns for path in (scored_kit / "data").rglob("*")}
+    words = [*command.split(), file.format(tmp=tmp_path)]
+    assert expected in fails(words, kit=scored_kit, cwd=scored_kit)
+    assert {path: path.stat().st_mtime_ns for path in (scored_kit / "data").rglob("*")} == before

@@ -232,7 +232,7 @@ def test_failed_write_leaves_the_previous_files(tmp_path: Path) -> None:
     # No folder is written over, and no file taken for one.
     for path, expected in (
         (tmp_path, "is a folder, expected the name of a file to write$"),
-        (tmp_path / "a.csv/below/c.csv", r"a\.csv: is no folder, expected one to write c\.csv to$"),
+        (tmp_path / "a.csv/below/c.csv", r"a\.csv: is no folder, expected one to write to$"),
     ):
         with pytest.raises(InputError, match=expected), atomic_write(path):
             raise AssertionError("nothing is to be written")

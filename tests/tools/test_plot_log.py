@@ -84,5 +84,7 @@ def test_logs_that_are_none(tmp_path: Path, text: str, expected: str) -> None:
 
 def test_a_log_is_never_overwritten(tmp_path: Path, fails: Callable[..., str]) -> None:
     log = write(tmp_path / "fit.html", START, step(1, loss=1.0))
-    assert "is a log, expected another name for the page" in fails([*PLOT, log])
+    (tmp_path / "link").symlink_to(log)
+    for words in ([], ["--output", tmp_path / "link"]):
+        assert "is read, or written with something else, expected" in fails([*PLOT, log, *words])
     assert log.read_text(encoding="utf-8").startswith("{")

@@ -170,8 +170,9 @@ def test_a_score_needs_nothing_but_the_answers(
 
 
 def test_a_score_does_not_depend_on_what_explains_it(
-    predicted: Path, succeeds: Told, tmp_path: Path
+    predicted: Path, succeeds: Told, fails: Told, tmp_path: Path
 ) -> None:
+    """But on the true answers: those of another split give none, and leave none that was there."""
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))
     evaluation = ["task_1/local_evaluation.py", "--output_dir", tmp_path]
     first = succeeds(evaluation, kit=kit).splitlines()[0]
@@ -189,3 +190,7 @@ def test_a_score_does_not_depend_on_what_explains_it(
     assert "Left out The majority" in page.text
     assert "By subject" in page.headings
     assert "Diamond" not in page.text
+    valid = kit / "data/test_input/valid_task_1_2.csv"
+    valid.write_bytes(valid.read_bytes()[:-1])
+    assert f"{valid}: is not the file that" in fails(evaluation, kit=kit)
+    assert not list(tmp_path.glob("scores_*"))
