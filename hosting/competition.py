@@ -1,7 +1,7 @@
 """The competition itself: phases, tasks, leaderboard and pages, as Codabench reads them.
 
 Source of the format: codalab/codabench, src/apps/competitions/unpackers/v2.py, and the serializers
-of the leaderboard; `platform_rules.py` checks a bundle by the same rules.
+of the leaderboard.
 """
 
 from collections.abc import Mapping
@@ -45,8 +45,7 @@ _SAMPLES = {
     4: ["task_4/numpy/train_model.py", "task_4/package.py task_4/numpy"],
 }
 _CHECK = "-m tools.check_submission submissions/submission_task_{}.zip"
-_PAGES = ("overview", "data", "evaluation", "rules")
-_TERMS = "terms"
+PAGES = ("overview", "data", "evaluation", "rules", "terms")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Plan:
     """What the organiser wants.
 
     The last `final_days` are the private phase; the answers are of an `origin`: ``simulated``,
-    ``own`` or ``official``.
+    ``own`` or ``official``. The platform gets those of the private phase only if asked for.
     """
 
     tasks: tuple[int, ...]
@@ -63,11 +62,23 @@ class Plan:
     end: date
     final_days: int
     origin: str
+    contact: str
+    private_on_server: bool
 
     @property
     def first_private_day(self) -> date:
         """The day on which the private phase begins."""
         return self.end - timedelta(days=self.final_days - 1)
+
+    def describe_start(self, phase: str) -> str:
+        """Return when a phase begins, as the platform reads it."""
+        # As text: a time without quotes is cut to midnight.
+        return f"{self.start if phase == 'public' else self.first_private_day} 00:00:00"
+
+    def describe_end(self, phase: str) -> str:
+        """Return when a phase ends, as the platform reads it."""
+        last = self.first_private_day - timedelta(days=1) if phase == "public" else self.end
+        return f"{last} 23:59:59"
 
     def describe_dates(self) -> str:
         """Return both phases in words."""
@@ -94,10 +105,11 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
         "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
         "sample": "\n".join(f"    python {command}" for command in commands),
         "origin": _read_page(f"origin_{plan.origin}"),
+        "contact": f"\nQuestions: {plan.contact}\n" if plan.contact else "",
         "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),
         "private_limits": "{} a day, {} in all".format(*_LIMITS["private"]),
     }
-    for name in (*_PAGES, _TERMS):
+    for name in PAGES:
         page = Template(_read_page(name)).substitute(known)
         io.write_text(bundle / "pages" / f"{name}.md", page)
 
@@ -120,31 +132,24 @@ def _read_page(name: str) -> str:
 def describe(plan: Plan) -> dict[str, Any]:
     """Return what competition.yaml says; every value that has a default is set."""
     parts = [(task, phase) for phase in layout.PHASES for task in plan.tasks]
-    tasks = [_task(index, *part) for index, part in enumerate(parts)]
     n = len(plan.tasks)
-    last_public_day = plan.first_private_day - timedelta(days=1)
-    days = {
-        "public": (plan.start, last_public_day),
-        "private": (plan.first_private_day, plan.end),
-    }
     phases = [
         {
             "index": number,
             "name": phase.capitalize(),
             "description": _PHASES[phase],
-            # As text: a time without quotes is cut to midnight.
-            "start": f"{days[phase][0]} 00:00:00",
-            "end": f"{days[phase][1]} 23:59:59",
+            "start": plan.describe_start(phase),
+            "end": plan.describe_end(phase),
             "tasks": list(range(number * n, (number + 1) * n)),
             "max_submissions_per_day": _LIMITS[phase][0],
             "max_submissions": _LIMITS[phase][1],
             "execution_time_limit": SECONDS,
             "auto_migrate_to_this_phase": False,
-            "hide_output": False,
-            # An entry of task 4 could spell out in its predictions what was revealed to it, which
-            # other masks hide.
-            "hide_prediction_output": 4 in plan.tasks,
-            "hide_score_output": False,
+            # Else anybody may fetch what leads, and an entry of task 4 could print what it is
+            # shown. Participants see the page of a score, and of a fault.
+            "hide_output": True,
+            "hide_prediction_output": True,
+            "hide_score_output": True,
             "public_data": PUBLIC_DATA,
             "starting_kit": STARTING_KIT,
         }
@@ -155,7 +160,8 @@ def describe(plan: Plan) -> dict[str, Any]:
         "title": plan.title,
         "description": "Predict how students answer diagnostic questions",
         "image": LOGO,
-        "terms": f"pages/{_TERMS}.md",
+        "terms": "pages/terms.md",
+        **({"contact_email": plan.contact} if plan.contact else {}),
         "docker_image": IMAGE,
         "registration_auto_approve": True,
         "enable_detailed_results": True,
@@ -167,8 +173,12 @@ def describe(plan: Plan) -> dict[str, Any]:
         "make_input_data_available": False,
         "competition_type": "competition",
         "forum_enabled": True,
-        "pages": [{"title": name.capitalize(), "file": f"pages/{name}.md"} for name in _PAGES],
-        "tasks": tasks,
+        "pages": [
+            {"title": name.capitalize(), "file": f"pages/{name}.md"}
+            for name in PAGES
+            if name != "terms"
+        ],
+        "tasks": [_task(index, *part) for index, part in enumerate(parts)],
         "phases": phases,
         "leaderboards": [_leaderboard(plan)],
     }
@@ -176,7 +186,8 @@ def describe(plan: Plan) -> dict[str, Any]:
 
 _PHASES = {
     "public": "Try your ideas: every score is shown at once, on the public part of the answers.",
-    "private": "The final result, on answers that no score has been computed on before.",
+    "private": "The final result, on answers that no score has been computed on before: hand in "
+    "your best. The scores are published after the end.",
 }
 
 
@@ -197,7 +208,7 @@ def _task(index: int, task: int, phase: str) -> dict[str, Any]:
 
 def _leaderboard(plan: Plan) -> dict[str, Any]:
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
-    if 4 in plan.tasks:
+    if plan.tasks == (4,):
         columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
     return {
         "index": 0,

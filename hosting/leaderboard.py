@@ -14,7 +14,7 @@ from common import charts, io, pages
 from common.errors import printable
 
 import pandas as pd
-from platform_rules import Bundle, Column, Task, task_number
+from bundle import Bundle, Column, Task
 
 _ABOUT = ("team", "file", "submitted", "task", "fault", "details")
 # By task.
@@ -24,6 +24,8 @@ Boards = Mapping[int, pd.DataFrame]
 _DECIMALS = 10
 # So that a line fits on a terminal.
 _WIDEST_NAME = 40
+# What makes a spreadsheet take a cell for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # A chart of more teams is longer than its table.
 _MAX_DRAWN = 25
 _ERROR = "standard_error"
@@ -39,18 +41,13 @@ def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame
 def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> Boards:
     """Rank the best attempt of every team, for each task that any was scored on.
 
-    The platform orders by the primary column, then by the others, each as it is to be sorted, then
-    by time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last.
-
-    Returns
-    -------
-    dict
-        By task the attempts, best first, with their `rank` and how many `submissions` of the team
-        were scored.
+    The platform orders by the first column, then by the others, each as it is to be sorted, then by
+    time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last.
+    Returned are by task the attempts, best first, with their `rank` and how many `submissions` of
+    the team were scored.
     """
-    columns = [bundle.primary, *(c for c in bundle.columns if c is not bundle.primary)]
-    keys = [column.key for column in columns]
-    ascending = [*(column.sorting == "asc" for column in columns), True, True]
+    keys = [column.key for column in bundle.columns]
+    ascending = [*(column.sorting == "asc" for column in bundle.columns), True, True]
     boards = {}
     for index in bundle.tasks:
         scored = attempts[(attempts["task"] == index) & (attempts["fault"] == "")]
@@ -75,27 +72,32 @@ def as_text(bundle: Bundle, index: int, board: pd.DataFrame) -> str:
 
 def score_text(bundle: Bundle, place: pd.Series) -> str:
     """Return the score as text, with its standard error if there is one."""
-    errors = [c for c in bundle.columns if c.key == _ERROR and c is not bundle.primary]
-    texts = [_cell(place[column.key], column) for column in (bundle.primary, *errors)]
+    shown = [column for column in bundle.columns if column.key in (bundle.columns[0].key, _ERROR)]
+    texts = [_cell(place[column.key], column) for column in shown]
     return " ± ".join(text for text in texts if text)
+
+
+def safe(text: str) -> str:
+    """Return a text that a spreadsheet takes for text, not for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def write_csv_to(file: BinaryIO, bundle: Bundle, phase: str, boards: Boards) -> None:
     """Write all boards as one CSV: a row for each place, with the value of every column."""
-    columns: dict[str, Any] = {name: [] for name in ("task", "phase", "rank", "team")}
-    columns |= {column.key: [] for column in bundle.columns}
-    columns |= {name: [] for name in ("submissions", "time", "file")}
-    for index, board in boards.items():
-        task = bundle.tasks[index]
-        number = task_number(task)
-        named = board.assign(
-            task=task.name if number is None else str(number),
+    keys = [column.key for column in bundle.columns]
+    names = ["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]
+    parts = [
+        board.assign(
+            task=str(bundle.tasks[index].number or bundle.tasks[index].name),
             phase=phase,
+            team=board["team"].map(safe),
             time=[time.isoformat(timespec="seconds") for time in board["submitted"]],
-        )
-        for name, values in columns.items():
-            values += named[name].tolist()
-    io.write_csv_to(file, columns)
+            file=board["file"].map(safe),
+        )[names]
+        for index, board in boards.items()
+    ]
+    table = pd.concat(parts) if parts else pd.DataFrame(columns=names)
+    io.write_csv_to(file, table)
 
 
 def as_page(
@@ -135,12 +137,12 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
                 *([pages.Html(link)] if has_pages else []),
             ]
         )
-    header = ["rank", "team", bundle.primary.title, "submissions", "submitted (UTC)", "details"]
+    header = ["rank", "team", bundle.columns[0].title, "submissions", "submitted (UTC)", "details"]
     # The columns beside score and standard error, folded.
     others = [
         column
         for column in bundle.columns
-        if column.key not in (bundle.primary.key, _ERROR) and board[column.key].notna().any()
+        if column.key not in (bundle.columns[0].key, _ERROR) and board[column.key].notna().any()
     ]
     return {
         "name": task.name,
@@ -164,7 +166,7 @@ def _draw(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     shown = board.head(_MAX_DRAWN)
     if len(shown) < 2:
         return {"charts": {}, "key": ""}
-    primary, key = bundle.primary, "In colour: the best."
+    primary, key = bundle.columns[0], "In colour: the best."
     margin = 1.96 * shown[_ERROR] if _ERROR in shown else pd.Series(float("nan"), shown.index)
     dots = [
         charts.Dot(team, value, None if pd.isna(by) else (value - by, value + by), accent=rank == 1)

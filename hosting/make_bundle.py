@@ -1,9 +1,12 @@
-"""Make a competition out of the kit: a bundle to upload to Codabench, or to run from a folder.
+"""Make a competition out of the kit: bundles to upload to Codabench, or to run from a folder.
 
-    python hosting/make_bundle.py --output bundle.zip                  all tasks, simulated answers
-    python hosting/make_bundle.py --tasks 1 2 --size full --output bundle.zip
-    python hosting/make_bundle.py --answers my_class.csv --tasks 1 2 4 --output bundle.zip
+    python hosting/make_bundle.py --output bundle.zip                  a bundle for each task
+    python hosting/make_bundle.py --tasks 1 2 --size full --output bundle.zip      these in one
+    python hosting/make_bundle.py --answers my_class.csv --output bundle.zip
     python hosting/make_bundle.py --official data --output bundle.zip  the released answers of 2020
+
+Writes:  bundle_task_1.zip, to upload, and bundle_task_1_private.zip, to keep: the answers of the
+         private phase; and so on for the other tasks
 
 Simulated answers come from a secret seed: nobody can look them up, no licence stands in the way,
 and the best possible score is known. `hosting/README.md` leads from here to a running competition;
@@ -20,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -42,39 +46,61 @@ _WEEKS = 12
 
 
 def main() -> None:
-    """Make the bundle that the flags describe."""
+    """Make the bundles that the flags describe."""
     options = _parse()
     plan = _plan(options)
+    # Together if they were asked for by number, else each for itself.
+    plans = {options.output: plan}
+    if not options.tasks:
+        plans = {
+            options.output.with_stem(f"{options.output.stem}_task_{task}"): replace(
+                plan, tasks=(task,)
+            )
+            for task in plan.tasks
+        }
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bundle_") as temporary:
         base = Path(temporary)
-        steps = tqdm(total=4, desc="Bundle", unit="step", leave=None, disable=None)
+        steps = tqdm(total=2 + len(plans), desc="Bundles", unit="step", leave=None, disable=None)
         with steps:
             data_dir, notes = _get_data(options, base, plan.tasks)
             steps.update()
             templates = base / layout.TEMPLATE_DIR.name
             if {1, 2, 3} & set(plan.tasks):
                 build_templates(data_dir, templates)
-            bundle = base / "bundle"
-            reference_data.write(data_dir, templates, bundle, plan.tasks)
+            folders: dict[Path, Path] = {}
+            for path, part in plans.items():
+                bundle, private = base / path.stem, base / f"{path.stem}_private"
+                reference_data.write(data_dir, templates, bundle, private, part)
+                facts = participants.describe(data_dir, part.tasks)
+                participants.write(data_dir, templates, bundle, part)
+                competition.write(bundle, part, facts)
+                _write_for_organiser(data_dir, private)
+                folders |= {path: bundle, path.with_stem(private.name): private}
+                steps.update()
+            with io.atomic_write(*folders) as zipped:
+                for file, folder in zip(zipped, folders.values(), strict=True):
+                    inside = sorted(found for found in folder.rglob("*") if found.is_file())
+                    names = {found.relative_to(folder).as_posix(): found for found in inside}
+                    zips.write_zip_to(file, names)
             steps.update()
-            facts = participants.describe(data_dir, plan.tasks)
-            participants.write(data_dir, templates, bundle, plan, official=bool(options.official))
-            competition.write(bundle, plan, facts)
-            _write_for_organiser(data_dir, bundle)
-            steps.update()
-            files = sorted(path for path in bundle.rglob("*") if path.is_file())
-            with io.atomic_write(options.output) as (file,):
-                names = {path.relative_to(bundle).as_posix(): path for path in files}
-                zips.write_zip_to(file, names)
-            steps.update()
-    size = options.output.stat().st_size / 1e6
-    print(f"{cli.show(options.output)}: {size:,.1f} MB, {time.perf_counter() - started:.1f} s")
-    print(f"tasks {', '.join(map(str, plan.tasks))}; {plan.describe_dates()}")
+    for path in folders:
+        of = "the private answers: keep it, upload it nowhere"
+        of = "to upload" if path in plans else of
+        print(f"{cli.show(path)}: {path.stat().st_size / 1e6:,.1f} MB, {of}")
+    tasks = f"tasks {', '.join(map(str, plan.tasks))}"
+    print(f"{tasks}; {plan.describe_dates()}; {time.perf_counter() - started:.1f} s")
     for note in notes:
         print(note)
-    print("it holds the answers: give it to nobody")
-    print(f"next: python hosting/run_locally.py {cli.show(options.output)} SUBMISSION.zip")
+    if plan.end < datetime.now(UTC).date():
+        print(f"warning: the last day, {plan.end}, is past: nobody can submit")
+    if plan.private_on_server:
+        print(
+            "warning: the private answers are in what is uploaded: some servers hand such files to "
+            "anybody who asks, without a login; `python hosting/check_server.py URL` tells"
+        )
+    print("all of it holds answers: give none of it to anybody")
+    print(f"next: python hosting/run_locally.py {cli.show(next(iter(plans)))} SUBMISSION.zip")
 
 
 def _parse() -> argparse.Namespace:
@@ -84,7 +110,7 @@ def _parse() -> argparse.Namespace:
         type=int,
         nargs="+",
         choices=(1, 2, 3, 4),
-        help="default: all that are there; with --answers 1 2 4",
+        help="these in one bundle (default: a bundle for each that is there; with --answers 1 2 4)",
     )
     source = p.add_mutually_exclusive_group()
     source.add_argument(
@@ -100,6 +126,13 @@ def _parse() -> argparse.Namespace:
         help="CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer",
     )
     p.add_argument(
+        "--min_answers",
+        type=cli.seed,
+        metavar="N",
+        help="with --answers: leave out questions and students with fewer "
+        f"(default {own_answers.MIN_ANSWERS_OF_EACH}, 0 for none)",
+    )
+    p.add_argument(
         "--size",
         choices=("tiny", "small", "full"),
         help="size of the simulated data (default small)",
@@ -111,6 +144,7 @@ def _parse() -> argparse.Namespace:
         "(default: drawn, and forgotten)",
     )
     p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
+    p.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
     p.add_argument(
         "--start", type=_day, metavar="DATE", help="first day, 2027-01-31 (default: today)"
     )
@@ -124,6 +158,11 @@ def _parse() -> argparse.Namespace:
         default=competition.FINAL_DAYS,
         help=f"length of the private phase at the end (default {competition.FINAL_DAYS})",
     )
+    p.add_argument(
+        "--private_on_server",
+        action="store_true",
+        help="upload the private answers too, and let the server score the private phase",
+    )
     p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")
     return p.parse_args()
 
@@ -136,15 +175,11 @@ def _day(text: str) -> date:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    """Check the flags, and plan the competition.
-
-    Raises
-    ------
-    InputError
-        If they contradict one another.
-    """
+    """Check the flags, and plan the competition; `InputError` if they contradict one another."""
     if options.size and (options.official or options.answers):
         raise InputError("--size: is for simulated answers, not with --official or --answers")
+    if options.min_answers is not None and not options.answers:
+        raise InputError("--min_answers: is for answers of your own, with --answers")
     if options.seed is not None and len(options.seed) < _MIN_SEED:
         raise InputError(
             f"--seed: has {len(options.seed)} characters, expected at least {_MIN_SEED}: whoever "
@@ -159,6 +194,11 @@ def _plan(options: argparse.Namespace) -> Plan:
     if not options.title.strip() or len(options.title) > competition.MAX_TITLE:
         raise InputError(
             f"--title: has {len(options.title)} characters, expected 1 to {competition.MAX_TITLE}"
+        )
+    name, _, place = options.contact.partition("@")
+    if options.contact and (not name or "." not in place or " " in options.contact):
+        raise InputError(
+            f"--contact: is {quote(options.contact)}, expected an address such as name@example.org"
         )
     tasks = sorted(set(options.tasks or (_tasks_of(options))))
     start = options.start or datetime.now(UTC).date()
@@ -175,8 +215,16 @@ def _plan(options: argparse.Namespace) -> Plan:
             f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
             f"{options.final_days} days, and the public one at least one"
         )
-    origin = "official" if options.official else "own" if options.answers else "simulated"
-    return Plan(tuple(tasks), options.title.strip(), start, end, options.final_days, origin)
+    return Plan(
+        tuple(tasks),
+        options.title.strip(),
+        start,
+        end,
+        options.final_days,
+        origin="official" if options.official else "own" if options.answers else "simulated",
+        contact=options.contact,
+        private_on_server=options.private_on_server,
+    )
 
 
 def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
@@ -205,13 +253,10 @@ def _get_data(
 ) -> tuple[Path, list[str]]:
     """Return a folder laid out like `data/`, with the answers of both phases, and what to know."""
     if options.official:
+        test_dir = options.official / layout.TEST_DIR.name
         for task in tasks:
             for phase in layout.PHASES:
-                io.require_file(
-                    options.official
-                    / layout.TEST_DIR.name
-                    / reference_data.answers_name(task, phase)
-                )
+                io.require_file(test_dir / reference_data.answers_name(task, phase))
         notes = []
         if made.simulated_files(options.official):
             notes.append(
@@ -227,8 +272,12 @@ def _get_data(
     )
     data_dir = base / "data"
     if options.answers:
+        at_least = options.min_answers
+        at_least = own_answers.MIN_ANSWERS_OF_EACH if at_least is None else at_least
         rng = np.random.default_rng(seed)
-        return data_dir, own_answers.make_data_folder(options.answers, data_dir, tasks, rng)
+        return data_dir, own_answers.make_data_folder(
+            options.answers, data_dir, tasks, rng, at_least
+        )
     _simulate(data_dir, options.size or "small", seed)
     return data_dir, []
 
@@ -255,9 +304,9 @@ def _simulate(data_dir: Path, size: str, seed: int) -> None:
         raise InputError(f"simulating failed: {why}")
 
 
-def _write_for_organiser(data_dir: Path, bundle: Path) -> None:
-    """Write what only the organiser may know; the platform passes over this folder."""
-    folder = bundle / competition.ORGANISER_DIR
+def _write_for_organiser(data_dir: Path, private: Path) -> None:
+    """Write what only the organiser may know."""
+    folder = private / competition.ORGANISER_DIR
     marker = made.read_marker(data_dir) if made.simulated_files(data_dir) else None
     if marker:
         known: Mapping[str, Any] = {"best_expected_accuracy": marker["best_expected_accuracy"]}

@@ -1,9 +1,10 @@
 """One's own answers: from one file of them a folder laid out like the official data.
 
 The file has a row for each answer and the columns QuestionId, UserId, AnswerValue (the option
-chosen, 1 to 4) and CorrectAnswer; further columns are passed over. An id is any text, such as 17 or
-anna@school; spaces around it do not count. Where a student answered a question several times, the
-first row counts: sort an export by date before.
+chosen, 1 to 4) and CorrectAnswer, possibly DateAnswered; further columns are passed over. An id is
+any text, such as 17, which 17.0 is too, or anna@school; spaces around it do not count. Where a
+student answered a question several times, the latest answer counts, or the first row where there
+are no dates. Questions and students with few answers are left out, as in the challenge's own data.
 
     train_data/   train_task_1_2.csv, train_task_3_4.csv
     test_data/    test_public_answers_task_1.csv and so on, test_public_task_4_more_splits.csv
@@ -29,13 +30,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from common import io, layout, schema
 from common.adaptive.game import N_ROUNDS
 from common.answers import IntArray
 from common.errors import InputError, quote
 
+import leaderboard
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -49,12 +50,18 @@ _OWN_COLUMNS = (
     schema.ANSWER_VALUE, schema.CORRECT_ANSWER,
 )  # fmt: skip
 _COLUMNS = [column.name for column in schema.ANSWER_COLUMNS]
+_IDS = ["UserId", "QuestionId"]
+# A whole number with decimal places, as spreadsheets write it where a cell of the column is empty.
+_WHOLE = r"^(\d+)\.0+$"
 
 # What is needed at least: too little for a fair competition, enough to try everything.
 MIN_ANSWERS, MIN_STUDENTS, MIN_QUESTIONS = 200, 10, 10
 MIN_STUDENTS_TASK_4, MIN_EXAMINABLE = 20, 8
 # The smallest number that leaves N_ROUNDS beside the targets, see `draw_targets`.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
+# Of each question and student that is kept, unless the organiser wants fewer: section 2.1 of the
+# challenge's guide.
+MIN_ANSWERS_OF_EACH = 50
 # Students examined in a phase, times questions: an entry gets three arrays of 8 bytes for each.
 _MAX_CELLS = 10_000_000
 
@@ -63,31 +70,18 @@ Tables = dict[str, pd.DataFrame]
 
 
 def make_data_folder(
-    path: Path, folder: Path, tasks: Sequence[int], rng: np.random.Generator
+    path: Path, folder: Path, tasks: Sequence[int], rng: np.random.Generator, min_answers: int
 ) -> list[str]:
     """Write training files, test files and lists of ids from a file of answers; all or none.
 
-    Parameters
-    ----------
-    path
-        CSV with QuestionId, UserId, AnswerValue, CorrectAnswer, as described above.
-    folder
-        Where they go; made if missing.
-    tasks
-        Some of 1, 2 and 4.
-    rng
-        Draws the splits, the targets and the numbers; without it they cannot be found again.
-
-    Returns
-    -------
-    list of str
-        What the organiser should know: how large the parts are, what was left out.
+    Returns what the organiser should know: how large the parts are, what was left out. `rng` draws
+    the splits, the targets and the numbers; without it they cannot be found again.
 
     Raises
     ------
     InputError
-        If another task is asked for; a column is missing, or a value wrong; every answer is right,
-        or every answer wrong; there are too few answers, students or questions.
+        If another task than 1, 2 and 4 is asked for; a column is missing, or a value wrong; every
+        answer is right, or every answer wrong; there are too few answers, students or questions.
     """
     if 3 in tasks:
         raise InputError(
@@ -95,7 +89,7 @@ def make_data_folder(
             "not hold; expected some of tasks 1, 2, 4"
         )
     notes: list[str] = []
-    answers, students, questions = read_own_answers(path, rng, notes)
+    answers, students, questions = read_own_answers(path, rng, min_answers, notes)
     # From here on nothing depends on the order of the file.
     answers = answers.iloc[rng.permutation(len(answers))]
     tables: Tables = {}
@@ -110,7 +104,7 @@ def make_data_folder(
         (STUDENTS_NAME, "UserId", students),
         (QUESTIONS_NAME, "QuestionId", questions),
     ):
-        own = pd.DataFrame({column: np.arange(len(ids)), f"Own{column}": ids})
+        own = pd.DataFrame({column: ids.index, f"Own{column}": ids.map(leaderboard.safe)})
         tables[f"{ORGANISER_DIR}/{name}"] = own
     with io.atomic_write(*(folder / name for name in tables)) as files:
         bar = tqdm(tables.values(), desc="own answers", unit="file", disable=None)
@@ -120,28 +114,31 @@ def make_data_folder(
 
 
 def read_own_answers(
-    path: Path, rng: np.random.Generator, notes: list[str]
-) -> tuple[pd.DataFrame, pd.Index[Any], pd.Index[Any]]:
+    path: Path, rng: np.random.Generator, min_answers: int, notes: list[str]
+) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     """Read a file of answers with any ids; number students at random, questions in order.
 
-    Returns
-    -------
-    answers : DataFrame
-        The first of each student to each question, in the order of the file, with the six official
-        columns; students and questions numbered from 0 without gaps.
-    students, questions : Index
-        Their own ids, text, by number.
+    Returned are one answer of each student to each question, with the six official columns,
+    students and questions numbered from 0 without gaps; and their own ids, text, by number.
     """
-    table = io.read_table(path, _OWN_COLUMNS)
-    own = {name: table[name].str.strip().factorize() for name in ("UserId", "QuestionId")}
-    numbered = table.assign(**{name: number for name, (number, _) in own.items()})
-    students, questions = (pd.Index(distinct) for _, distinct in own.values())
-    answers = numbered.drop_duplicates(["UserId", "QuestionId"])
-    if len(answers) < len(table):
+    has_dates = schema.DATE_ANSWERED.name in io.read_header(io.file_source(path))
+    columns = [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])]
+    table = io.read_table(path, columns)
+    for name in _IDS:
+        table[name] = table[name].str.strip().str.replace(_WHOLE, r"\1", regex=True)
+    which = "first row"
+    answers = table
+    if has_dates:
+        which = "latest answer"
+        # Rows without a date first, so that a dated one counts.
+        answers = table.sort_values("DateAnswered", kind="stable", na_position="first")
+    answers = answers.drop_duplicates(_IDS, keep="last" if has_dates else "first").sort_index()
+    if n_repeated := len(table) - len(answers):
         notes.append(
-            f"left out as later attempts: {len(table) - len(answers):,} rows; the first row of a "
-            "student and a question counts"
+            f"left out as {'earlier' if has_dates else 'later'} attempts: {n_repeated:,} rows; the "
+            f"{which} of a student and a question counts"
         )
+    answers = _leave_out_rare(path, answers, min_answers, notes)
     _require_enough(path, answers)
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
     if is_correct.min() == is_correct.max():
@@ -150,23 +147,54 @@ def read_own_answers(
             f"{path}: every answer is {outcome} (AnswerValue {relation} CorrectAnswer in every "
             "row), expected right and wrong ones"
         )
-    n_keys = answers.groupby("QuestionId")["CorrectAnswer"].nunique()
-    mended = questions[(n_keys > 1).to_numpy()]
+    n_keys = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
+    mended = n_keys.index[n_keys > 1]
     if len(mended):
         notes.append(
             f"questions with more than one CorrectAnswer: {len(mended):,}, such as QuestionId "
             f"{quote(mended[0])}; each answer is right or wrong by its own row"
         )
-    number_of_student = rng.permutation(len(students))
+    students, questions = (pd.Series(answers[name].unique()) for name in _IDS)
+    students = students.iloc[np.argsort(rng.permutation(len(students)))].reset_index(drop=True)
     # Shorter ids first.
-    order = np.lexsort((questions, questions.str.len()))
+    questions = questions.iloc[np.lexsort((questions, questions.str.len()))].reset_index(drop=True)
+    numbers = {
+        name: pd.Series(own.index, own)
+        for name, own in zip(_IDS, (students, questions), strict=True)
+    }
     answers = answers.assign(
-        QuestionId=np.argsort(order)[answers["QuestionId"]],
-        UserId=number_of_student[answers["UserId"]],
+        **{name: answers[name].map(number) for name, number in numbers.items()},
         AnswerId=rng.permutation(len(answers)),
         IsCorrect=is_correct,
     )[_COLUMNS]
-    return answers, students[np.argsort(number_of_student)], questions[order]
+    return answers, students, questions
+
+
+def _leave_out_rare(
+    path: Path, answers: pd.DataFrame, min_answers: int, notes: list[str]
+) -> pd.DataFrame:
+    """Leave out questions and students with few answers, until all that are left have enough."""
+    kept = answers
+    while len(kept):
+        counts = [kept[name].map(kept[name].value_counts()) for name in _IDS]
+        enough = (counts[0] >= min_answers) & (counts[1] >= min_answers)
+        if enough.all():
+            break
+        kept = kept[enough]
+    if len(kept) == len(answers):
+        return kept
+    n_students, n_questions = (answers[name].nunique() - kept[name].nunique() for name in _IDS)
+    left_out = (
+        f"{n_questions:,} questions and {n_students:,} students with fewer than {min_answers} "
+        f"answers, {len(answers) - len(kept):,} answers in all"
+    )
+    if not len(kept):
+        raise InputError(
+            f"{path}: nothing is left without {left_out}; expected more, or a smaller "
+            "--min_answers, 0 to leave out none"
+        )
+    notes.append(f"left out: {left_out} (--min_answers)")
+    return kept
 
 
 def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:

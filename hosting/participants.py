@@ -7,45 +7,41 @@ from pathlib import Path
 from common import io, layout, schema, zips
 
 from competition import PUBLIC_DATA, STARTING_KIT, Plan
+from reference_data import TEMPLATES
 
-# What the kit consists of: whatever else an organiser keeps in its folder, such as answers of
-# students, an unpacked bundle or a seed, in a repository of their own or not, is not for
-# participants.
+# What the starting kit consists of: whatever else an organiser keeps in the kit's folder, such as
+# answers of students, an unpacked bundle or a seed, is not for participants; nor are hosting and
+# tests of use to them.
 _KIT = (
-    "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
-    "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "hosting", "pyproject.toml", "quickstart.py",
+    ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
+    "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
     "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
-    "task_1", "task_2", "task_3", "task_4", "tests", "tools", "walkthrough.ipynb",
+    "task_1", "task_2", "task_3", "task_4", "tools", "walkthrough.ipynb",
 )  # fmt: skip
-_OF_THE_REPOSITORY = (".ci", ".github", ".gitignore", ".pre-commit-config.yaml")
-_KIT_SUFFIXES = (".md", ".png", ".py", ".svg", ".yaml")
-_NOT_THE_KIT = (
+_KIT_SUFFIXES = (".css", ".html", ".md", ".png", ".py", ".svg", ".yaml")
+_NOT_THE_KIT = {
     "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
     "submissions",
-)  # fmt: skip
+}  # fmt: skip
 _GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
 
 
-def write(data_dir: Path, templates: Path, bundle: Path, plan: Plan, *, official: bool) -> None:
+def write(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
     """Write public_data.zip and starting_kit.zip, from data and templates into a bundle's folder.
 
     Official files are not among them: their licence leaves it to their publisher to hand them out,
     and the kit downloads them.
     """
-    kind = "official" if official else "other"
-    readme = layout.ROOT / f"hosting/pages/public_data_{kind}.md"
-    members = {"README.md": readme}
-    if not official:
+    kind = "official" if plan.origin == "official" else "other"
+    members = {"README.md": layout.ROOT / f"hosting/pages/public_data_{kind}.md"}
+    if kind == "other":
         members |= {name: data_dir / name for name in find_public(data_dir, plan.tasks)}
-        wanted = [
-            *([layout.TEMPLATE_TASK_1_2] if {1, 2} & set(plan.tasks) else []),
-            *([layout.TEMPLATE_TASK_3] if 3 in plan.tasks else []),
-        ]
-        members |= {f"{layout.TEMPLATE_DIR.name}/{name}": templates / name for name in wanted}
-    with io.atomic_write(bundle / PUBLIC_DATA) as (file,):
-        zips.write_zip_to(file, members)
-    with io.atomic_write(bundle / STARTING_KIT) as (file,):
-        zips.write_zip_to(file, {name: layout.ROOT / name for name in list_kit()})
+        for name in {TEMPLATES[task] for task in plan.tasks if task in TEMPLATES}:
+            members[f"{layout.TEMPLATE_DIR.name}/{name}"] = templates / name
+    kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
+    with io.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file):
+        zips.write_zip_to(data_file, dict(sorted(members.items())))
+        zips.write_zip_to(kit_file, kit)
 
 
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
@@ -66,40 +62,35 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
     return [name for name in names if (data_dir / name).is_file()]
 
 
-def list_kit() -> list[str]:
-    """Return the files of this kit: of those in its folders the ones that git knows, if it does."""
-    walked = walk_kit(layout.ROOT)
-    if (layout.ROOT / ".git").exists():
+def list_kit(root: Path) -> list[str]:
+    """Return the files of the starting kit: of those in a kit the ones that git knows, if it does.
+
+    A folder that the organiser has just made a repository tracks nothing yet.
+    """
+    found: Iterable[str] = (
+        path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()
+    )
+    if (root / ".git").exists():
         try:
             done = subprocess.run(
-                ["git", "-C", str(layout.ROOT), "ls-files", "-z"],
+                ["git", "-C", str(root), "ls-files", "-z"],
                 capture_output=True, text=True, check=True,
             )  # fmt: skip
-            names = [name for name in done.stdout.split("\0") if (layout.ROOT / name).is_file()]
-            # A folder that the organiser has just made a repository tracks nothing yet.
-            if "README.md" in names:
-                own = {*walked, *(n for n in names if n.split("/")[0] in _OF_THE_REPOSITORY)}
-                return sorted(own.intersection(names))
+            if tracked := [name for name in done.stdout.split("\0") if (root / name).is_file()]:
+                found = tracked
         except (OSError, subprocess.CalledProcessError):
             pass
-    return walked
+    return sorted(name for name in found if _is_kit(Path(name)) and not (root / name).is_symlink())
 
 
-def walk_kit(root: Path) -> list[str]:
-    """Return the files of a copy of the kit, without data, caches and what is not the kit's."""
-    not_the_kit = {root / "data" / "metadata"}
-    not_the_kit |= {folder / "data" for folder in (root / layout.RELATED_DIR.name).glob("*")}
-    found = []
-    waiting = [root / name for name in _KIT if (root / name).exists()]
-    while waiting:
-        path = waiting.pop()
-        if path.is_symlink() or path in not_the_kit or path.name in _NOT_THE_KIT:
-            continue
-        if path.is_dir():
-            waiting += path.glob("[!.]*")
-        elif path.parent == root or path.suffix in _KIT_SUFFIXES:
-            found.append(path.relative_to(root).as_posix())
-    return sorted(found)
+def _is_kit(path: Path) -> bool:
+    first, *inner = path.parts
+    if first not in _KIT or _NOT_THE_KIT.intersection(inner):
+        return False
+    is_data = inner[:1] == ["metadata"] and first == "data"
+    is_data |= inner[1:2] == ["data"] and first == layout.RELATED_DIR.name
+    is_hidden = any(part.startswith(".") for part in inner)
+    return not inner or (not (is_data or is_hidden) and path.suffix in _KIT_SUFFIXES)
 
 
 def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
@@ -114,9 +105,8 @@ def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
             f"| `train_data/{name}` | {len(answers):,} answers of {n_students:,} students to "
             f"{n_questions:,} questions |"
         )
-    if any(
-        name.startswith(f"{layout.METADATA_DIR.name}/") for name in find_public(data_dir, tasks)
-    ):
+    folders = {name.split("/")[0] for name in find_public(data_dir, tasks)}
+    if layout.METADATA_DIR.name in folders:
         lines.append(
             "| `metadata/` | what is known about questions, students, and the circumstances of "
             "answers |"

@@ -1,29 +1,40 @@
-"""What the platform's programs know: the true answers of each task and phase, and the programs."""
+"""What the platform's programs know: the true answers of each task and phase, and the programs.
+
+What is uploaded holds the private answers only if the organiser asks for that; the private part,
+which the organiser keeps, always does: laid over the unpacked bundle, it makes it whole.
+"""
 
 import json
 import secrets
 import shutil
-from collections.abc import Iterable
 from importlib.metadata import files
 from pathlib import Path
 
-from common import io, layout, made, pages, schema, source_code, submission
+from common import io, layout, made, pages, schema, source_code
 from common.evaluation.pair_facts import read_facts
+from common.submission import read_pair_values
 
-import numpy as np
+from competition import Plan
 from programs import facts_file
 from programs.played import KEY_NAME
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+TEMPLATES = {
+    1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3
+}  # fmt: skip
 # What an entry of task 4 finds in its folder, as in the challenge.
-GIVEN_METADATA = (
-    layout.QUESTION_METADATA_TASK_3_4,
-    layout.STUDENT_METADATA_TASK_3_4,
-    layout.ANSWER_METADATA_TASK_3_4,
-    layout.SUBJECT_METADATA,
+_GIVEN = (
+    f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}",
+    *(
+        f"{layout.METADATA_DIR.name}/{name}"
+        for name in (
+            layout.QUESTION_METADATA_TASK_3_4,
+            layout.STUDENT_METADATA_TASK_3_4,
+            layout.ANSWER_METADATA_TASK_3_4,
+            layout.SUBJECT_METADATA,
+        )
+    ),
 )
-# Of these, what the scoring program reads.
-SCORED_METADATA = (layout.QUESTION_METADATA_TASK_3_4, layout.SUBJECT_METADATA)
 
 
 def answers_name(task: int, phase: str) -> str:
@@ -31,29 +42,41 @@ def answers_name(task: int, phase: str) -> str:
     return layout.answers_path(task, phase).name
 
 
-def write(data_dir: Path, templates: Path, bundle: Path, tasks: Iterable[int]) -> None:
-    """Write the programs, and the true answers of both phases of tasks, into a bundle's folder."""
+def write(data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan) -> None:
+    """Write programs and true answers into the folders of what is uploaded and of what is kept."""
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
-    for task in tasks:
-        for phase in layout.PHASES:
-            folder = bundle / "reference_data" / f"task_{task}_{phase}"
-            name = f"{layout.TEST_DIR.name}/{answers_name(task, phase)}"
-            _copy(data_dir / name, folder / name)
-            settings = {"task": task, "phase": phase}
+    in_bundle = "hidden" if plan.private_on_server else "received"
+    for task in plan.tasks:
+        for phase, base, mode in (
+            ("public", bundle, "scored"),
+            ("private", bundle, in_bundle),
+            ("private", private, "scored"),
+        ):
+            folder = base / "reference_data" / f"task_{task}_{phase}"
+            settings = {
+                "task": task, "phase": phase, "mode": mode, "starts": plan.describe_start(phase)
+            }  # fmt: skip
             io.write_text(folder / "settings.json", json.dumps(settings) + "\n")
-            if task == 3:
-                template = layout.TEMPLATE_TASK_3
-                _copy(templates / template, folder / layout.TEMPLATE_DIR.name / template)
-            elif task == 4:
-                _write_task_4(data_dir, bundle, folder, phase)
-            else:
-                _write_pairs(data_dir, folder, task, phase)
-            _mark_simulated(data_dir, folder, name)
+            if task == 4:
+                _write_game(data_dir, base, folder, phase, mode)
+            if mode == "received" or task == 3:
+                _copy_template(templates, folder, task)
+            if mode != "received":
+                _write_answers(data_dir, folder, task, phase)
+    if 4 in plan.tasks:
+        for name in _GIVEN:
+            if (data_dir / name).is_file():
+                _copy(data_dir / name, bundle / "input_data" / "task_4" / name)
 
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
+
+
+def _copy_template(templates: Path, folder: Path, task: int) -> None:
+    if name := TEMPLATES.get(task):
+        _copy(templates / name, folder / layout.TEMPLATE_DIR.name / name)
 
 
 def _copy_program(folder: Path, script: str, metadata: str) -> None:
@@ -72,15 +95,37 @@ def _copy_program(folder: Path, script: str, metadata: str) -> None:
                 _copy(Path(str(file.locate())), target)
 
 
-def _write_pairs(data_dir: Path, folder: Path, task: int, phase: str) -> None:
-    """Write what tasks 1 and 2 need besides the answers."""
+def _write_game(data_dir: Path, base: Path, folder: Path, phase: str, mode: str) -> None:
+    """Write the ingestion program of task 4 with the students, and the key of both programs."""
+    program = base / "ingestion_program" / phase
+    _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
+    if mode != "received":
+        students = f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"
+        _copy(data_dir / students, program / students)
+    key = secrets.token_hex(32) + "\n"
+    for place in (program, folder):
+        io.write_text(place / layout.TEST_DIR.name / KEY_NAME, key)
+
+
+def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
+    """Write the true answers of a task and phase, and in tasks 1 and 2 what explains a score."""
+    name = f"{layout.TEST_DIR.name}/{answers_name(task, phase)}"
+    _copy(data_dir / name, folder / name)
+    # Answers marked as simulated: the page says so, and names the best possible score.
+    marker = made.read_marker(data_dir)
+    if marker is not None and made.is_simulated(data_dir / name):
+        known = {
+            "files": {name: made.fingerprint(folder / name)},
+            "best_expected_accuracy": marker.get("best_expected_accuracy"),
+        }
+        io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(known, indent=1) + "\n")
+    if task not in (1, 2):
+        return
     column = schema.PREDICTED_COLUMN[task]
-    # A submission holds the rows of both phases: of the other one the pairs, each with the same
-    # value, which is nobody's answer.
-    for name in layout.PHASES:
-        path = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, name)
-        pairs = submission.read_pair_values(io.file_source(path), column)
-        if name == phase:
+    for other in layout.PHASES:
+        path = data_dir / layout.TEST_DIR.name / answers_name(task, other)
+        pairs = read_pair_values(io.file_source(path), column)
+        if other == phase:
             facts = read_facts(
                 pairs.student,
                 pairs.question,
@@ -91,39 +136,6 @@ def _write_pairs(data_dir: Path, folder: Path, task: int, phase: str) -> None:
             )
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
-            columns = {
-                schema.QUESTION_ID.name: pairs.question,
-                schema.USER_ID.name: pairs.student,
-                column.name: np.full_like(pairs.value, column.low),
-            }
+            # A submission holds the rows of both phases: of the other one the pairs alone.
+            columns = {"QuestionId": pairs.question, "UserId": pairs.student}
             io.write_csv(folder / layout.TEST_DIR.name / path.name, columns)
-
-
-def _write_task_4(data_dir: Path, bundle: Path, folder: Path, phase: str) -> None:
-    """Write what task 4 needs besides the students: metadata, the ingestion program, its input."""
-    program = bundle / "ingestion_program" / phase
-    _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
-    students = f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"
-    _copy(data_dir / students, program / students)
-    key = secrets.token_hex(32) + "\n"
-    for place in (program, folder):
-        io.write_text(place / layout.TEST_DIR.name / KEY_NAME, key)
-    train = f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}"
-    given = [train, *(f"{layout.METADATA_DIR.name}/{name}" for name in GIVEN_METADATA)]
-    for name in given:
-        if (data_dir / name).is_file():
-            _copy(data_dir / name, bundle / "input_data" / "task_4" / name)
-            if Path(name).name in SCORED_METADATA:
-                _copy(data_dir / name, folder / name)
-
-
-def _mark_simulated(data_dir: Path, folder: Path, name: str) -> None:
-    """Mark answers as simulated, so that the page says so and names the best possible score."""
-    marker = made.read_marker(data_dir)
-    if marker is None or not made.is_simulated(data_dir / name):
-        return
-    known = {
-        "files": {name: made.fingerprint(folder / name)},
-        "best_expected_accuracy": marker.get("best_expected_accuracy"),
-    }
-    io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(known, indent=1) + "\n")

@@ -1,13 +1,16 @@
-"""Play the competition platform on this machine: check a bundle, score submissions with it.
+"""Play the competition platform on this machine: score submissions with a bundle.
 
-Run:     python hosting/run_locally.py BUNDLE                   would the platform take it?
+Run:     python hosting/run_locally.py BUNDLE                       what is in it?
          python hosting/run_locally.py BUNDLE SUBMISSION.zip
          python hosting/run_locally.py BUNDLE --submissions DIR --phase private
+         python hosting/run_locally.py BUNDLE --submissions DIR --watch 60 --site public_html
 Writes:  the page of each score; with --submissions leaderboard.html and leaderboard.csv
 
-BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder. DIR holds TEAM.zip, or
-TEAM/*.zip for teams that submit several times; a file's time counts as the time of submission.
-Scores that a file got with the same bundle before are reused; what failed is tried again.
+BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder; the private phase needs the
+private part that was written beside it. DIR holds TEAM.zip, or TEAM/*.zip for teams that submit
+several times; a file's time counts as the time of submission, and of each team and task the last
+ones, as many as the phase takes in all. Scores that a file got with the same bundle before are
+reused; what failed is tried again.
 
 The exit code is 2 if the bundle is wrong, or any submission could not be scored.
 """
@@ -16,24 +19,42 @@ import argparse
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import cli, io, layout, made, run_log, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
 
-import platform_rules
 import submission_run
-from platform_rules import Bundle, Phase, Task, task_number
+from bundle import (
+    Bundle,
+    Phase,
+    Task,
+    find_phase,
+    private_part_of,
+    read_bundle,
+    require_answers,
+)
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
 RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
 # The file of each task in a zip.
 FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_FILE}
+BOTH = "both"
+
+
+class Submitted(NamedTuple):
+    """A submission in a folder: team and file, as they may be shown, and the time of the file."""
+
+    path: Path
+    team: str
+    file: str
+    time: datetime
 
 
 def main() -> None:
@@ -41,16 +62,25 @@ def main() -> None:
     options = parse()
     if options.submission is not None and options.submissions is not None:
         raise InputError("expected either a submission or --submissions DIR, not both")
+    if options.submissions is None and (options.watch or options.site or options.phase == BOTH):
+        raise InputError("--watch, --site and --phase both: are for --submissions DIR")
+    private: Path = options.private or private_part_of(options.bundle)
+    if options.private:
+        io.require_file(private)
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
-        bundle = platform_rules.read_bundle(options.bundle, Path(folder))
-        for warning in bundle.warnings:
-            print(f"note: {warning}")
-        phase = find_phase(bundle, options.phase)
-        tasks = find_tasks(bundle, phase, options.tasks)
+        held = private if private.is_file() else None
+        bundle = read_bundle(options.bundle, Path(folder), held)
+        names = layout.PHASES if options.phase == BOTH else [options.phase]
+        phases = [find_phase(bundle, name) for name in names]
+        for phase in phases:
+            find_tasks(bundle, phase, options.tasks)
+            if options.submission or options.submissions:
+                require_answers(bundle, phase, private)
         if options.submission is not None:
-            n_failed = score_one(bundle, phase, tasks, options)
+            n_failed = score_one(bundle, phases[0], options)
         elif options.submissions is not None:
-            n_failed = score_all(bundle, phase, tasks, options)
+            digest = made.digest(options.bundle) + (made.digest(held) if held else "")
+            n_failed = score_folder(bundle, digest, phases, options)
         else:
             n_failed = 0
             print("\n".join(describe(bundle)))
@@ -65,7 +95,16 @@ def parse() -> argparse.Namespace:
     p.add_argument("submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this")
     p.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
     p.add_argument(
-        "--phase", metavar="NAME", default=layout.PHASES[0], help="public (default) or private"
+        "--phase",
+        metavar="NAME",
+        default=layout.PHASES[0],
+        help="public (default), private, or both: the private one in a folder beside the other's",
+    )
+    p.add_argument(
+        "--private",
+        type=Path,
+        metavar="FILE",
+        help="the private part of the bundle (default: BUNDLE_private.zip beside it)",
     )
     p.add_argument(
         "--tasks",
@@ -78,83 +117,60 @@ def parse() -> argparse.Namespace:
         "--output_dir",
         type=Path,
         metavar="DIR",
-        default=DEFAULT_DIR,
-        help="default data/test_output/leaderboard",
+        help="default data/test_output/leaderboard, of the private phase …/leaderboard_private",
+    )
+    p.add_argument(
+        "--watch",
+        type=cli.count,
+        metavar="SECONDS",
+        help="look for new submissions again and again, until Control-C",
+    )
+    p.add_argument(
+        "--site",
+        type=Path,
+        metavar="DIR",
+        help="publish the leaderboards, with the competition's pages and files, as a folder of "
+        "pages for any web server",
     )
     return p.parse_args()
 
 
 def describe(bundle: Bundle) -> list[str]:
     """Return lines that say what is in a bundle."""
-    lines = [f"the platform would take it: {printable(bundle.title)}"]
+    lines = [printable(bundle.title)]
     for phase in bundle.phases:
         names = "; ".join(printable(bundle.tasks[index].name) for index in phase.tasks)
-        end = f"to {phase.end}" if phase.end else "without end"
         lines.append(
-            f"{printable(phase.name)}: from {phase.start} {end}, {phase.time_limit} s; {names}"
+            f"{printable(phase.name)}: from {phase.start} to {phase.end}, {phase.time_limit} s; "
+            f"{names}"
         )
     columns = ", ".join(printable(column.title) for column in bundle.columns)
     return [*lines, f"Leaderboard: {columns}"]
 
 
-# What a leaderboard says about each submission beside its scores, by name.
-ABOUT = {
-    "task", "phase", "rank", "team", "submissions", "submitted", "time", "file", "fault", "details"
-}  # fmt: skip
-
-
-def find_phase(bundle: Bundle, name: str) -> Phase:
-    """Return the phase of a name, in capitals or not."""
-    found: list[Phase] = [
-        phase for phase in bundle.phases if phase.name.casefold() == name.casefold()
-    ]
-    if found:
-        return found[0]
-    names = ", ".join(printable(phase.name) for phase in bundle.phases)
-    raise InputError(f"--phase {printable(name)}: the bundle has no such phase, expected {names}")
-
-
 def find_tasks(bundle: Bundle, phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
-    """Return the tasks of a phase, or those of the given numbers, that can be played here."""
-    if bundle.primary.computation:
-        raise InputError(
-            f"the primary column, {bundle.primary.key}, is computed from others on the platform, "
-            "expected one that the scoring program writes"
-        )
-    if taken := sorted({column.key for column in bundle.columns} & ABOUT):
-        raise InputError(
-            f"a column of scores has the key {taken[0]}, expected another: every leaderboard has a "
-            "column of this name"
-        )
+    """Return the tasks of a phase, or those of the given numbers."""
     tasks = [bundle.tasks[index] for index in phase.tasks]
-    if numbers is not None:
-        known = [task_number(task) for task in tasks]
-        for number in numbers:
-            if number not in known:
-                names = ", ".join(printable(task.name) for task in tasks)
-                raise InputError(f"--tasks {number}: the phase has no such task, expected {names}")
-        tasks = [task for task in tasks if task_number(task) in numbers]
-    for task in tasks:
-        if task.played_by_server:
-            raise InputError(f"{printable(task.name)}: {task.played_by_server}, cannot be run here")
-    return tasks
+    for number in numbers or ():
+        if number not in [task.number for task in tasks]:
+            names = ", ".join(printable(task.name) for task in tasks)
+            raise InputError(f"--tasks {number}: the phase has no such task, expected {names}")
+    return [task for task in tasks if numbers is None or task.number in numbers]
 
 
 def tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     """Return those tasks whose file a zip holds, or else all of them."""
     with zips.open_zip(submission) as archive:
         names = set(archive.namelist())
-    return [task for task in tasks if FILES.get(task_number(task) or 0) in names] or list(tasks)
+    return [task for task in tasks if FILES.get(task.number) in names] or list(tasks)
 
 
-def score_one(
-    bundle: Bundle, phase: Phase, tasks: Sequence[Task], options: argparse.Namespace
-) -> int:
+def score_one(bundle: Bundle, phase: Phase, options: argparse.Namespace) -> int:
     """Score one submission, print its scores; return on how many tasks it failed."""
     path: Path = options.submission
-    held = tasks_of(tasks, path)
+    tasks = find_tasks(bundle, phase, options.tasks)
     # Tasks that the user has named are all meant.
-    chosen = held if options.tasks is None else tasks
+    chosen = tasks_of(tasks, path) if options.tasks is None else tasks
     results = [
         (task, submission_run.score(path, task, bundle, phase.time_limit))
         for task in tqdm(chosen, desc="Tasks", disable=None)
@@ -169,8 +185,8 @@ def score_one(
                 score = result.scores[column.key]
                 print(f"  {printable(column.title)}: {score:.{column.precision}f}")
         if result.details:
-            name = re.sub(r"\W+", "_", task.name.lower()).strip("_") or f"task_{task.index}"
-            page = options.output_dir / f"detailed_results_{name}.html"
+            name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
+            page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
             io.write_text(page, result.details)
             print(f"  written: {cli.show(page)}")
         if result.fault:
@@ -179,68 +195,116 @@ def score_one(
     return n_failed
 
 
-def score_all(
-    bundle: Bundle, phase: Phase, tasks: Sequence[Task], options: argparse.Namespace
+def score_folder(
+    bundle: Bundle, digest: str, phases: Sequence[Phase], options: argparse.Namespace
 ) -> int:
-    """Score a folder of submissions, write the leaderboards; return how many results failed.
+    """Score a folder of submissions, once or whenever it changes; return how many failed."""
+    # Importing it takes a while, which `--help` does without.
+    import site_pages
 
-    What was scored before, by a run that was stopped too, is read from a file of records, a line of
-    JSON each.
+    folders = {}
+    for phase in phases:
+        folder: Path = options.output_dir or DEFAULT_DIR
+        if phase.name.lower() == layout.PHASES[1] and (len(phases) > 1 or not options.output_dir):
+            folder = folder.with_name(f"{folder.name}_private")
+        folders[phase.name] = folder
+    known = {name: read_records(folder, digest) for name, folder in folders.items()}
+    seen: list[tuple[Submitted, int]] = []
+    while True:
+        submissions = find_submissions(options.submissions, may_be_empty=bool(options.watch))
+        found = [(submission, submission.path.stat().st_size) for submission in submissions]
+        if found and found != seen:
+            n_failed = 0
+            for phase in phases:
+                tasks = find_tasks(bundle, phase, options.tasks)
+                attempts = score_all(
+                    bundle, digest, phase, tasks, submissions, known[phase.name],
+                    folders[phase.name],
+                )  # fmt: skip
+                n_failed += write(bundle, phase, attempts, folders[phase.name])
+            if options.site:
+                site_pages.write(options.site, bundle, folders)
+                print(f"written: {cli.show(options.site / 'index.html')}")
+        if not options.watch:
+            return n_failed
+        seen = found
+        time.sleep(options.watch)
+
+
+def score_all(
+    bundle: Bundle,
+    digest: str,
+    phase: Phase,
+    tasks: Sequence[Task],
+    submissions: Sequence[Submitted],
+    known: dict[tuple[str, int], dict[str, Any]],
+    output_dir: Path,
+) -> list[dict[str, Any]]:
+    """Score submissions in a phase; return the attempts that `leaderboard.as_frame` takes.
+
+    What was scored before, by a run that was stopped too, is known from a file of records, a line
+    of JSON each.
     """
-    submissions = find_submissions(options.submissions)
-    digest = made.digest(options.bundle)
-    known = read_records(options.output_dir, digest)
-    n_reused = 0
     of_phase = [bundle.tasks[index] for index in phase.tasks]
     attempts: list[dict[str, Any]] = []
-    for path, about in tqdm(submissions, desc="Submissions", disable=None):
+    runs: dict[tuple[str, int], list[Submitted]] = {}
+    for submitted in submissions:
+        about = {"team": submitted.team, "file": submitted.file, "submitted": submitted.time}
         try:
             # What is for other tasks only is none of these tasks' failures.
-            held = tasks_of(of_phase, path)
-            submission = made.digest(path)
+            held = tasks_of(of_phase, submitted.path)
         except InputError as error:
-            fault = str(error).removeprefix(f"{path}: ")
+            fault = str(error).removeprefix(f"{submitted.path}: ")
             attempts.append({**about, "task": -1, "fault": fault, "details": ""})
             continue
         for task in tasks:
-            if task not in held:
-                continue
-            record = known.get((submission, task.index))
-            n_reused += record is not None
-            if record is None:
-                result = submission_run.score(path, task, bundle, phase.time_limit)
-                record = {
-                    "bundle": digest, "submission": submission, "task": task.index,
-                    "scores": result.scores, "fault": result.fault, "details": "",
-                }  # fmt: skip
-                if result.details and bundle.enable_detailed_results:
-                    record["details"] = (
-                        f"{DETAILS_DIR}/{submission[:16]}_{digest[:8]}_{task.index}.html"
-                    )
-                    io.write_text(options.output_dir / record["details"], result.details)
-                options.output_dir.mkdir(parents=True, exist_ok=True)
-                run_log.append_line(options.output_dir / RECORDS_NAME, record)
-                # What failed is tried again: the machine may have been busy.
-                if not record["fault"]:
-                    known[submission, task.index] = record
-            told = {name: record[name] for name in ("task", "fault", "details")}
-            attempts.append({**record["scores"], **about, **told})
-    write(bundle, phase, attempts, options.output_dir)
-    failed = [attempt for attempt in attempts if attempt["fault"]]
-    for attempt in failed:
-        name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
-        cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
+            if task in held:
+                runs.setdefault((submitted.team, task.index), []).append(submitted)
+    n_reused = 0
+    chosen = []
+    for (team, index), of_team in runs.items():
+        chosen += [(submitted, bundle.tasks[index]) for submitted in of_team]
+        if n_left_out := max(0, len(of_team) - phase.max_submissions):
+            del chosen[-len(of_team) : -phase.max_submissions]
+            print(
+                f"note: {team}: {n_left_out} earlier of {len(of_team)} submissions to "
+                f"{bundle.tasks[index].name} left out, the phase takes {phase.max_submissions}"
+            )
+    chosen.sort(key=lambda of: (of[0].time, of[0].file))
+    for submitted, task in tqdm(chosen, desc="Submissions", disable=None):
+        submission = made.digest(submitted.path)
+        record = known.get((submission, task.index))
+        n_reused += record is not None
+        if record is None:
+            result = submission_run.score(submitted.path, task, bundle, phase.time_limit)
+            record = {
+                "bundle": digest, "submission": submission, "task": task.index,
+                "scores": result.scores, "fault": result.fault, "details": "",
+            }  # fmt: skip
+            if result.details and not result.fault:
+                record["details"] = (
+                    f"{DETAILS_DIR}/{submission[:16]}_{digest[:8]}_{task.index}.html"
+                )
+                io.write_text(output_dir / record["details"], result.details)
+            output_dir.mkdir(parents=True, exist_ok=True)
+            run_log.append_line(output_dir / RECORDS_NAME, record)
+            known[submission, task.index] = record
+        told = {name: record[name] for name in ("task", "fault", "details")}
+        about = {"team": submitted.team, "file": submitted.file, "submitted": submitted.time}
+        attempts.append({**record["scores"], **about, **told})
+    n_failed = sum(bool(attempt["fault"]) for attempt in attempts)
     print(
-        f"{len(attempts)} results: {len(attempts) - len(failed)} scored, {len(failed)} failed; "
-        f"{n_reused} of them reused"
+        f"{phase.name}: {len(attempts)} results: {len(attempts) - n_failed} scored, {n_failed} "
+        f"failed; {n_reused} of them reused"
     )
-    return len(failed)
+    return sorted(attempts, key=lambda attempt: (attempt["submitted"], attempt["file"]))
 
 
 def read_records(folder: Path, bundle: str) -> dict[tuple[str, int], dict[str, Any]]:
     """Return what was scored with a bundle, by the submission's digest and the task's index.
 
-    What failed is not there, and so is tried again, as is what has lost its page.
+    What failed is not there, and so is tried again, since the machine may have been busy, as is
+    what has lost its page.
     """
     path = folder / RECORDS_NAME
     lines = (
@@ -260,13 +324,13 @@ def read_records(folder: Path, bundle: str) -> dict[tuple[str, int], dict[str, A
     return known
 
 
-def find_submissions(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """Find TEAM.zip and TEAM/*.zip in a folder, with team, file and time, in order of their times.
+def find_submissions(folder: Path, may_be_empty: bool = False) -> list[Submitted]:
+    """Find TEAM.zip and TEAM/*.zip in a folder, in order of their times.
 
     Raises
     ------
     InputError
-        If there is no such folder, or no zip in it.
+        If there is no such folder, or no zip in it, unless one may come.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: not found, expected a folder of submissions")
@@ -279,20 +343,15 @@ def find_submissions(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
             print(f"note: {printable(str(name))} is no zip, and is left out")
             continue
         team = path.stem if path.parent == folder else path.parent.name
-        about = {
-            "team": printable(team),
-            "file": printable(name.as_posix()),
-            "submitted": datetime.fromtimestamp(path.stat().st_mtime, UTC),
-        }
-        found.append((path, about))
-    if not found:
+        submitted = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        found.append(Submitted(path, printable(team), printable(name.as_posix()), submitted))
+    if not found and not may_be_empty:
         raise InputError(f"{folder}: holds no submission, expected TEAM.zip or TEAM/*.zip")
-    return sorted(found, key=lambda of: (of[1]["submitted"], of[1]["file"]))
+    return sorted(found, key=lambda of: (of.time, of.file))
 
 
-def write(bundle: Bundle, phase: Phase, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Print the leaderboards, and write their files, all or none."""
-    # Importing it takes a while, which `--help` does without.
+def write(bundle: Bundle, phase: Phase, attempts: Sequence[dict[str, Any]], folder: Path) -> int:
+    """Print the leaderboards, and write their files, all or none; return how many failed."""
     import leaderboard
 
     frame = leaderboard.as_frame(bundle, attempts)
@@ -305,7 +364,12 @@ def write(bundle: Bundle, phase: Phase, attempts: Sequence[dict[str, Any]], fold
     with io.atomic_write(*paths) as (page_file, csv_file):
         page_file.write(page.encode("utf-8"))
         leaderboard.write_csv_to(csv_file, bundle, phase.name, boards)
+    failed = [attempt for attempt in attempts if attempt["fault"]]
+    for attempt in failed:
+        name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
+        cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
     print(f"written: {cli.show(paths[0])}")
+    return len(failed)
 
 
 if __name__ == "__main__":

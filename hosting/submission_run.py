@@ -6,6 +6,7 @@ this machine, its files and its network.
 """
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -19,18 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import io, zips
+from common import zips
 from common.errors import InputError, printable, quote
 
 import yaml
-from platform_rules import METADATA_NAMES, Bundle, Task, program_command
+from bundle import METADATA_NAMES, Bundle, Task, program_command
 
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
 
 _MAX_SUBMISSION = 4 << 30
-# leaderboards/models.py, SubmissionScore: 20 digits, 10 of them decimal places.
-_TOO_LARGE = 10.0**10
 # How much of the end of what a program writes is read, and how much of it is shown.
 _TAIL = 1 << 16
 _MAX_REASON = 500
@@ -59,11 +58,11 @@ class Result:
 
 @dataclass(frozen=True)
 class _Run:
-    """How a program ended, and the last lines of its stderr."""
+    """How a program ended, after how many seconds, and the last lines of its stderr."""
 
-    code: int
-    seconds: float
-    lines: tuple[str, ...]
+    code: int | None = None
+    seconds: float | None = None
+    lines: tuple[str, ...] = ()
 
 
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
@@ -75,86 +74,71 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
         try:
-            predicted, ingestion = _predict(submission, task, time_limit, base / "prediction")
+            predicted, ingestion = _predict(submission, task, time_limit, base / "prediction/app")
             return _score(predicted, ingestion, task, bundle, time_limit, base / "scoring/app")
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
             # Neither where it lies on this machine, nor where it was unpacked.
-            for place in (submission.parent, base / "prediction" / "app" / "ingested_program"):
+            for place in (submission.parent, base / "prediction/app/ingested_program"):
                 fault = fault.replace(f"{place}{os.sep}", "")
             return Result({}, fault)
 
 
-def _predict(submission: Path, task: Task, time_limit: int, base: Path) -> tuple[Path, _Run | None]:
+def _predict(submission: Path, task: Task, time_limit: int, app: Path) -> tuple[Path, _Run]:
     """Make the result of the prediction step: the submission's files, and what ingestion makes."""
-    app = base / "app"
     submitted, output = app / "ingested_program", app / "output"
     zips.unpack(submission, submitted, _MAX_SUBMISSION)
-    if any((submitted / name).exists() for name in METADATA_NAMES):
-        if program_command(submitted):
+    for name in METADATA_NAMES:
+        if (submitted / name).exists():
             raise InputError(
-                f"{submission}: holds a metadata file with a command, which the platform runs in a "
-                "container of its own; expected files without one: this is not played here"
+                f"{submission}: holds {name}, which the platform takes for that of a program of "
+                "its own; expected files without one: this is not played here"
             )
-        # The platform takes it for a program then, and copies nothing.
-        output.mkdir()
-    else:
-        shutil.copytree(submitted, output)
-    run = None
-    if task.ingestion_program is not None:
-        _place(task.ingestion_program, app / "program")
-        _place(task.input_data, app / "input_data")
+    shutil.copytree(submitted, output)
+    run = _Run()
+    if task.ingestion_program and task.input_data:
+        shutil.copytree(task.ingestion_program, app / "program")
+        shutil.copytree(task.input_data, app / "input_data")
         run = _run_program(app, time_limit)
-    status = output / "metadata"
-    if status.exists():
-        raise InputError(
-            "the output of the ingestion program holds a file metadata, expected no file of this "
-            "name, which the platform writes itself"
-        )
-    seconds, code = (run.seconds, run.code) if run else (None, None)
+    # The platform tells so whether a program of the submission's own ran: none did.
     statuses = {
-        "exitCode": None, "elapsedTime": seconds,
-        "ingestionExitCode": code, "ingestionElapsedTime": seconds,
+        "exitCode": None, "elapsedTime": run.seconds,
+        "ingestionExitCode": run.code, "ingestionElapsedTime": run.seconds,
     }  # fmt: skip
-    status.write_text(yaml.safe_dump(statuses), encoding="utf-8")
+    (output / "metadata").write_text(yaml.safe_dump(statuses), encoding="utf-8")
     return output, run
 
 
 def _score(
-    predicted: Path, ingestion: _Run | None, task: Task, bundle: Bundle, time_limit: int, app: Path
+    predicted: Path, ingestion: _Run, task: Task, bundle: Bundle, time_limit: int, app: Path
 ) -> Result:
     """Run the scoring program and read what it has written."""
     for name in ("input", "output", "shared"):
         (app / name).mkdir(parents=True)
     predicted.rename(app / "input" / "res")
-    _place(task.reference_data, app / "input" / "ref")
-    _place(task.scoring_program, app / "program")
+    # Copies, so that nothing a run does reaches the next one.
+    shutil.copytree(task.reference_data, app / "input" / "ref")
+    shutil.copytree(task.scoring_program, app / "program")
     scoring = _run_program(app, time_limit)
-    lines = (*(ingestion.lines if ingestion else ()), *scoring.lines)
-    try:
-        scores = read_scores(app / "output", bundle)
-    except InputError as error:
-        # What went wrong first explains most. A program that fails on purpose says why.
-        fault = str(error)
-        if ingestion and ingestion.code and ingestion.lines:
-            fault = ingestion.lines[-1]
-        elif scoring.lines and (scoring.code or fault == NO_SCORES):
-            fault = scoring.lines[-1]
-        return Result({}, fault.removeprefix("error: "), output=lines)
-    if scoring.code:
-        # The platform takes the scores all the same.
-        lines += (f"the scoring program ended with exit code {scoring.code}",)
+    lines = (*ingestion.lines, *scoring.lines)
     page = app / "output" / DETAILS_NAME
     details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
-    return Result(scores, details=details, output=lines)
+    scores = _read_scores(app / "output" / "scores.json", bundle)
+    if scores:
+        return Result(scores, details=details, output=lines)
+    # What went wrong first explains most. A program that fails on purpose says why.
+    said = (ingestion.lines if ingestion.code else ()) or scoring.lines
+    fault = said[-1].removeprefix("error: ") if said else NO_SCORES
+    return Result({}, fault, output=lines)
 
 
-def _place(source: Path | None, folder: Path) -> None:
-    """Give a run its own copy, so that nothing it does reaches the next one."""
-    if source is not None and source.is_dir():
-        shutil.copytree(source, folder)
-    elif source is not None:
-        zips.unpack(source, folder, _MAX_SUBMISSION)
+def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:
+    """Return the scores of a task by the columns of the leaderboard; none without the first one."""
+    said = json.loads(path.read_bytes()) if path.is_file() else {}
+    scores = {
+        column.key: float(said[column.key]) for column in bundle.columns if column.key in said
+    }
+    return scores if bundle.columns[0].key in scores else {}
 
 
 def _run_program(app: Path, time_limit: int) -> _Run:
@@ -172,7 +156,7 @@ def _run_program(app: Path, time_limit: int) -> _Run:
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     temporary = app.parent / "tmp"
     temporary.mkdir()
-    environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary)}
+    environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
     began = time.monotonic()
     with tempfile.TemporaryFile() as errors:
         try:
@@ -219,39 +203,3 @@ def _last_lines(file: Any, app: Path) -> tuple[str, ...]:
     # A progress bar writes over its line.
     lines = [re.split("\r", line.rstrip("\r"))[-1].strip() for line in text.split("\n")]
     return tuple(printable(line, _MAX_REASON) for line in lines if line)[-_MAX_LINES:]
-
-
-def read_scores(output: Path, bundle: Bundle) -> dict[str, float]:
-    """Read the scores that a scoring program has written: scores.json, or else scores.txt.
-
-    Columns that the leaderboard does not have are left out, as on the platform.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it cannot be read, has no value for the primary column, or one
-        that is no finite number or has more than ten digits before the point.
-    """
-    found = [output / name for name in ("scores.json", "scores.txt") if (output / name).is_file()]
-    if not found:
-        raise InputError(NO_SCORES)
-    path = found[0]
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = io.parse_json(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError, RecursionError):
-        raise InputError(f'{path.name}: cannot be read, expected {{"score": 0.7}}') from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path.name}: holds {quote(content)}, expected a value for each column")
-    scores = {c.key: content[c.key] for c in bundle.columns if c.key in content}
-    for key, value in scores.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        # NaN is no less than anything.
-        if not is_number or not abs(value) < _TOO_LARGE:
-            raise InputError(
-                f"{path.name}: {key} is {quote(value)}, expected a finite number below "
-                f"{_TOO_LARGE:g}"
-            )
-    if bundle.primary.key not in scores:
-        raise InputError(f"{path.name}: has no {bundle.primary.key}, expected a number")
-    return {key: float(value) for key, value in scores.items()}

@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-GONE = object()
 # Which file each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
 COMMAND = "python3 /app/program/score.py /app/input /app/output"
@@ -34,86 +33,74 @@ if "fail" in source:
     sys.exit("error: the entry failed")
 (written / "played").write_text(source)
 """
+# With all that Markdown in the pages of a bundle may be.
+OVERVIEW = """\
+# Toy *challenge*
+
+Text with `code` & **strong**
+words.
+
+- one
+- two
+
+| file | holds |
+|---|---|
+| `a` | b |
+
+    python a.py
+"""
 
 
 def content() -> dict[str, Any]:
     """Return what competition.yaml of a bundle that is all right holds."""
-    ingestion = {"ingestion_program": "ingestion_program.zip", "input_data": "input_data"}
+    ingestion = {"ingestion_program": "ingestion_program", "input_data": "input_data"}
     tasks = [
-        {"name": f"Task {number}, {phase}", "description": ".",
-         "scoring_program": "scoring_program", "reference_data": f"ref/{number}_{phase}",
-         **(ingestion if number == 4 else {})}
+        {"name": f"Task {number}, {phase}", "scoring_program": "scoring_program",
+         "reference_data": f"ref/{number}_{phase}", **(ingestion if number == 4 else {})}
         for number in SCORED for phase in ("public", "private")
     ]  # fmt: skip
-    same = {"max_submissions_per_day": 5, "max_submissions": 100, "execution_time_limit": 600,
-            "public_data": "public.zip", "starting_kit": "public.zip"}  # fmt: skip
     columns = [
-        {"index": place, "key": title.lower().replace(" ", "_"), "title": title,
+        {"key": title.lower().replace(" ", "_"), "title": title,
          "sorting": "asc" if place == 1 else "desc", "precision": 4 if place < 2 else 3}
         for place, title in enumerate(("Score", "Standard error", "Mask 0", "Mask 1"))
     ]  # fmt: skip
+    days = {"Public": ("2026-10-01 09:00:00", "2026-11-01 09:00:00", [0, 2, 4]),
+            "Private": ("2026-11-01 09:01:00", "2026-12-01 09:00:00", [1, 3, 5])}  # fmt: skip
     return {
-        "version": 2,
         "title": "Toy challenge",
-        "description": ".",
-        "image": "logo.png",
         "terms": "pages/terms.md",
-        "docker_image": "codalab/codalab-legacy:py312",
-        "enable_detailed_results": True,
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
         "tasks": [{"index": index, **task} for index, task in enumerate(tasks)],
         "phases": [
-            {"index": 0, "name": "Public", "start": "2026-10-01 09:00", "end": "2026-11-01 09:00",
-             "tasks": [0, 2, 4], **same},
-            {"index": 1, "name": "Private", "start": "2026-11-01 09:01", "tasks": [1, 3, 5],
-             **same},
+            {"name": name, "start": start, "end": end, "tasks": tasks, "max_submissions": 2,
+             "execution_time_limit": 600}
+            for name, (start, end, tasks) in days.items()
         ],
-        "leaderboards": [{"title": "Results", "key": "main", "submission_rule": "Force_Best",
-                          "columns": columns}],
+        "leaderboards": [{"columns": columns}],
     }  # fmt: skip
 
 
-def write_folder(folder: Path) -> Path:
-    """Write the bundle as a folder."""
+def write_folder(folder: Path, **changes: object) -> Path:
+    """Write the bundle as a folder, with other values of some keys of competition.yaml."""
+    command = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
     texts = {
-        "pages/overview.md": "# Overview",
+        "pages/overview.md": OVERVIEW,
         "pages/terms.md": "Terms",
         "scoring_program/metadata.yaml": f"command: {COMMAND}",
         "scoring_program/score.py": SCORE,
+        "ingestion_program/metadata.yaml": f"command: {command}",
+        "ingestion_program/ingest.py": INGEST,
         "input_data/students.csv": "UserId",
-        "public.zip": "",
+        "public_data.zip": "",
+        "starting_kit.zip": "",
+        "competition.yaml": yaml.safe_dump({**content(), **changes}),
     }
     for number, name in SCORED.items():
         texts |= {f"ref/{number}_{phase}/file.txt": name for phase in ("public", "private")}
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    (folder / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
-    command = "python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output"
-    ingestion = {"metadata.yaml": f"command: {command}", "ingest.py": INGEST}
-    write_zip(folder / "ingestion_program.zip", ingestion)
-    change(folder, {})
     return folder
-
-
-def change(folder: Path, changes: Mapping[str, object]) -> None:
-    """Write competition.yaml as of a bundle that is all right, but for some changes.
-
-    They are named by where they are, `phases.0.end`; a value GONE leaves it out.
-    """
-    what = content()
-    for path, value in changes.items():
-        *parents, last = path.split(".")
-        place: Any = what
-        for key in parents:
-            place = place[int(key) if isinstance(place, list) else key]
-        if isinstance(place, list):
-            place[int(last) : int(last) + 1] = [value]
-        elif value is GONE:
-            del place[last]
-        else:
-            place[last] = value
-    (folder / "competition.yaml").write_text(yaml.safe_dump(what, sort_keys=False))
 
 
 def write_zip(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, metadata, metrics, pages, probabilities
 from common.adaptive import entry_files
@@ -93,11 +93,20 @@ def _evaluate(options: argparse.Namespace, played: Path) -> None:
     training = parse(read_entry_file(setting.submission, TRAINING) or b"")
     facts = list_facts(setting, reference, run, seconds, training)
     evaluation, body = describe(
-        setting, reference, run.games, curves, facts, phase=options.phase, seconds=seconds
+        setting,
+        figures_of(run.games, curves),
+        facts,
+        phase=options.phase,
+        seconds=seconds,
+        sequences=show_sequences(setting, reference, run.games),
     )
-    code = fingerprint_code(setting.submission, training.code if training else "")
-    submission = options.submission
-    evaluation = replace(evaluation, submission=submission, training=training, code=code)
+    evaluation = replace(
+        evaluation,
+        submission=options.submission,
+        training=training,
+        code=fingerprint_code(setting.submission, training.code if training else ""),
+        outcomes=outcomes.of_predictions(*games_as_columns(reference, run.games)),
+    )
     beliefs = None
     if setting.probabilities:
         beliefs = write_probabilities(setting.probabilities, reference, run.games)
@@ -238,25 +247,39 @@ def _list_notes(run: EntryRun) -> list[str]:
     ]
 
 
+def figures_of(games: Mapping[str, Game], curves: Curves | str) -> dict[str, Any]:
+    """Return scores and counts of games that have been played, as JSON takes them.
+
+    The accuracy by mask, the confusion matrix of all, and the accuracy after each question, by who
+    chose them, or the reason why that is not known.
+    """
+    counts = sum(
+        metrics.confusion_matrix(game.truth, game.prediction, (0, 1)) for game in games.values()
+    )
+    return {
+        "masks": {mask: game.accuracy for mask, game in games.items()},
+        "confusion": np.asarray(counts).tolist(),
+        "curves": curves
+        if isinstance(curves, str)
+        else [one.mean(axis=0).tolist() for one in (curves.entry, curves.random)],
+    }
+
+
 def describe(
     setting: Setting,
-    reference: Reference,
-    games: Mapping[str, Game],
-    curves: Curves | str,
+    figures: Mapping[str, Any],
     facts: Sequence[tuple[str, str]],
     *,
     phase: str,
     seconds: float,
-    with_answers: bool = True,
+    sequences: str = "",
 ) -> tuple[Evaluation, str]:
-    """Score games that have been played; return the evaluation, without the training and the code
-    of the entry, and the rest of the page, HTML: accuracies, some sequences of questions and the
-    confusion matrix.
+    """Put `figures_of` games and the facts of `list_facts` into an evaluation and a page.
 
-    `curves` may be the reason why there are none, `facts` are those of `list_facts`, and
-    `with_answers` tells whether the page shows answers of students to what they were asked.
+    Returns the evaluation, without outcomes and the training and the code of the entry, and the
+    rest of the page, HTML, in which `sequences` is what says which questions were chosen.
     """
-    accuracies = {mask: game.accuracy for mask, game in games.items()}
+    accuracies = figures["masks"]
     evaluation = Evaluation(
         title=TASK_TITLES[4],
         metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
@@ -268,11 +291,10 @@ def describe(
         parts=accuracies,
         seconds=seconds,
         facts=facts,
-        outcomes=outcomes.of_predictions(*games_as_columns(reference, games)),
     )
     masks = curve = ""
-    if len(games) > 1:
-        dots = [charts.Dot(mask, game.accuracy) for mask, game in games.items()]
+    if len(accuracies) > 1:
+        dots = [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()]
         masks = charts.dot_chart(
             dots,
             label="Accuracy with each mask",
@@ -281,8 +303,9 @@ def describe(
             axis="accuracy, mean dashed",
         )
     names, rows = ("entry's choice", "random choice"), []
-    if isinstance(curves, Curves):
-        entry, at_random = (one.mean(axis=0).tolist() for one in (curves.entry, curves.random))
+    curves = figures["curves"]
+    if not isinstance(curves, str):
+        entry, at_random = curves
         label = "Accuracy after each question"
         curve = charts.line_chart(
             names[0], entry, names[1], at_random, label=label, axis="questions asked"
@@ -291,33 +314,40 @@ def describe(
             (f"{number}", f"{own:.4f}", f"{random:.4f}")
             for number, (own, random) in enumerate(zip(entry, at_random, strict=True))
         ]
-    # Of the first mask, from the first student to the last.
-    asked = list_asked(reference, dict([next(iter(games.items()))]))
-    subjects = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
-    asked["Subject"] = np.array(subjects)[asked["QuestionId"]]
-    asked["Answer"] = _OUTCOMES[asked["IsCorrect"]]
-    header = ["Round", "QuestionId", "Subject", *(["Answer"] if with_answers else [])]
-    places = np.linspace(0, len(reference.student) - 1, _N_SHOWN).astype(int)
-    shown = reference.student[np.unique(places)].tolist()
-    counts = sum(
-        metrics.confusion_matrix(game.truth, game.prediction, (0, 1)) for game in games.values()
-    )
     body = pages.render(
         "games.html",
         masks=Html(masks),
-        no_curve="" if isinstance(curves, Curves) else curves,
+        no_curve=curves if isinstance(curves, str) else "",
         curve=Html(curve),
         curve_header=["Questions", *names],
         curve_rows=rows,
-        mask=next(iter(games)),
-        asked_header=header,
-        asked={
-            student: asked.loc[asked["UserId"] == student, header].astype(str).to_numpy().tolist()
-            for student in shown
-        },
-        confusion=Html(score_files.confusion_table(np.asarray(counts), ("wrong", "right"))),
+        sequences=Html(sequences),
+        confusion=Html(
+            score_files.confusion_table(np.array(figures["confusion"]), ("wrong", "right"))
+        ),
     )
     return evaluation, body
+
+
+def show_sequences(setting: Setting, reference: Reference, games: Mapping[str, Game]) -> str:
+    """Return what some students, from the first to the last, were asked with the first mask."""
+    mask = next(iter(games))
+    asked = list_asked(reference, {mask: games[mask]})
+    subjects = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
+    asked["Subject"] = np.array(subjects)[asked["QuestionId"]]
+    asked["Answer"] = _OUTCOMES[asked["IsCorrect"]]
+    header = ["Round", "QuestionId", "Subject", "Answer"]
+    places = np.linspace(0, len(reference.student) - 1, _N_SHOWN).astype(int)
+    tables = [
+        pages.table(
+            header,
+            asked.loc[asked["UserId"] == student, header].astype(str).to_numpy().tolist(),
+            css_class="rounds",
+            caption=f"UserId {student}",
+        )
+        for student in reference.student[np.unique(places)].tolist()
+    ]
+    return f"<h2>Questions chosen for some students ({mask})</h2>\n" + "\n".join(tables)
 
 
 def name_questions(metadata_dir: Path, n_questions: int) -> list[str]:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import charts, cli, io, layout, made, metrics, schema, submission
-from common.answers import pair_keys
+from common.answers import pair_keys, require_distinct_pairs
 from common.evaluation import breakdown, outcomes, record, score_files
 from common.evaluation.pair_facts import PairFacts, are_among, read_facts
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
-from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
@@ -164,7 +163,7 @@ def score_pairs(
     if phase is not None:
         (other_phase,) = (name for name in layout.PHASES if name != phase)
         other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
-        outside = _count_other_phase(predictions, extra, reference, other_path, column)
+        outside = _count_other_phase(predictions, extra, reference, other_path)
     elif extra.any():
         outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
     return _PairScore(reference, predictions.value[rows], outside)
@@ -175,15 +174,16 @@ def _count_other_phase(
     extra: npt.NDArray[np.bool_],
     reference: submission.Pairs,
     other_path: Path,
-    column: Column,
 ) -> str:
     """Describe how many rows are of the other phase, as all must be, and how many are missing."""
     n_found = int(extra.sum())
     found = f"{n_found:,} rows of the other phase ignored"
     if not n_found and not other_path.is_file():
         return found
-    other = submission.read_pair_values(io.file_source(other_path), column)
-    wanted = pair_keys(other.student, other.question)
+    source = io.file_source(other_path)
+    student, question = io.read_columns(source, (schema.USER_ID, schema.QUESTION_ID)).values()
+    require_distinct_pairs(source, student, question)
+    wanted = pair_keys(student, question)
     unknown = extra.copy()
     unknown[extra] = ~are_among(
         pair_keys(predictions.student[extra], predictions.question[extra]), wanted

@@ -3,8 +3,8 @@
     python3 /app/program/ingest.py /app/input_data /app/ingested_program /app/output
 
 The students' answers lie beside this program, not in /app/input_data, which the platform shows to a
-submission that brings a program of its own. What is written says what was asked and predicted, and
-holds no answer.
+submission that brings a program of its own. Where they are not there, since the private phase is
+scored elsewhere, the entry is tried with students of the training file.
 """
 
 import re
@@ -12,17 +12,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from common import layout
+from common import layout, metrics
+from common.adaptive import evaluation, playing
 from common.adaptive.entry_process import Limits, read_entry_file
-from common.adaptive.evaluation import list_facts
-from common.adaptive.playing import (
-    Curves,
-    measure_curves,
-    play_all,
-    read_students,
-)
 from common.adaptive.training import TRAINING
+from common.answers import number_ids
 from common.errors import InputError
 from common.io import is_there
 from common.made import parse
@@ -40,25 +36,15 @@ _ALL_SECONDS = 540.0
 
 
 def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir: Path) -> int:
-    """Play an entry and write what it did, or why it was not played.
+    """Play an entry and write its scores, or why it was not played; return the exit code, 0 or 2.
 
-    Parameters
-    ----------
-    program_dir
-        Folder of the program, which holds the key and the students.
-    input_dir
-        What an entry is given: training answers and metadata, in folders as in `data/`.
-    submission_dir
-        The entry.
-    output_dir
-        Where the record goes.
-
-    Returns
-    -------
-    int
-        The exit code: 0 if it was played to the end, 2 if not.
+    `program_dir` holds the key and the students, `input_dir` what an entry is given, in folders as
+    in `data/`.
     """
+    # The platform copies a submission there, with whatever it holds.
+    (output_dir / played.NAME).unlink(missing_ok=True)
     key = played.read_key(program_dir / layout.TEST_DIR.name)
+    digest = played.digest_of(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
         record = _play(program_dir, input_dir, submission_dir)
@@ -69,44 +55,65 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
             text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
         text = text[:_SHOWN_FAULT]
         print(f"error: {text}", file=sys.stderr)
-        played.write_fault(output_dir, text, key)
+        played.write(output_dir, {"fault": text}, digest, key)
         return 2
-    played.write(output_dir, record, key)
-    print(f"played {len(record.games)} masks in {record.seconds:.1f} s")
+    played.write(output_dir, record, digest, key)
     return 0
 
 
-def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> played.Played:
+def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str, Any]:
+    """Return what may be told about an entry: scores and counts."""
     for name in _PROGRAM_NAMES:
         if is_there(submission_dir / name):
             raise InputError(
                 f"the zip holds {name}, which would be run as a program of its own; expected only "
                 "what `task_4/package.py` puts in"
             )
-    (reference_path,) = (program_dir / layout.TEST_DIR.name).glob("*.csv")
     train = input_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
-    setting = played.setting_of(
-        submission_dir,
-        reference_path,
-        train if is_there(train) else None,
-        input_dir / layout.METADATA_DIR.name,
-    )
+    metadata_dir = input_dir / layout.METADATA_DIR.name
+    found = list((program_dir / layout.TEST_DIR.name).glob("*.csv"))
+    setting = played.setting_of(submission_dir, found[0] if found else train, train, metadata_dir)
+    if not found:
+        _try(setting, train)
+        return {}
     started = time.perf_counter()
-    reference = read_students(setting)
-    run = play_all(setting, reference)
+    reference = playing.read_students(setting)
+    run = playing.play_all(setting, reference)
     seconds = time.perf_counter() - started
+    print(f"played {len(run.games)} masks in {seconds:.1f} s")
     training = parse(read_entry_file(submission_dir, TRAINING) or b"")
     # The curve is left out where the time does not suffice.
     left = (_ALL_SECONDS - seconds) / (2 * len(run.games))
-    curves: Curves | str = "the entry is too slow for it"
+    curves: playing.Curves | str = "the entry is too slow for it"
     if left > seconds / len(run.games):
         limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
-        curves = measure_curves(replace(setting, limits=limits), reference, run)
+        curves = playing.measure_curves(replace(setting, limits=limits), reference, run)
         if isinstance(curves, str):  # Of which the entry may have written the end.
             curves = "the entry failed when it was given the questions"
     # What it says that it has changed could be any text.
-    facts = list_facts(setting, reference, replace(run, changed={}), seconds, training)
-    return played.Played(run.games, curves, facts, seconds)
+    silent = replace(run, changed={})
+    student, _, truth, prediction, _ = evaluation.games_as_columns(reference, run.games)
+    return {
+        **evaluation.figures_of(run.games, curves),
+        "standard_error": metrics.clustered_standard_error(
+            truth == prediction, number_ids(student)[1]
+        ),
+        "facts": evaluation.list_facts(setting, reference, silent, seconds, training),
+        "seconds": seconds,
+    }
+
+
+def _try(setting: playing.Setting, train: Path) -> None:
+    """Play with students of the training file, which tells an entry that fails."""
+    try:
+        playing.dry_run(
+            setting.submission, train, setting.metadata_dir, setting.rules, setting.limits
+        )
+    except InputError as fault:
+        # With few answers for each student there is nobody to try it with.
+        if not str(fault).startswith(str(train)):
+            raise
+    print("tried with students of the training file")
 
 
 def main() -> int:

@@ -1,51 +1,30 @@
-"""What the ingestion program of task 4 hands to the scoring program, signed.
+"""What the ingestion program of task 4 hands to the scoring program: scores and counts, signed.
 
 The platform lets a submission that brings its own metadata.yaml run beside the ingestion program,
-with the same output folder. So what is written there holds no answer, and is signed with a key that
-only the two programs have: nothing else is scored.
+with the same output folder, and it can remove that file before anybody looks. So nothing that is
+written there tells an answer or a prediction; it is signed with a key that only the two programs
+have, and bound to the files of the submission; and it counts only where the platform itself says
+that it ran no other program.
 """
 
 import hmac
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from io import BytesIO
+import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common import io
+from common import io, made
 from common.adaptive.entry_process import Limits
-from common.adaptive.game import N_ROUNDS, Game, Reference, Rules
-from common.adaptive.playing import Curves, Setting
+from common.adaptive.game import Rules
+from common.adaptive.playing import Setting
 from common.errors import InputError
 
-import numpy as np
-
-NAME, SIGNATURE_NAME, KEY_NAME = "played_task_4.npz", "played_task_4.signature", "key.txt"
+NAME, KEY_NAME = "played_task_4.json", "key.txt"
+# The platform writes it when all programs have ended, and takes no result that holds one before.
+STATUS_NAME = "metadata"
 # The default queue of the platform ends a run after ten minutes: ten masks and the curve.
 LIMITS = Limits(seconds=45.0, memory=4 << 30)
-
-
-@dataclass(frozen=True)
-class Played:
-    """What an entry did.
-
-    Attributes
-    ----------
-    games
-        One for each mask, by its name.
-    curves
-        Accuracy after each question, or the reason why there are none.
-    facts
-        What the page says of the run.
-    seconds
-        How long it took.
-    """
-
-    games: Mapping[str, Game]
-    curves: Curves | str
-    facts: list[tuple[str, str]]
-    seconds: float
 
 
 def setting_of(
@@ -56,82 +35,59 @@ def setting_of(
 
 
 def read_key(folder: Path) -> bytes:
-    """Read the key of a phase, which lies beside the students in both programs' files."""
+    """Read the key of a phase, which both programs have."""
     return bytes.fromhex((folder / KEY_NAME).read_text(encoding="utf-8").strip())
 
 
-def write(folder: Path, played: Played, key: bytes) -> None:
-    """Write what was played, and sign it."""
-    arrays: dict[str, Any] = {}
-    for number, game in enumerate(played.games.values()):
-        arrays[f"chosen_{number}"] = game.chosen.astype(np.int32)
-        arrays[f"prediction_{number}"] = game.prediction.astype(np.int8)
-    told: dict[str, object] = {"facts": played.facts, "seconds": played.seconds}
-    if isinstance(played.curves, Curves):
-        arrays["curve_of_entry"], arrays["curve_of_random"] = vars(played.curves).values()
-    else:
-        told["no_curve"] = played.curves
-    content = BytesIO()
-    np.savez_compressed(content, told=np.array(json.dumps(told)), **arrays)
-    _write_signed(folder, content.getvalue(), key)
+def digest_of(submission: Path) -> str:
+    """Return a digest of the files of a submission, without what the platform's run adds."""
+    total = sha256()
+    for path in sorted(submission.rglob("*")):
+        name = path.relative_to(submission).as_posix()
+        if path.is_file() and name not in (NAME, STATUS_NAME):
+            total.update(f"{name} {made.digest(path)}\n".encode())
+    return total.hexdigest()
 
 
-def write_fault(folder: Path, fault: str, key: bytes) -> None:
-    """Write why an entry was not played, and sign it."""
-    content = BytesIO()
-    np.savez_compressed(content, told=np.array(json.dumps({"fault": fault})))
-    _write_signed(folder, content.getvalue(), key)
+def write(folder: Path, record: dict[str, Any], submission: str, key: bytes) -> None:
+    """Write what became of a submission, named by its digest, and sign it."""
+    content = json.dumps({**record, "submission": submission})
+    signed = {"record": content, "signature": _sign(content, key)}
+    io.write_text(folder / NAME, json.dumps(signed) + "\n")
 
 
-def _write_signed(folder: Path, content: bytes, key: bytes) -> None:
-    with io.atomic_write(folder / NAME, folder / SIGNATURE_NAME) as (file, signature_file):
-        file.write(content)
-        signature_file.write(_sign(content, key).encode())
+def _sign(content: str, key: bytes) -> str:
+    return hmac.new(key, content.encode(), "sha256").hexdigest()
 
 
-def _sign(content: bytes, key: bytes) -> str:
-    return hmac.new(key, content, "sha256").hexdigest()
-
-
-def read(folder: Path, reference: Reference, key: bytes) -> Played:
-    """Read what was played.
-
-    Parameters
-    ----------
-    folder
-        Where the ingestion program wrote it.
-    reference
-        The students, with the true answers.
-    key
-        The key that it was signed with.
+def read(folder: Path, key: bytes) -> dict[str, Any]:
+    """Read what the ingestion program wrote about the submission in a folder.
 
     Raises
     ------
     InputError
-        If the entry was not played, or it was not the ingestion program that wrote this.
+        If it was not played, with the reason; if it was not the ingestion program that wrote this,
+        or about another submission; if the platform ran a program of the submission's own.
     """
     try:
-        content = (folder / NAME).read_bytes()
-        signature = (folder / SIGNATURE_NAME).read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        signed = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        content, signature = str(signed["record"]), str(signed["signature"])
+    except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
             "the entry was not played to its end: the log of the ingestion program says why"
         ) from None
-    if not hmac.compare_digest(_sign(content, key).encode(), signature.strip().encode()):
+    if not hmac.compare_digest(_sign(content, key).encode(), signature.encode()):
         raise InputError("what was played is not signed by the ingestion program of this phase")
-    with np.load(BytesIO(content), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    told = json.loads(str(arrays["told"]))
-    if "fault" in told:
-        raise InputError(told["fault"])
-    games = {}
-    for number, (mask, targets) in enumerate(reference.targets.items()):
-        truth = reference.is_correct.ravel()[np.flatnonzero(targets)]
-        chosen, prediction = arrays[f"chosen_{number}"], arrays[f"prediction_{number}"]
-        assert chosen.shape == (len(reference.student), N_ROUNDS)
-        assert prediction.shape == truth.shape
-        games[mask] = Game(chosen.astype(np.int64), truth, prediction)
-    curves: Curves | str = told.get("no_curve", "")
-    if "curve_of_entry" in arrays:
-        curves = Curves(arrays["curve_of_entry"], arrays["curve_of_random"])
-    return Played(games, curves, [(name, text) for name, text in told["facts"]], told["seconds"])
+    record: dict[str, Any] = json.loads(content)
+    status = folder / STATUS_NAME
+    said = status.read_text(encoding="utf-8") if status.is_file() else ""
+    if not re.search(r"^exitCode: null$", said, re.MULTILINE):
+        raise InputError(
+            "the zip brought a program of its own, which ran beside the game: not scored; expected "
+            "only what `task_4/package.py` puts in"
+        )
+    if "fault" in record:
+        raise InputError(record["fault"])
+    if record["submission"] != digest_of(folder):
+        raise InputError("what was played is another submission than this one")
+    return record

@@ -4,65 +4,56 @@
 
 Reads the reference data in /app/input/ref and the submission in /app/input/res; writes scores.json
 and detailed_results.html. A submission that is incomplete or wrong gets a page that says why, one
-line on stderr and exit code 2, never a score.
+line on stderr and exit code 2, never a score. The score needs NumPy and pandas alone; where the
+page lacks a library, it has no charts.
+
+Of the private phase the page tells no score, and the leaderboard has no column for what scores.json
+holds: either the answers are not there, and the submission is only checked, or its score is for the
+organiser, who reads it in the archive of the run.
 """
 
 import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, metrics, pages
+from common import io, layout, metrics, pages, schema, submission
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
-from common.adaptive.game import read_reference
-from common.adaptive.training import count_questions
-from common.answers import number_ids
 from common.errors import InputError
-from common.evaluation import pairs, ranking, score_files
+from common.evaluation import judgements, pairs, ranking, score_files
 from common.evaluation.record import TASK_TITLES, Evaluation
 
 import facts_file
+import numpy as np
 import played
 
 SCORES_NAME = "scores.json"
 PAGE_NAME = "detailed_results.html"
-# Where the platform puts what it says of a run itself.
-_OF_THE_PLATFORM = "metadata"
+# Set where an organiser plays the platform: the dates are the platform's.
+RUN_LOCALLY = "RUN_LOCALLY"
 # Digits of the standard error on the leaderboard. The platform ranks equal scores by the columns
 # that follow, and by time where these are equal too, as they mostly are with so few digits.
 _ERROR_DIGITS = 4
+_RECEIVED = (
+    "Received, and complete. The scores of this phase are published by the organisers after its "
+    "end."
+)
 
-
-@dataclass(frozen=True)
-class Judged:
-    """A score with its standard error, None if it is not known, and what the page shows."""
-
-    evaluation: Evaluation
-    error: float | None
-    page: dict[str, Any]
+# The score by the columns of the leaderboard, and what makes an evaluation and what its page shows.
+Judged = tuple[dict[str, float], Callable[[], tuple[Evaluation, dict[str, Any]]]]
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
-    """Score a submission.
+    """Score a submission; return the exit code: 0, or 2 if the submission is not valid.
 
-    Parameters
-    ----------
-    reference_dir
-        The true answers and settings.json, which names task and phase.
-    submission_dir
-        What was submitted, unpacked; in task 4 what the ingestion program made of it.
-    output_dir
-        Where the scores and the page go.
-
-    Returns
-    -------
-    int
-        The exit code: 0 if there is a score, 2 if the submission is not valid.
+    `reference_dir` holds the true answers and settings.json, which names task, phase and what is
+    done with the score; `submission_dir` what was submitted, unpacked, in task 4 with what the
+    ingestion program says of it.
     """
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
     task, phase = int(settings["task"]), str(settings["phase"])
@@ -70,47 +61,72 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
-        judged = _JUDGES[task](reference_dir, task, phase)
+        _require_begun(settings["starts"])
+        if settings["mode"] == "received":
+            _check(reference_dir, task)
+        else:
+            scores, explain = _JUDGES[task](reference_dir, task, phase)
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
-        body = f'<p class="what">Not scored.</p><p>{escape(text)}</p>'
-        io.write_text(output_dir / PAGE_NAME, pages.page(TASK_TITLES[task], body))
+        _write_page(output_dir, task, "Not scored.", text)
         return 2
-    evaluation = judged.evaluation
-    scores = {"score": evaluation.score}
-    if judged.error is not None:
-        scores["standard_error"] = round(judged.error, _ERROR_DIGITS)
-    if task == 4:
-        for number, accuracy in enumerate(evaluation.parts.values()):
-            scores[f"mask_{number}"] = accuracy
-    name = score_files.score_name(task, phase)
-    text_path, page_path = score_files.write_scores(
-        output_dir, name, evaluation, error=judged.error, **judged.page
-    )
-    text_path.unlink()
-    page_path.replace(output_dir / PAGE_NAME)
+    told = _RECEIVED
+    if settings["mode"] == "received":
+        scores = {"received": 1.0}
+    elif settings["mode"] == "hidden":
+        scores = {f"private_{name}": value for name, value in scores.items()}
+    else:
+        beside = f" ± {scores['standard_error']:.4f}" if "standard_error" in scores else ""
+        told = f"score {scores['score']:.4f}{beside} (task {task}, {phase})"
     io.write_text(output_dir / SCORES_NAME, json.dumps(scores) + "\n")
-    beside = "" if judged.error is None else f" ± {judged.error:.4f}"
-    print(f"score {evaluation.score:.4f}{beside} (task {task}, {phase})")
+    if told == _RECEIVED:
+        _write_page(output_dir, task, "Received.", told)
+    else:
+        _write_explained(output_dir, task, phase, explain, told)
+    print(told)
     return 0
 
 
-def _find_submission(task: int) -> Path:
-    """Return the CSV of a task in the current folder; other tasks may have theirs beside it.
+def _require_begun(starts: str) -> None:
+    """Refuse what the platform took before a phase began, as it does through its interface."""
+    if datetime.now(UTC).isoformat(sep=" ") < starts and not os.environ.get(RUN_LOCALLY):
+        raise InputError(f"this phase begins on {starts} UTC: not scored before")
 
-    Raises
-    ------
-    InputError
-        If it is not there.
-    """
+
+def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
+    title, body = TASK_TITLES[task], f'<p class="what">{what}</p><p>{escape(text)}</p>'
+    try:
+        page = pages.page(title, body)
+    except ImportError:
+        page = f"<!doctype html><title>{title}</title><h1>{title}</h1>{body}"
+    io.write_text(output_dir / PAGE_NAME, page)
+
+
+def _write_explained(
+    output_dir: Path, task: int, phase: str, explain: Callable[..., Any], told: str
+) -> None:
+    """Write the page of a score, without charts and tables where a library is missing for them."""
+    try:
+        evaluation, shown = explain()
+        name = score_files.score_name(task, phase)
+        text_path, page_path = score_files.write_scores(output_dir, name, evaluation, **shown)
+    except ImportError as missing:
+        _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
+        return
+    text_path.unlink()
+    page_path.replace(output_dir / PAGE_NAME)
+
+
+def _find_submission(task: int) -> Path:
+    """Return the CSV of a task in the current folder; other tasks may have theirs beside it."""
     name = layout.submission_name(task)
     path = Path(name)
     if not path.is_file():
         found = sorted(
             entry.name + "/" * entry.is_dir()
             for entry in Path().iterdir()
-            if entry.name != _OF_THE_PLATFORM
+            if entry.name != played.STATUS_NAME
         )
         shown = ", ".join(found[: io.SHOWN]) or "nothing"
         more = f" and {len(found) - io.SHOWN} more" if len(found) > io.SHOWN else ""
@@ -121,14 +137,47 @@ def _find_submission(task: int) -> Path:
     return path
 
 
+def _check(reference_dir: Path, task: int) -> None:
+    """Check a submission whose answers are not here against the template."""
+    if task == 4:
+        played.read(Path(), played.read_key(reference_dir / layout.TEST_DIR.name))
+        return
+    path = _find_submission(task)
+    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+    template_path = reference_dir / layout.TEMPLATE_DIR.name / name
+    source = submission.submission_source(path, path.name, template_path)
+    if task == 3:
+        submission.read_ranking(source, submission.read_ranking_template(template_path))
+        return
+    template = submission.read_pairs(template_path)
+    predictions = submission.read_pair_values(source, schema.PREDICTED_COLUMN[task])
+    _, extra = submission.find_pairs(predictions, template)
+    submission.require_no_extra(predictions, extra, template.name)
+
+
+def _with_error(value: float, error: float) -> dict[str, float]:
+    """Return a score and its standard error, which may not be known, NaN."""
+    known = {} if np.isnan(error) else {"standard_error": round(error, _ERROR_DIGITS)}
+    return {"score": value, **known}
+
+
 def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
     pair_score = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    evaluation, error, _, page = pairs.explain(pair_score, task, facts, path, reference_path, phase)
-    return Judged(evaluation, error, {"template": "pairs.html", **page})
+    truth, predicted = pair_score.reference.value, pair_score.predicted
+    students = facts.pairs["student_code"].to_numpy()
+    error = metrics.clustered_standard_error(truth == predicted, students)
+
+    def explain() -> tuple[Evaluation, dict[str, Any]]:
+        evaluation, known_error, _, page = pairs.explain(
+            pair_score, task, facts, path, reference_path, phase
+        )
+        return evaluation, {"template": "pairs.html", "error": known_error, **page}
+
+    return _with_error(metrics.accuracy(truth, predicted), error), explain
 
 
 def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
@@ -136,33 +185,39 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
     template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
     path = _find_submission(task)
-    evaluation, page = ranking.judge(path, reference_path, template_path, phase, with_answers=False)
+    source = submission.submission_source(path, path.name, template_path)
+    judged = judgements.read_judgements(reference_path)
+    ranked = submission.read_ranking(source, submission.read_ranking_template(template_path))
+    ranks = judgements.rank_pairs(judged, *ranked)
+    shares, _ = metrics.expert_agreement(*ranks, judged.better)
+    best = float(np.nanmax(shares))
     # Of a share of pairs: equal scores have equal ones.
-    error = (evaluation.score * (1 - evaluation.score) / page["n_pairs"]) ** 0.5
-    return Judged(evaluation, error, {"template": "ranking.html", **page})
+    error = float((best * (1 - best) / len(judged.left)) ** 0.5)
+
+    def explain() -> tuple[Evaluation, dict[str, Any]]:
+        evaluation, page = ranking.judge(
+            path, reference_path, template_path, phase, with_answers=False
+        )
+        return evaluation, {"template": "ranking.html", "error": error, **page}
+
+    return _with_error(best, error), explain
 
 
 def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score task 4: what the ingestion program has played."""
-    reference_path = reference_dir / layout.TEST_DIR.name / layout.test_masks_name(phase)
-    metadata_dir = reference_dir / layout.METADATA_DIR.name
-    reference = read_reference(reference_path, count_questions(None, metadata_dir))
-    record = played.read(Path(), reference, played.read_key(reference_path.parent))
-    setting = played.setting_of(Path(ENTRY_FILE), reference_path, None, metadata_dir)
-    evaluation, body = adaptive_evaluation.describe(
-        setting,
-        reference,
-        record.games,
-        record.curves,
-        record.facts,
-        phase=phase,
-        seconds=record.seconds,
-        with_answers=False,
-    )
-    student, _, truth, prediction, _ = adaptive_evaluation.games_as_columns(reference, record.games)
-    error = metrics.clustered_standard_error(truth == prediction, number_ids(student)[1])
-    known_error = error if len(reference.student) > 1 else None
-    return Judged(evaluation, known_error, {"body": body})
+    record = played.read(Path(), played.read_key(reference_dir / layout.TEST_DIR.name))
+    accuracies = list(record["masks"].values())
+    scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
+
+    def explain() -> tuple[Evaluation, dict[str, Any]]:
+        reference_path = reference_dir / layout.TEST_DIR.name / layout.test_masks_name(phase)
+        setting = played.setting_of(Path(ENTRY_FILE), reference_path, None, reference_dir)
+        evaluation, body = adaptive_evaluation.describe(
+            setting, record, record["facts"], phase=phase, seconds=record["seconds"]
+        )
+        return evaluation, {"error": scores.get("standard_error"), "body": body}
+
+    return scores | {f"mask_{number}": value for number, value in enumerate(accuracies)}, explain
 
 
 _JUDGES: dict[int, Callable[[Path, int, str], Judged]] = {

@@ -8,9 +8,9 @@ from typing import Any
 import leaderboard
 import pytest
 import toy_bundle
+from bundle import Bundle, read_bundle
 from leaderboard import as_frame, as_page, make_boards
 from page_reading import Page, read_page
-from platform_rules import Bundle, read_bundle
 
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ START = datetime(2026, 10, 1, 9, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = toy_bundle.write_folder(tmp_path_factory.mktemp("bundle"))
-    return read_bundle(folder, folder)
+    return read_bundle(folder, tmp_path_factory.mktemp("unpacked"))
 
 
 def attempt(team: str, minute: int = 0, task: int = 0, fault: str = "", **scores: float) -> Any:

@@ -19,9 +19,9 @@ import competition
 import numpy as np
 import pandas as pd
 import participants
-import platform_rules
 import pytest
 import yaml
+from bundle import read_bundle
 from conftest import Run, Says
 from page_reading import Page, read_page
 from reference_data import answers_name
@@ -50,29 +50,31 @@ class Submission:
 
 @pytest.fixture(scope="module")
 def make(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return a function that makes a bundle and unpacks it."""
+    """Return a function that makes bundles, and unpacks all that are written, by their names."""
 
     def make_bundle(*flags: object) -> Path:
         folder = tmp_path_factory.mktemp("bundle")
         done = run(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
-        assert done.returncode == 0, done.stderr
-        with zipfile.ZipFile(folder / "bundle.zip") as archive:
-            archive.extractall(folder / "unpacked")
-        return folder / "unpacked"
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        for path in folder.glob("*.zip"):
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(path.with_suffix(""))
+        return folder / "bundle"
 
     return make_bundle
 
 
 @pytest.fixture(scope="module")
 def secret(make: Make) -> Path:
-    """Return a bundle from a secret seed, unpacked: only read from it."""
+    """Return a bundle of all tasks from a secret seed, unpacked: only read from it."""
     flags = ("--size", "tiny", "--seed", SECRET, "--start", "2027-02-01", "--end", "2027-03-31")
-    return make(*flags, "--title", "A course: of '27")
+    return make(*flags, "--title", "A course: of '27", "--tasks", 1, 2, 3, 4)
 
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
     """Return the file of the answers that a phase of a task is scored on."""
-    return bundle / f"reference_data/task_{task}_{phase}/test_data" / answers_name(task, phase)
+    base = bundle if phase == "public" else bundle.with_name(f"{bundle.name}_private")
+    return base / f"reference_data/task_{task}_{phase}/test_data" / answers_name(task, phase)
 
 
 def fill_in(template: str, task: int) -> str:
@@ -99,7 +101,8 @@ def test_scores_refusals_and_pages_are_those_of_the_local_evaluation(
     make: Make, simulated_kit: Path, run: Run, succeeds: Says, fails: Says, tmp_path: Path
 ) -> None:
     """Tasks 1 to 3, in one phase or the other, to the last digit; task 4 follows below."""
-    bundle, local = make("--official", simulated_kit / "data"), tmp_path / "local"
+    bundle = make("--official", simulated_kit / "data", "--tasks", 1, 2, 3)
+    local = tmp_path / "local"
     # Their licence leaves it to their publisher to hand out the official files.
     with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert archive.namelist() == ["README.md"]
@@ -175,7 +178,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
             "            raise ValueError('the answers ' + '0110' * 9)",
         ),
         "opens": entry(f"open(__import__('glob').glob({keys!r}, recursive=True)[0])"),
-        "forges": {"played_task_4.npz": "x", "played_task_4.signature": "0" * 64},
+        "forges": {"played_task_4.json": '{"record": "{}", "signature": "0"}'},
         "program": {**entry("pass"), "metadata.yaml": "command: python3 cheat.py"},
     }
     folder, output = tmp_path / "submissions", tmp_path / "output"
@@ -185,7 +188,7 @@ def test_an_entry_that_fails_or_cheats_gets_no_score(
     assert run([PLAY, secret, "--submissions", folder, *played]).returncode == 2
     page = Page((output / "leaderboard.html").read_text()).text
     assert "raised ValueError" in page and "x" * 400 not in page
-    assert "of its own" in page
+    assert "which the platform takes for that of a program" in page
     # Its score is the one that the local evaluation gives for its questions and predictions.
     honest = write_zip(tmp_path / "honest.zip", entry("pass"))
     flags = ("--skip_curve", "--phase", "public", "--output_dir", tmp_path,
@@ -228,14 +231,14 @@ def test_no_seed_marker_or_answers_are_among_them(
     parts = {name.split("/")[1] for name in given if name.startswith(PUBLIC)}
     assert parts == {"README.md", "train_data", "metadata", "submission_templates"}
     number = int.from_bytes(hashlib.sha256(SECRET.encode()).digest(), "big")
-    keys = {path.read_bytes().strip() for path in secret.rglob("key.txt")}
-    assert len(keys) == 2
+    keys = {path.read_bytes().strip() for path in secret.parent.rglob("key.txt")}
+    assert len(keys) == 3
     for name, content in given.items():
         assert not any(key in content for key in keys), name
         assert not name.endswith(layout.SIMULATED_MARKER_NAME), name
         assert "test_data/" not in name, name
     # Not even in the bundle, which an organiser may pass on to another.
-    bundle = {str(path): path.read_bytes() for path in secret.rglob("*") if path.is_file()}
+    bundle = {str(path): path.read_bytes() for path in secret.parent.rglob("*") if path.is_file()}
     for name, content in (given | bundle).items():
         assert SECRET.encode() not in content and str(number).encode() not in content, name
     # The generator is public: its default seed gives other answers.
@@ -263,7 +266,7 @@ def test_hidden_answers_are_nowhere_else(secret: Path, given: dict[str, bytes]) 
     for task in (1, 2):
         name = layout.test_answers_name(task, "private")
         other = pd.read_csv(answers_of(secret, task, "public").with_name(name))
-        assert other[schema.PREDICTED_COLUMN[task].name].nunique() == 1
+        assert list(other) == ["QuestionId", "UserId"]
 
 
 def test_nothing_in_the_order_of_the_files_tells_the_answers(
@@ -282,63 +285,61 @@ def test_nothing_in_the_order_of_the_files_tells_the_answers(
 def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
     inside = {name.partition("/")[2] for name in given if name.startswith(competition.STARTING_KIT)}
     assert {"README.md", "quickstart.py", "common/io.py", "common/item_response/model.py",
-            "task_1/sample_model_majority.py", "hosting/make_bundle.py"} <= inside  # fmt: skip
+            "common/templates/base.html", "common/templates/style.css",
+            "task_1/sample_model_majority.py"} <= inside  # fmt: skip
     assert not any(re.search(r"\.venv|__pycache__|train_data|\.git/", name) for name in inside)
-    # Without git it is the same.
-    walked = participants.walk_kit(ROOT)
-    assert not any(name.startswith(("data/metadata", ".")) for name in walked)
     if (ROOT / ".git").exists():
-        assert {name for name in inside if not name.startswith(".")} <= set(walked)
+        done = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
+        others = ("hosting/", "tests/", ".ci/", ".github/", ".pre-commit-config.yaml")
+        tracked = {name for name in done.stdout.split("\n") if name and (ROOT / name).is_file()}
+        assert inside == {name for name in tracked if not name.startswith(others)}
 
 
 def test_what_an_organiser_keeps_in_the_kit_stays_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     kept = ("my_class.csv", "seed.txt", "bundle/organiser/students.csv", "data/my_class.csv",
             "data/test_data/key.txt", "hosting/bundle.zip", "handed_in/team/model.py",
             "bundle/scoring_program/score.py", "data/metadata/a.py", "task_1/.seed.md",
             "related_challenges/cloze/data/README.md", "submission_templates/a.csv")  # fmt: skip
-    kit = ("README.md", "common/io.py", "common/item_response/model.py", "hosting/README.md")
+    kit = ("README.md", "common/io.py", "common/item_response/model.py", "data/README.md")
     for name in (*kept, *kit):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert participants.walk_kit(tmp_path) == sorted(kit)
-    # So does what the organiser has put under version control, but for what is the repository's.
+    assert participants.list_kit(tmp_path) == sorted(kit)
+    # So does what the organiser has put under version control.
     (tmp_path / ".gitignore").write_text("")
     for command in (["init", "-q"], ["add", "-A", "-f"]):
         subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
     (tmp_path / "common/new.py").write_text("x")
-    monkeypatch.setattr(layout, "ROOT", tmp_path)
-    assert participants.list_kit() == sorted([".gitignore", *kit])
+    assert participants.list_kit(tmp_path) == sorted([".gitignore", *kit])
 
 
 # ---- The bundle ----------------------------------------------------------------------------------
 
 
-def test_the_platform_takes_it_and_shows_no_answers(secret: Path) -> None:
-    bundle = platform_rules.read_bundle(secret, secret)
-    assert bundle.warnings == []
+def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path) -> None:
+    bundle = read_bundle(secret, tmp_path / "bundle")
     assert bundle.title == "A course: of '27"
     public, private = bundle.phases
     assert (public.name, private.name) == ("Public", "Private")
-    assert public.end and private.end and public.end < private.start
-    days = [time.date() for time in (public.start, public.end, private.end)]
-    assert days == [date(2027, 2, 1), date(2027, 3, 24), date(2027, 3, 31)]
+    days = [time.date() for time in (public.start, public.end, private.start, private.end)]
+    assert days == [date(2027, 2, 1), date(2027, 3, 24), date(2027, 3, 25), date(2027, 3, 31)]
     tasks = [bundle.tasks[index].name for index in private.tasks]
     assert tasks == [f"Task {task}, private" for task in (1, 2, 3, 4)]
-    # The best score first, the smallest error, the first mask.
-    columns = [(column.key, column.sorting, column.precision) for column in bundle.columns[:3]]
-    assert columns == [("score", "desc", 4), ("standard_error", "asc", 4), ("mask_0", "desc", 4)]
-    assert bundle.primary is bundle.columns[0]
-    assert bundle.docker_image == "codalab/codalab-legacy:py312"
-    assert bundle.enable_detailed_results
+    # The best score first, then the smallest error; what masks give is a task's own.
+    columns = [(column.key, column.sorting, column.precision) for column in bundle.columns]
+    assert columns == [("score", "desc", 4), ("standard_error", "asc", 4)]
     described = yaml.safe_load((secret / "competition.yaml").read_text())
+    assert described["docker_image"] == "codalab/codalab-legacy:py312"
+    assert described["enable_detailed_results"] is True and "contact_email" not in described
     for flag in ("make_programs_available", "make_input_data_available",
                  "can_participants_make_submissions_public",
                  "show_detailed_results_in_leaderboard"):  # fmt: skip
         assert described[flag] is False, flag
-    # What an entry of task 4 predicts is its own to choose, and could be the answers it has seen.
-    assert all(phase["hide_prediction_output"] is True for phase in described["phases"])
+    # Else a stranger could fetch what leads, and an entry print the answers it has seen.
+    for part in ("output", "prediction_output", "score_output"):
+        assert all(phase[f"hide_{part}"] is True for phase in described["phases"])
     # The private phase decides, and is no place to try.
     keys = ("max_submissions_per_day", "max_submissions", "execution_time_limit")
     limits = [[phase[key] for key in keys] for phase in described["phases"]]
@@ -379,19 +380,20 @@ def test_the_same_secret_makes_the_same_competition(secret: Path, make: Make) ->
     described = (again / "competition.yaml").read_text()
     assert "Task 2" not in described and "mask_0" not in described
     assert "submission_rule: Force_Best" in described
-    assert "hide_prediction_output: false" in described
 
 
 def test_a_bundle_of_ones_own_answers(
     make: Make, succeeds: Says, simulated_kit: Path, tmp_path: Path
 ) -> None:
-    bundle = make("--answers", simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4)
+    own = simulated_kit / "data/train_data" / layout.TRAIN_TASK_3_4
+    bundle = make("--answers", own, "--min_answers", 0, "--tasks", 1, 2, 4)
+    private = bundle.with_name("bundle_private")
     data_page = (bundle / "pages/data.md").read_text()
     assert "Task 4 has the same questions" in data_page and "of their own" not in data_page
     assert "metadata/" not in data_page
     assert "of real students" in (bundle / "pages/overview.md").read_text()
-    assert (bundle / "organiser/students.csv").is_file()
-    assert not list(bundle.rglob("task_3_p*"))
+    assert (private / "organiser/students.csv").is_file()
+    assert not list(bundle.rglob("task_3_p*")) and not (bundle / "organiser").exists()
     with zipfile.ZipFile(bundle / PUBLIC) as archive:
         assert not any("organiser" in member for member in archive.namelist())
         template = archive.read(f"submission_templates/{layout.TEMPLATE_TASK_1_2}").decode()
@@ -412,6 +414,8 @@ def test_a_bundle_of_ones_own_answers(
         (["--official", "{tmp}", "--tasks", "1"], "test_public_answers_task_1.csv: file not found"),
         (["--official", "{tmp}"], "fetches them, `python data/generate_sample.py` simulates some"),
         (["--answers", "{tmp}/none.csv"], "none.csv: file not found"),
+        (["--min_answers", "9"], "--min_answers: is for answers of your own"),
+        (["--contact", "me"], "--contact: is 'me', expected an address such as name@example.org"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
         (["--final_days", "99999999999"], "with 99999999999 private days, expected an end"),
         (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of text"),

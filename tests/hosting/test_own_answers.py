@@ -34,7 +34,11 @@ def draw_rows(seed: int = 0, n_students: int = 30, n_questions: int = 25) -> lis
 
 
 def make(
-    folder: Path, answers: Sequence[Row] | str, tasks: Sequence[int], seed: int = 0
+    folder: Path,
+    answers: Sequence[Row] | str,
+    tasks: Sequence[int],
+    seed: int = 0,
+    min_answers: int = 0,
 ) -> tuple[Path, list[str]]:
     """Make the folder of a file, or of its rows; return it with what the organiser is told."""
     if not isinstance(answers, str):
@@ -43,7 +47,7 @@ def make(
     path, made = folder / "own.csv", folder / "made"
     path.write_text(answers, encoding="utf-8", newline="")
     rng = np.random.default_rng(seed)
-    return made, own_answers.make_data_folder(path, made, tasks, rng)
+    return made, own_answers.make_data_folder(path, made, tasks, rng, min_answers)
 
 
 def read_own_ids(folder: Path, name: str) -> list[str]:

@@ -1,0 +1,87 @@
+"""The competition as a folder of pages, for any web server: its pages, files and leaderboards."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+
+from common import io, pages
+from common.pages import Html
+
+from bundle import Bundle
+from competition import PUBLIC_DATA, STARTING_KIT
+
+_INLINE = (
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\*\*([^*]+)\*\*"), r"<strong>\1</strong>"),
+    (re.compile(r"\*([^*]+)\*"), r"<em>\1</em>"),
+)
+
+
+def write(site: Path, bundle: Bundle, folders: Mapping[str, Path]) -> None:
+    """Publish the leaderboards in some folders, by the name of their phase, in a folder of pages.
+
+    What other phases have published there stays.
+    """
+    site.mkdir(parents=True, exist_ok=True)
+    for phase, folder in folders.items():
+        board = (folder / "leaderboard.html").read_bytes()
+        for name in re.findall(rb'href="(details/[0-9a-f_]+\.html)"', board):
+            page = folder / name.decode()
+            (site / "details").mkdir(exist_ok=True)
+            shutil.copyfile(page, site / "details" / page.name)
+        for suffix in ("html", "csv"):
+            name = f"leaderboard_{phase.lower()}.{suffix}"
+            shutil.copyfile(folder / f"leaderboard.{suffix}", site / name)
+    links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
+    for phase in (each.name.lower() for each in bundle.phases):
+        if (site / f"leaderboard_{phase}.html").is_file():
+            links[f"Leaderboard, {phase}"] = f"leaderboard_{phase}.html"
+    for title, name in (("Public data", PUBLIC_DATA), ("Starting kit", STARTING_KIT)):
+        shutil.copyfile(bundle.folder / name, site / name)
+        links[title] = name
+    for title, path in bundle.pages.items():
+        page = pages.render(
+            "site.html",
+            title=bundle.title,
+            tab=f"{bundle.title}: {title}",
+            links=links,
+            text=Html(to_html(path.read_text(encoding="utf-8"))),
+        )
+        io.write_text(site / f"{path.stem}.html", page)
+        if title == next(iter(bundle.pages)):
+            io.write_text(site / "index.html", page)
+
+
+def to_html(markdown: str) -> str:
+    """Return the Markdown that the pages of a bundle are written in as HTML."""
+    parts = []
+    for block in re.split(r"\n\s*\n", markdown.strip("\n")):
+        lines = block.splitlines()
+        text = _inline(" ".join(line.strip() for line in lines))
+        if heading := re.fullmatch(r"(#+) (.*)", text):
+            # The page has a title above its text.
+            level = len(heading[1]) + 1
+            parts.append(f"<h{level}>{heading[2]}</h{level}>")
+        elif all(line.startswith("    ") for line in lines):
+            parts.append(f"<pre>{escape(block)}</pre>")
+        elif block.startswith("|"):
+            rows = [[_inline(cell) for cell in line.strip("|").split("|")] for line in lines]
+            cells = [Html(cell) for row in rows[2:] for cell in row]
+            width = len(rows[0])
+            table = [cells[place : place + width] for place in range(0, len(cells), width)]
+            parts.append(pages.table([Html(cell) for cell in rows[0]], table))
+        elif block.startswith("- "):
+            items = re.split(r"(?:^|\s)- ", text)[1:]
+            parts.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")
+        else:
+            parts.append(f"<p>{text}</p>")
+    return "\n".join(parts)
+
+
+def _inline(text: str) -> str:
+    text = escape(text.strip())
+    for pattern, html in _INLINE:
+        text = pattern.sub(html, text)
+    return text

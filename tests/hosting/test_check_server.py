@@ -1,0 +1,112 @@
+"""What strangers get of a competition, asked of a small server that answers in either way."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from conftest import Run, Says
+
+SCRIPT = "hosting/check_server.py"
+FILES = ("scoring_program", "reference_data")
+COMPETITION = {
+    "title": "Toy challenge",
+    "phases": [
+        {"id": 7, "name": "Public", "tasks": [
+            {"name": "Task 1, public", "public_datasets": [{"type": t, "key": t} for t in FILES]}]},
+        {"id": 8, "name": "Private", "tasks": [{"name": "Task 1, private"}]},
+    ],
+}  # fmt: skip
+ADDRESS = {"data_file": "http://127.0.0.1/a.zip"}
+# What the server answers, by path: JSON, a status, bytes, or the path that it redirects to.
+OPEN = {
+    "/api/competitions/1/": COMPETITION,
+    "/datasets/download/scoring_program/": b"PK",
+    "/datasets/download/reference_data/": "/storage/a.zip",
+    "/storage/a.zip": b"PK" * 500,
+    "/api/submissions/?phase=7": {"results": [{"id": 5, "scores": [{"score": "0.7"}]}]},
+    "/api/submissions/?phase=8": [],
+    "/api/submissions/5/get_details/": ADDRESS,
+    "/api/submissions/5/get_detail_result/": ADDRESS,
+}
+CLOSED = {
+    **OPEN,
+    "/datasets/download/scoring_program/": 404,
+    "/datasets/download/reference_data/": "/accounts/login/",
+    "/accounts/login/": b"<!doctype html>",
+    "/api/submissions/5/get_details/": 403,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    """Return a server of this machine that answers as its attribute `answers` says."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert "Cookie" not in self.headers and "Authorization" not in self.headers
+            answer = self.server.answers.get(self.path, 404)  # type: ignore[attr-defined]
+            if isinstance(answer, int):
+                self.send_error(answer)
+                return
+            self.send_response(302 if isinstance(answer, str) else 200)
+            if isinstance(answer, str):
+                self.send_header("Location", answer)
+                answer = b""
+            is_page = isinstance(answer, bytes) and answer.startswith(b"<")
+            self.send_header("Content-Type", "text/html" if is_page else "application/zip")
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as own:
+        thread = threading.Thread(target=own.serve_forever)
+        thread.start()
+        yield own
+        own.shutdown()
+        thread.join()
+
+
+def test_what_a_stranger_gets_is_said_in_one_line_each(
+    server: ThreadingHTTPServer, run: Run, succeeds: Says
+) -> None:
+    url = f"http://127.0.0.1:{server.server_port}/competitions/1/"
+    server.answers = OPEN  # type: ignore[attr-defined]
+    done = run([SCRIPT, url])
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "the competition: everybody reads what it is: Toy challenge",
+        "Public: Task 1, public: the scoring program: everybody can download it (2 bytes)",
+        "Public: Task 1, public: the answers: everybody can download it (1000 bytes)",
+        "Public: list of leading submissions: everybody reads 1, 1 scored",
+        "Public: what was submitted: everybody gets its address",
+        "Public: page of a score: everybody gets its address",
+        "Private: Task 1, private: the addresses of its files are not told",
+        "Private: list of leading submissions: nothing",
+        "open: 2 of these should not be; keep private answers off this server",
+    ]
+    server.answers = CLOSED  # type: ignore[attr-defined]
+    said = succeeds([SCRIPT, f"{url}?secret_key=x#/pages"]).splitlines()
+    assert said == ["the competition: refused (404)"]
+    said = succeeds([SCRIPT, url]).splitlines()
+    assert said[1:3] == [
+        "Public: Task 1, public: the scoring program: refused (404)",
+        "Public: Task 1, public: the answers: refused (a page instead, as of a login)",
+    ]
+    assert "Public: what was submitted: refused (403)" in said
+    assert said[-1] == "closed: a stranger gets no answers, and no submissions"
+
+
+def test_an_address_that_is_none(server: ThreadingHTTPServer, fails: Says) -> None:
+    expected = "expected an address such as https://SERVER/competitions/NUMBER/"
+    assert expected in fails([SCRIPT, "example.org/competitions/1"])
+    port = server.server_port
+    server.shutdown()
+    server.socket.close()
+    line = fails([SCRIPT, f"http://127.0.0.1:{port}/competitions/1/"])
+    assert f"127.0.0.1:{port}/api/competitions/1/: cannot be reached (" in line
