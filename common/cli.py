@@ -1,12 +1,14 @@
 """The command line that all scripts share: the same flags, the same errors, the same exit codes."""
 
 import argparse
+import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 from common import io, layout, made, submission
 from common.errors import InputError, one_line, printable
@@ -19,9 +21,12 @@ def run(main: Callable[[], None]) -> NoReturn:
     Any other exception is a bug and shows its traceback.
     """
     # So that half-written files are removed after SIGTERM too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+        if signal.getsignal(number) != signal.SIG_IGN:  # As `nohup` has it.
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
-        main()
+        with contextlib.redirect_stdout(cast(TextIO, _Shown(sys.stdout))):
+            main()
     except InputError as error:
         print_fault(str(error))
         sys.exit(2)
@@ -29,6 +34,13 @@ def run(main: Callable[[], None]) -> NoReturn:
         # The reader, such as `head`, has closed the pipe; the last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except RuntimeError as error:
+        # Of `Path.resolve`, in any argument; from Python 3.13 on, opening the file says so.
+        loop = re.fullmatch("Symlink loop from '(.*)'", str(error), re.DOTALL)
+        if not loop:
+            raise
+        print_fault(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
+        sys.exit(2)
     except OSError as error:
         print_fault(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
         sys.exit(2)
@@ -36,6 +48,22 @@ def run(main: Callable[[], None]) -> NoReturn:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
+
+
+class _Shown:
+    """Where a script prints: a name of a file or of a record may hold anything, which is shown, not
+    sent: escape sequences that a terminal would follow, and bytes that no encoding has.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text with its line ends, and all else that is not printable escaped."""
+        return self._stream.write("\n".join(map(printable, text.split("\n"))))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def print_fault(message: str) -> None:

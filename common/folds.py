@@ -29,6 +29,11 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
     (examples,). `InputError` if there are fewer groups than folds.
     """
     n_groups = int(group.max(initial=-1)) + 1
+    if n_groups < 2:
+        raise InputError(
+            f"--folds is {n_folds}, but there is one example, or group of these, to deal out, "
+            "expected several"
+        )
     if not 2 <= n_folds <= n_groups:
         raise InputError(f"--folds is {n_folds}, expected a whole number from 2 to {n_groups}")
     fold_of_group = np.random.default_rng(seed).permutation(n_groups) % n_folds

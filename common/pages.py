@@ -32,8 +32,9 @@ class Html(str):
 
 
 def render(name: str, **facts: Any) -> str:
-    """Return what a template makes of facts: a complete page."""
-    return _environment().get_template(name).render(facts)
+    """Return what a template makes of facts: a complete page, of characters that UTF-8 has."""
+    text = _environment().get_template(name).render(facts)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def part(name: str, *args: Any, **options: Any) -> Html:

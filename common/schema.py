@@ -60,11 +60,7 @@ class Column:
         if self.dtype == DATE:
             return "a date such as 2020-02-11 14:05:00.000" + self.may_be_empty * " or nothing"
         kind = "a whole number" if self.whole else "a number"
-        text = (
-            f"{kind} from {self.low} to {self.high}"
-            if self.high < INT32_MAX
-            else f"{kind} of at least {self.low}"
-        )
+        text = f"{kind} from {self.low} to {self.high}"
         return f"{text} or nothing" if self.may_be_empty else text
 
     @property

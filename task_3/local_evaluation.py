@@ -127,19 +127,17 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
     """Run the script that made a ranking by one half of the students on the other half."""
     from tools import script_runs
 
-    script = layout.ROOT / by.script
-    io.require_file(script)
+    places = ("local", "output_dir", "output_file")
+    script, flags = script_runs.repeatable(by, TASK, submitted, places)
     if source_code.fingerprint(script) != by.code:
         raise InputError(
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
             f"`{by.command}` makes it again"
         )
-    places = ("local", "output_dir", "output_file")
-    flags = {name: value for name, value in by.options.items() if name not in places}
-    if '"--seed"' in script.read_text(encoding="utf-8"):
-        flags["seed"] = str((by.seed or 0) + 1)
+    if "--seed" in source_code.flags_of(script):
+        flags += ["--seed", str((by.seed or 0) + 1)]
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
-        command = [script, *made.flags_of(flags), "--local=second", "--output_dir", folder]
+        command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
         return read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
 

@@ -599,7 +599,7 @@ def judge(input: Input, done: Done, is_unchanged: bool) -> str:
     # The checker of submissions names every fault, in a line each.
     one_line = len(lines) == 1 or (lines and "check_submission" in input.script)
     if input.kind == "jsonl":
-        left_out = one_line and re.search(r"\b1 (invalid )?lines", lines[0])
+        left_out = one_line and re.search(r"\b1 (invalid )?lines?", lines[0])
         faults = {"was shown": code != 0 or not left_out or "majority" in out}
     else:
         faults = {

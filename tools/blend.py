@@ -12,7 +12,6 @@ With --weights nothing is run. Writes the submission, its zip and the blend's ow
 beside them, which `python task_1/local_evaluation.py` scores as any other's.
 """
 
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 from common import cli, layout, made, schema, source_code, submission
 from common.answers import read_answers
-from common.errors import InputError, quote
+from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
 from common.submission import read_pairs, read_template
@@ -110,34 +109,17 @@ def shared_task(paths: Sequence[Path]) -> int:
 
 
 def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[str]]:
-    """Return the script that made a file, and its flags but for those that say where files lie.
-
-    The file may come from anywhere: what it names is run only if it is a sample model or an entry
-    of the task in this kit, and with flags that this declares.
-    """
-    folder = layout.ROOT / f"task_{task}"
-    expected = f"expected a script in {folder.name}/ of this kit (or --weights, which run nothing)"
+    """Return the script that made a file, and its flags but for those that say where files lie."""
+    or_else = " (or --weights, which run nothing)"
     by = file.origin
     if by is None:
-        raise InputError(f"{file.path}: does not say which command made it, {expected}")
-    script = Path(os.path.realpath(layout.ROOT / by.script))
-    is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
-    if not is_entry or script.name.startswith("local_"):
         raise InputError(
-            f"{file.path}: was made by {by.script}, which cannot be repeated, {expected}"
+            f"{file.path}: does not say which command made it, expected one of task {task}{or_else}"
         )
-    options = {name: value for name, value in by.options.items() if name not in _PLACES}
-    flags = made.flags_of(options)
-    own = {f"--{name}" for name in options} & source_code.flags_of(script)
-    for word in flags:
-        if word.startswith("--") and (word not in own or flags.count(word) > 1):
-            raise InputError(
-                f"{file.path}: was made with {quote(word)}, which is no flag of "
-                f"{cli.show(script)}, expected its own flags (or --weights, which run nothing)"
-            )
+    script, flags = script_runs.repeatable(by, task, file.path, _PLACES, or_else)
     # Other training answers might hold what the blend predicts.
     if made.fingerprint(train) not in by.made_from.values():
-        learned = [cli.show((file.path.parent / name).resolve()) for name in by.made_from]
+        learned = [cli.show(file.path.parent / name) for name in by.made_from]
         raise InputError(
             f"{file.path}: was learned from {(learned or ['unknown answers'])[0]}, and the blend's "
             f"weights from {cli.show(train)}, expected the same training answers (--local, "

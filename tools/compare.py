@@ -95,7 +95,7 @@ def main() -> None:
     )
     options = p.parse_args()
     path, phase = options.results, options.phase
-    results = read_results(path)[0] if path.is_file() else []
+    results = read_results(path) if path.is_file() else []
     if not options.scored:
         io.require_file(path)
         print_record(results, path, phase)

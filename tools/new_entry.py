@@ -11,6 +11,7 @@ WRITE_YOUR_OWN_ENTRY.md explains how to do the same by hand.
 
 import argparse
 import importlib.util
+import keyword
 import re
 import shlex
 import shutil
@@ -20,11 +21,13 @@ from pathlib import Path
 from common import challenge, cli, layout, source_code
 from common.errors import InputError
 from common.evaluation.record import title_of
-from common.io import write_text
+from common.io import is_there, write_text
 from tools.tasks import copy_package
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"
+# Devices, whatever the ending.
+_ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
 DEFAULT_MODEL = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
 # The commands that train, score and package an entry, each with its purpose.
 _OF_SCRIPT = """
@@ -101,6 +104,8 @@ def entry_name(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"'{text}' is the name of a Python module, which the entry would hide"
         )
+    if keyword.iskeyword(text) or text.startswith(PREFIX) or _ON_WINDOWS.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is a reserved name, expected another one")
     return text
 
 
@@ -120,8 +125,10 @@ def copy_model(folder: Path, model: str, name: str) -> Path:
         raise InputError(
             f"--from {model}: {cli.show(source)} does not exist, expected one of {', '.join(names)}"
         )
-    if target.exists():
-        raise InputError(f"{cli.show(target)}: exists already, expected another NAME")
+    # Also a link that leads nowhere, and a module of the name of a package.
+    for path in (target, folder / name, folder / f"{name}.py"):
+        if is_there(path):
+            raise InputError(f"{cli.show(path)}: exists already, expected another NAME")
     if folder.name != "task_4":
         text = rename(source.read_text(encoding="utf-8"), source.stem, name)
         write_text(target, retitle(text, folder.name, name, source.name))

@@ -9,7 +9,6 @@ beside it. Only scores on the same answers, by the same rules, are compared. Pub
 """
 
 import statistics
-import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -154,12 +153,10 @@ def main() -> None:
     io.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
     cli.require_outputs([page], [path])
-    results, n_unreadable = read_results(path)
+    results = read_results(path)
     tables = make_tables(results)
     print(as_text(tables))
     io.write_text(page, as_page(tables))
-    if n_unreadable:
-        print(f"{cli.show(path)}: ignored {n_unreadable} invalid lines", file=sys.stderr)
     print(f"written: {cli.show(page)}")
 
 

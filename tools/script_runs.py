@@ -1,14 +1,17 @@
 """Run a user's script on a part of the training answers, as the user would run it."""
 
+import contextlib
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from common import cli, io, splits
-from common.errors import InputError, printable
+from common import cli, io, layout, made, source_code, splits
+from common.errors import InputError, printable, quote
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +36,13 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         ) as process:
             try:
                 code = process.wait()
             finally:
                 # Before its folder is removed, also where it would go on after Control-C.
-                process.kill()
+                _end(process)
         if not code:
             return
         printed.seek(max(0, printed.seek(0, 2) - _TAIL))
@@ -49,6 +53,43 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
         f"{name}: ended with exit code {code} on {what}: "
         f"{printable(last.removeprefix('error: '), _MAX_SHOWN)}"
     )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and where the system can all that it has started."""
+    if os.name == "nt":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def repeatable(
+    by: made.Made, task: int, path: Path, places: Collection[str], or_else: str = ""
+) -> tuple[Path, list[str]]:
+    """Return the script that made a file, and its flags but for the places, to run it again.
+
+    The file may come from anywhere: what it names is run only if it is a sample model or an entry
+    of the task in this kit, and with flags that this declares.
+    """
+    folder = layout.ROOT / f"task_{task}"
+    script = Path(os.path.realpath(layout.ROOT / by.script))
+    is_entry = script.parent == folder and script.suffix == ".py" and script.is_file()
+    if not is_entry or script.name.startswith("local_"):
+        raise InputError(
+            f"{path}: was made by {by.script}, which cannot be repeated, expected a script in "
+            f"{folder.name}/ of this kit{or_else}"
+        )
+    options = {name: value for name, value in by.options.items() if name not in places}
+    flags = made.flags_of(options)
+    own = {f"--{name}" for name in options} & source_code.flags_of(script)
+    for word in flags:
+        if word.startswith("--") and (word not in own or flags.count(word) > 1):
+            raise InputError(
+                f"{path}: was made with {quote(word)}, which is no flag of {cli.show(script)}, "
+                f"expected its own flags{or_else}"
+            )
+    return script, flags
 
 
 def run_on_split(

@@ -8,6 +8,7 @@ are named.
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -15,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, made, run_log
+from common import cli, io, layout, made, run_log
 from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
 from common.made import Made, show_path
@@ -193,8 +194,8 @@ def results_path(output_dir: Path) -> Path:
     return (layout.TEST_OUTPUT_DIR if is_inside else output_dir) / layout.RESULTS_NAME
 
 
-def read_results(path: Path) -> tuple[list[Result], int]:
-    """Read the record: the results in the order of the file, and the number of other lines."""
+def read_results(path: Path) -> list[Result]:
+    """Read the record in the order of the file, and say on stderr how many lines are no results."""
     results, unreadable = [], 0
     # Only line ends: a name may hold other characters at which `splitlines` would cut.
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -206,7 +207,10 @@ def read_results(path: Path) -> tuple[list[Result], int]:
             unreadable += bool(line.strip())
         else:
             results.append(result)
-    return results, unreadable
+    if unreadable:
+        lines = "line" if unreadable == 1 else "lines"
+        print(f"{cli.show(path)}: ignored {unreadable} invalid {lines}", file=sys.stderr)
+    return results
 
 
 def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def test_a_blend_of_two_scripts(kit: Path, succeeds: Says, task: int) -> None:
     if task == 2:
         return
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
-    line = read_results(kit / "data/test_output/results.jsonl")[0][-1]
+    line = read_results(kit / "data/test_output/results.jsonl")[-1]
     assert line.made_by == f"python -m tools.blend {' '.join(files)} --local"
     assert f"score {line.score:.4f}" in evaluation
 

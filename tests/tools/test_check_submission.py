@@ -81,7 +81,7 @@ CASES: list[tuple[Any, ...]] = [
      "1 rows hold pairs that are not in {reference}, first row 8 with UserId 9 and Questio"),
     # The ranking
     ("ranks from 0", 3, "QuestionId,ranking\n20,2\n21,0\n22,3\n23,1\n",
-     "column 'ranking': row 3 is '0', expected a whole number of at least 1"),
+     "column 'ranking': row 3 is '0', expected a whole number from 1 to 2147483647"),
     ("rank too large", 3, good(3, ("22,4", "22,5")),
      "column 'ranking': row 4 is 5 (1 such rows), expected every rank from 1 to 4 once"),
     ("ranks left empty", 3, RANKING_TEMPLATE,

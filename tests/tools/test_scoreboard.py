@@ -175,10 +175,12 @@ def test_the_command_shows_every_text_of_the_record_as_text(run: Run, tmp_path: 
     record.write_text(record.read_text() + '{"task": 1, "sc')
     done = run([*SCOREBOARD, record])
     assert done.returncode == 0, done.stderr
+    compared = run(["-m", "tools.compare", "1", "2", "--results", record])
+    assert compared.stderr.splitlines()[0] == f"{record}: ignored 1 invalid line"
     printed = " ".join(done.stdout.split())
     assert f"local split, {hostile}, simulated answers" in printed
     assert f"{hostile} {hostile} 0.6000" in printed
-    assert "ignored 1 invalid lines" in done.stderr
+    assert "ignored 1 invalid line\n" in done.stderr
     page = read_page((tmp_path / "scoreboard.html").read_text())
     assert page.table("Task 1").row(f"{hostile} {hostile}")[1] == "0.6000"
     assert [chart.titles for chart in page.charts] == [[f"{hostile} {hostile}: 0.6000"]] * 2

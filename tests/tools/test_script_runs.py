@@ -29,20 +29,23 @@ def test_the_last_line_of_a_script_that_fails_is_told(write: Write) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_no_script_outlives_the_command_that_runs_it(write: Write, tmp_path: Path) -> None:
-    """Also one that goes on after Control-C, as the sample models do."""
+    """Also one that goes on after Control-C, as the sample models do, and what it has started."""
     sign = tmp_path / "alive"
-    script = write(
-        "idea.py",
+    below = write(
+        "below.py",
         "import pathlib, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         f"for k in range(600):\n    pathlib.Path({str(sign)!r}).write_text(str(k))\n"
         "    time.sleep(0.05)\n",
+    )
+    script = write(
+        "idea.py", f"import subprocess, sys\nsubprocess.run([sys.executable, {str(below)!r}])\n"
     )
     code = (
         "from common import cli\n"
         "from tools import script_runs\n"
         f"cli.run(lambda: script_runs.run_script([{str(script)!r}], 'fold 1'))\n"
     )
-    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
         sign.unlink(missing_ok=True)
         process = subprocess.Popen([sys.executable, "-c", code], cwd=layout.ROOT)
         while not sign.exists():

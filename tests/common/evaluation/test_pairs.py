@@ -112,7 +112,7 @@ def test_the_page_explains_the_score(
 def test_local_and_phases_have_pages_of_their_own(scored_kit: Path) -> None:
     """The public score, of majority, came after the local one, of matrix factorisation."""
     folder = scored_kit / "data/test_output"
-    results, _ = read_results(folder / "results.jsonl")
+    results = read_results(folder / "results.jsonl")
     for result, name in ((results[1], "task_1"), (results[3], "task_1_public")):
         assert (folder / f"scores_{name}.txt").read_text() == f"score:{result.score!r}\n"
         page = page_in(folder, name)
