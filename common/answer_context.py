@@ -63,7 +63,7 @@ def contexts_of_pairs(
     student: IntArray,
     question: IntArray,
     n_answers: int,
-    circumstances: metadata.Circumstances | None,
+    circumstances: pd.DataFrame | None,
 ) -> IntArray:
     """As `find_contexts`, for what has been read already.
 
@@ -81,18 +81,18 @@ def contexts_of_pairs(
     array of int32, shape (rows, levels)
     """
     if circumstances is not None:
-        share_known = (circumstances.quiz[n_answers:] >= 0).mean()
-        if share_known >= _MIN_SHARE_KNOWN:
-            return _number_quizzes(circumstances)[:, None]
+        quiz, group = (circumstances[name].to_numpy() for name in ("QuizId", "GroupId"))
+        if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
+            return _number_quizzes(quiz, group)[:, None]
     question_ids, cluster = cluster_questions(student, question)
     return cluster[np.searchsorted(question_ids, question)]
 
 
-def _number_quizzes(circumstances: metadata.Circumstances) -> IntArray:
+def _number_quizzes(quiz: IntArray, group: IntArray) -> IntArray:
     """Number the quizzes of classes; every answer whose quiz is not known has one of its own."""
-    quizzes, quiz = number_ids(circumstances.quiz + 1)
-    _, group = number_ids(circumstances.group + 1)
+    unknown = np.flatnonzero(quiz < 0)
+    quizzes, quiz = number_ids(quiz + 1)
+    _, group = number_ids(group + 1)
     _, number = number_ids(group * np.int64(len(quizzes)) + quiz)
-    unknown = np.flatnonzero(circumstances.quiz < 0)
     number[unknown] = number.max() + 1 + np.arange(len(unknown))
     return number

@@ -131,11 +131,11 @@ def read_part(files: "Files", bar: "tqdm[Any]") -> Part:
     main = pd.Series(-1, questions.index)
     if {"question", "subject"} <= files.metadata.keys():
         tree = metadata.read_subject_tree(files.metadata["subject"])
-        names = list(tree.names)
+        names = tree["Name"].tolist()
         about = read_subjects(files.metadata["question"], questions, tree, missing)
         subjects = subjects_section(tree, about)
         # The first one below the root.
-        first = about[tree.level[about["subject"]] == 1].drop_duplicates("QuestionId")
+        first = about[about["subject"].map(tree["Level"]) == 1].drop_duplicates("QuestionId")
         main = first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
     if "student" in files.metadata:
         students = read_students(files.metadata["student"], students, missing)
@@ -169,58 +169,52 @@ def read_part(files: "Files", bar: "tqdm[Any]") -> Part:
 
 
 def read_subjects(
-    path: Path, questions: pd.DataFrame, tree: metadata.SubjectTree, missing: list[Line]
+    path: Path, questions: pd.DataFrame, tree: pd.DataFrame, missing: list[Line]
 ) -> pd.DataFrame:
     """Return a row for each question and subject of it, with the answers to the question."""
     question_id = questions.index.to_numpy()
     found = metadata.read_question_subjects(path, question_id, tree)
-    missing.append(gap("SubjectId", found.count == 0, "questions"))
-    about = {"QuestionId": np.repeat(question_id, found.count), "subject": found.subject}
-    return pd.DataFrame(about).join(questions, on="QuestionId")
+    found["QuestionId"] = question_id[found["row"]]
+    missing.append(gap("SubjectId", ~questions.index.isin(found["QuestionId"]), "questions"))
+    return found.join(questions, on="QuestionId")
 
 
 def read_students(path: Path, students: pd.DataFrame, missing: list[Line]) -> pd.DataFrame:
     """Add what is known about students to their answers, and what is not to `missing`."""
     student_id = students.index.to_numpy()
     found = metadata.read_student_metadata(path, student_id)
-    is_known = ~np.isnat(found.date_of_birth)
+    is_known = found["DateOfBirth"].notna().to_numpy()
     # The reader leaves dates out that are nonsense.
     stated = np.zeros(len(students), bool)
     if schema.DATE_OF_BIRTH.name in io.read_header(io.file_source(path)):
         raw = io.read_columns(path, [schema.USER_ID, schema.DATE_OF_BIRTH])
         stated = np.isin(student_id, raw["UserId"][~np.isnat(raw["DateOfBirth"])])
     missing += [
-        gap("Gender", found.gender < 0, "students"),
-        gap("Gender unspecified", found.gender == 0, "students"),
+        gap("Gender", found["Gender"] < 0, "students"),
+        gap("Gender unspecified", found["Gender"] == 0, "students"),
         gap("DateOfBirth", ~stated, "students"),
         gap("DateOfBirth is nonsense", stated & ~is_known, "students"),
-        gap("PremiumPupil", found.premium_pupil < 0, "students"),
+        gap("PremiumPupil", found["PremiumPupil"] < 0, "students"),
     ]
-    return students.assign(
-        Gender=found.gender, DateOfBirth=found.date_of_birth, PremiumPupil=found.premium_pupil
-    )
+    return students.join(found.set_index(students.index))
 
 
 def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Line]) -> pd.DataFrame:
     """Add how answers came about as columns, without dates that make no sense."""
     found = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
-    date = pd.Series(found.date_answered)
+    date = found["DateAnswered"]
     possible = date.between(FIRST_ANSWER, AFTER_LAST_ANSWER, inclusive="left")
     missing += [
         gap("DateAnswered", date.isna(), "answers"),
         gap("DateAnswered is nonsense", date.notna() & ~possible, "answers"),
-        gap("Confidence", np.isnan(found.confidence), "answers"),
-        gap("GroupId", found.group < 0, "answers"),
-        gap("QuizId", found.quiz < 0, "answers"),
-        gap("SchemeOfWorkId", found.scheme < 0, "answers"),
+        gap("Confidence", found["Confidence"].isna(), "answers"),
+        *(
+            gap(name, found[name] < 0, "answers")
+            for name in ("GroupId", "QuizId", "SchemeOfWorkId")
+        ),
     ]
-    return answers.assign(
-        DateAnswered=date.where(possible),
-        Confidence=found.confidence,
-        GroupId=found.group,
-        QuizId=found.quiz,
-        SchemeOfWorkId=found.scheme,
-    )
+    found["DateAnswered"] = date.where(possible)
+    return answers.assign(**found)
 
 
 # ---- Sections of lines --------------------------------------------------------------------------
@@ -241,17 +235,17 @@ def percent(n: int, total: int) -> str:
     return "> 99.9%" if 0.999 < share < 1 else f"{share:.1%}"
 
 
-def subjects_section(tree: metadata.SubjectTree, about: pd.DataFrame) -> Section:
+def subjects_section(tree: pd.DataFrame, about: pd.DataFrame) -> Section:
     """Show the tree of subjects, those with most answers first."""
     rated = add_up(about, "subject").sort_values("n", ascending=False, kind="stable")
     lines: dict[int, Line] = {
         place: {
-            "name": tree.names[place],
+            "name": tree.loc[place, "Name"],
             "share": share,
             "figures": f"{n_questions:,} question{'s' * (n_questions != 1)} · "
             f"{compact(n)} answer{'s' * (n != 1)} · {share:.0%} right",
             "few": n < FEW_ANSWERS,
-            "is_open": tree.level[place] == 0,
+            "is_open": tree.loc[place, "Level"] == 0,
             "below": [],
         }
         for place, n, _, n_questions, share in rated.itertuples()
@@ -259,10 +253,10 @@ def subjects_section(tree: metadata.SubjectTree, about: pd.DataFrame) -> Section
     first: list[Line] = []
     for place, line in lines.items():
         # A question may lack the subjects above its own.
-        above = lines.get(int(tree.parent[place]))
+        above = lines.get(int(tree["parent"][place]))
         (above["below"] if above else first).append(line)
     return Section(
-        f"{len(lines):,} of the {len(tree.ids):,} subjects have questions. A question counts for "
+        f"{len(lines):,} of the {len(tree):,} subjects have questions. A question counts for "
         "every subject on its way from the root, so the levels overlap. The bar is the share of "
         f"right answers; grey ones rest on fewer than {FEW_ANSWERS} answers. Open a line to see "
         "what lies below.",

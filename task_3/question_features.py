@@ -142,11 +142,12 @@ def read_for_features(
         columns = (schema.CONFIDENCE, schema.GROUP_ID, schema.QUIZ_ID)
         ids = answers["AnswerId"].to_numpy()
         told = metadata.read_circumstances(of_answers, ids, columns=columns)
-        answers = answers.assign(Confidence=told.confidence, GroupId=told.group, QuizId=told.quiz)
+        answers = answers.assign(**told[["Confidence", "GroupId", "QuizId"]])
     data = number_answers(answers, question_id)
     if of_questions:
-        count = metadata.read_question_subjects(of_questions, data.questions.index.to_numpy()).count
-        data.questions["n_subjects"] = np.where(count > 0, count, np.nan)
+        listed = metadata.read_question_subjects(of_questions, data.questions.index.to_numpy())
+        count = listed["row"].value_counts().reindex(range(len(data.questions)))
+        data.questions["n_subjects"] = count.to_numpy(np.float64)
     return data
 
 

@@ -127,11 +127,10 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> list[Subject]:
     tree = metadata.read_subject_tree(subjects)
     of_question = metadata.read_question_subjects(questions, np.arange(n_questions), tree)
     found = []
-    for place in np.unique(of_question.subject).tolist():
-        members = np.unique(of_question.row[of_question.subject == place])
-        is_area = bool(tree.level[place] == 1)
-        if is_area or (tree.level[place] == 2 and len(members) >= MIN_QUESTIONS):
-            found.append(Subject(tree.names[place], is_area, members))
+    for place, rows in of_question.groupby("subject")["row"]:
+        level, members = int(tree["Level"][place]), rows.unique()
+        if level == 1 or (level == 2 and len(members) >= MIN_QUESTIONS):
+            found.append(Subject(tree["Name"][place], level == 1, members))
     return found
 
 

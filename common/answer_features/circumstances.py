@@ -97,8 +97,7 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
     With how the student did on that day, and the age then, if the student metadata are there.
     """
-    assert pairs.circumstances is not None
-    date = pairs.circumstances.date_answered
+    date = _minutes(pairs)
     own = date[asked]
     is_missing = np.isnat(own)
     minute = own.astype(np.int64)
@@ -123,7 +122,7 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     else:
         columns["gap"] = np.full(len(asked), np.nan)
     if pairs.students is not None:
-        days = (own - pairs.students.date_of_birth[asked]) / np.timedelta64(1, "D")
+        days = (own - pairs.students["DateOfBirth"].to_numpy()[asked]) / np.timedelta64(1, "D")
         columns["age_then"] = days / _DAYS_PER_YEAR
     return columns
 
@@ -134,7 +133,7 @@ def confidence(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     Confidence is stated with the answer, so that it is known of the pairs to be predicted, too.
     """
     assert pairs.circumstances is not None
-    stated, student = pairs.circumstances.confidence, pairs.numbers["student"]
+    stated, student = pairs.circumstances["Confidence"].to_numpy(), pairs.numbers["student"]
     is_there = ~np.isnan(stated)
     mean, count = shrunk_mean(
         student[is_there],
@@ -153,8 +152,12 @@ def confidence(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 def _moment(pairs: Pairs) -> npt.NDArray[np.int64]:
     """Order the rows by student and quiz, and within these by date; -1 where one is missing."""
+    return _join(pairs.number("student", "quiz"), _minutes(pairs))
+
+
+def _minutes(pairs: Pairs) -> npt.NDArray[np.datetime64]:
     assert pairs.circumstances is not None
-    return _join(pairs.number("student", "quiz"), pairs.circumstances.date_answered)
+    return pairs.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]")
 
 
 def _join(number: IntArray, date: npt.NDArray[np.datetime64]) -> npt.NDArray[np.int64]:

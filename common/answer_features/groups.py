@@ -184,8 +184,9 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Gender, age in years at the start of 2019, and pupil premium. From the student metadata."""
     assert pairs.students is not None
-    age = (_YEAR - pairs.students.date_of_birth[asked]) / np.timedelta64(1, "D") / _DAYS_PER_YEAR
-    gender, premium = pairs.students.gender[asked], pairs.students.premium_pupil[asked]
+    own = pairs.students.iloc[asked]
+    gender, premium = own["Gender"].to_numpy(), own["PremiumPupil"].to_numpy()
+    age = (_YEAR - own["DateOfBirth"]).dt.days.to_numpy() / _DAYS_PER_YEAR
     return {
         "gender": np.where(gender < 0, np.nan, gender),
         "age": age,

@@ -8,7 +8,6 @@ from common import layout, metadata
 from common.answer_context import contexts_of_pairs
 from common.answer_features.nearest import similar_questions
 from common.answers import IntArray, number_ids
-from common.metadata import Circumstances, QuestionSubjects, StudentMetadata, SubjectTree
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +46,8 @@ class Pairs:
     context: IntArray
     neighbours: IntArray
     similarity: FloatArray
-    students: StudentMetadata | None = None
-    circumstances: Circumstances | None = None
+    students: pd.DataFrame | None = None
+    circumstances: pd.DataFrame | None = None
     _together: dict[tuple[str, ...], IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -109,23 +108,24 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
         above = metadata.find(folder, layout.SUBJECT_METADATA)
         tree = None if above is None else metadata.read_subject_tree(above)
         subjects = metadata.read_question_subjects(path, question_ids, tree)
-        for name, of_question in zip(SUBJECT_LEVELS, _choose(subjects, tree), strict=True):
-            numbers[name] = of_question[question]
+        for level, name in enumerate(SUBJECT_LEVELS, start=1):
+            chosen = _choose(subjects, tree, level)
+            of_question = chosen.reindex(range(len(question_ids)), fill_value=-1)
+            numbers[name] = of_question.to_numpy(np.int32)[question]
     path = metadata.find(folder, layout.STUDENT_METADATA_TASK_1_2)
     students = None
     if path is not None:
-        students = metadata.read_student_metadata(path, student_ids)
-        students = StudentMetadata(**{k: column[student] for k, column in vars(students).items()})
+        students = metadata.read_student_metadata(path, student_ids).iloc[student]
     path = metadata.find(folder, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None
     if path is not None and "AnswerId" in answers and "AnswerId" in template:
         ids = np.concatenate([answers["AnswerId"], template["AnswerId"]])
         circumstances = metadata.read_circumstances(path, ids)
         numbers |= {
-            "group": circumstances.group,
-            "quiz": circumstances.quiz,
-            "scheme": circumstances.scheme,
-            "day": _number_days(circumstances.date_answered),
+            "group": circumstances["GroupId"].to_numpy(),
+            "quiz": circumstances["QuizId"].to_numpy(),
+            "scheme": circumstances["SchemeOfWorkId"].to_numpy(),
+            "day": _number_days(circumstances["DateAnswered"].to_numpy()),
         }
     neighbours, similarity = similar_questions(
         student, question, len(student_ids), len(question_ids)
@@ -142,25 +142,19 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     )
 
 
-def _choose(subjects: QuestionSubjects, tree: SubjectTree | None) -> list[IntArray]:
-    """Choose one subject of each level for each question, -1 where there is none.
+def _choose(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
+    """Choose one subject of a level for each question that has one, by its row.
 
-    Of several on a level the last one listed; without a tree that tells the levels, the second one,
-    the one before the last, and the last: lists go from the root down.
+    Of several on the level the last one listed; without a tree that tells the levels, the second
+    one, the one before the last, and the last: lists go from the root down.
     """
-    place = np.arange(len(subjects.subject)) - np.repeat(subjects.start[:-1], subjects.count)
-    to_end = np.repeat(subjects.count, subjects.count) - 1 - place
-    chosen: list[IntArray] = []
-    for level in range(1, 4):
-        if tree is not None:
-            is_meant = tree.level[subjects.subject] == level
-        else:
-            is_meant = (place > 0) & ([place == 1, to_end == 1, to_end == 0][level - 1])
-        of_question = np.full(len(subjects.count), -1, np.int32)
-        # Where a row is named twice, the last assignment counts.
-        of_question[subjects.row[is_meant]] = subjects.subject[is_meant]
-        chosen.append(of_question)
-    return chosen
+    if tree is not None:
+        is_meant = subjects["subject"].map(tree["Level"]) == level
+    else:
+        place = subjects.groupby("row").cumcount()
+        to_end = subjects.groupby("row").cumcount(ascending=False)
+        is_meant = (place > 0) & [place == 1, to_end == 1, to_end == 0][level - 1]
+    return subjects[is_meant].groupby("row")["subject"].last()
 
 
 def _number_days(date: npt.NDArray[np.datetime64]) -> IntArray:

@@ -84,23 +84,19 @@ def read_facts(
         path = _require(folder / layout.QUESTION_METADATA_TASK_1_2)
         tree = metadata.read_subject_tree(_require(folder / layout.SUBJECT_METADATA))
         found = metadata.read_question_subjects(path, question_ids, tree)
-        place, names = found.subject, np.array([*tree.names, ""], object)
-        facts.subjects = pd.DataFrame({
-            "QuestionId": question_ids[found.row],
-            "SubjectId": tree.ids[place],
-            "Name": names[place],
-            "Level": tree.level[place],
-            # That of a root, -1, is the empty name.
-            "Parent": names[tree.parent[place]],
-        })  # fmt: skip
+        # There is none above a root.
+        tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
+        found["QuestionId"] = question_ids[found["row"]]
+        columns = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
+        facts.subjects = found.join(tree, on="subject")[columns]
     with _left_out(facts, "Accuracy by gender, pupil premium and age"):
         path = _require(folder / layout.STUDENT_METADATA_TASK_1_2)
         students = metadata.read_student_metadata(path, student_ids)
-        birth = students.date_of_birth.astype("datetime64[M]")
+        birth = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
         months = (AGE_ON.astype("datetime64[M]") - birth).astype(np.int64)
         age = np.where(np.isnat(birth), np.nan, months // 12)
-        facts.pairs["gender"] = students.gender[student_code]
-        facts.pairs["premium_pupil"] = students.premium_pupil[student_code]
+        facts.pairs["gender"] = students["Gender"].to_numpy()[student_code]
+        facts.pairs["premium_pupil"] = students["PremiumPupil"].to_numpy()[student_code]
         facts.pairs["age"] = age[student_code]
     return facts
 
@@ -181,7 +177,8 @@ def _find_known_quizzes(
     own = io.to_ids(io.read_columns(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
     n = len(answers[name])
     answer_id = np.concatenate([answers.pop(name), own])
-    quiz = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID]).quiz
+    told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
+    quiz = told["QuizId"].to_numpy()
     is_known = quiz[:n] >= 0
     known = pair_keys(answers.pop("UserId")[is_known], quiz[:n][is_known])
     found = are_among(pair_keys(student, quiz[n:]), known)

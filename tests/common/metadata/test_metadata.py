@@ -36,8 +36,8 @@ def ids(*numbers: int) -> npt.NDArray[np.int32]:
     return np.array(numbers, np.int32)
 
 
-def same_dates(found: npt.NDArray[np.datetime64], expected: list[str]) -> bool:
-    return np.array_equal(found, np.array(expected, "datetime64[m]"), equal_nan=True)
+def same_dates(found: pd.Series, expected: list[str]) -> bool:
+    return found.equals(pd.Series(np.array(expected, "datetime64[s]"), name=found.name))
 
 
 def test_a_file_that_is_not_there_is_not_known(tmp_path: Path) -> None:
@@ -65,14 +65,12 @@ def test_answers_are_joined_by_id(write: Write) -> None:
     )
     found = read_circumstances(path, ids(7, 19834812, 8, 19834811, -1, 7, 2**31 - 1))
     dates = ["2018-09-01T00:59", "NaT", "NaT", "2020-02-29T14:05", "NaT", "2018-09-01T00:59", "NaT"]
-    assert same_dates(found.date_answered, dates)
+    assert same_dates(found["DateAnswered"], dates)
     expected = [25, np.nan, np.nan, 75, np.nan, 25, np.nan]
-    assert np.array_equal(found.confidence, expected, equal_nan=True)
-    assert found.group.tolist() == [-1, 4, -1, 3, -1, -1, -1]
-    assert found.quiz.tolist() == [9, -1, -1, 8, -1, 9, -1]
-    assert found.scheme.tolist() == [-1, 5, -1, -1, -1, -1, -1]
-    assert found.take(np.array([3, 0])).quiz.tolist() == [8, 9]
-    assert found.take(slice(1, 2)).scheme.tolist() == [5]
+    assert np.array_equal(found["Confidence"], expected, equal_nan=True)
+    assert found["GroupId"].tolist() == [-1, 4, -1, 3, -1, -1, -1]
+    assert found["QuizId"].tolist() == [9, -1, -1, 8, -1, 9, -1]
+    assert found["SchemeOfWorkId"].tolist() == [-1, 5, -1, -1, -1, -1, -1]
 
 
 def test_dates_in_other_ways(write: Write) -> None:
@@ -81,29 +79,29 @@ def test_dates_in_other_ways(write: Write) -> None:
     dates += [" 2019-12-31 23:59:01 ", "", "2020-03-01"]
     rows = "".join(f"{place},{date}\n" for place, date in enumerate(dates))
     path = write("metadata.csv", f"AnswerId,DateAnswered\n{rows}")
-    found = read_circumstances(path, ids(*range(6))).date_answered
+    found = read_circumstances(path, ids(*range(6)))["DateAnswered"]
     assert same_dates(found, ["2019-12-31T23:59"] * 4 + ["NaT", "2020-03-01T00:00"])
 
 
 def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     path = write("metadata.csv", b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n")
     found = read_circumstances(path, ids(6, 5))
-    assert found.quiz.tolist() == [-1, 8]
-    assert same_dates(found.date_answered, ["NaT", "NaT"])
-    assert np.isnan(found.confidence).all()
-    assert found.group.tolist() == found.scheme.tolist() == [-1, -1]
+    assert found["QuizId"].tolist() == [-1, 8]
+    assert same_dates(found["DateAnswered"], ["NaT", "NaT"])
+    assert np.isnan(found["Confidence"]).all()
+    assert found["GroupId"].tolist() == found["SchemeOfWorkId"].tolist() == [-1, -1]
     students = read_student_metadata(
         write("students.csv", "PremiumPupil,UserId\n1,4\n,5\n"), ids(5, 4)
     )
-    assert students.premium_pupil.tolist() == [-1, 1]
-    assert students.gender.tolist() == [-1, -1]
-    assert np.isnat(students.date_of_birth).all()
+    assert students["PremiumPupil"].tolist() == [-1, 1]
+    assert students["Gender"].tolist() == [-1, -1]
+    assert students["DateOfBirth"].isna().all()
 
 
 def test_columns_that_are_named_must_be_there_and_no_other_is_read(write: Write) -> None:
     path = write("metadata.csv", "AnswerId,QuizId,GroupId\n5,8,none\n")
     found = read_circumstances(path, ids(5), columns=[schema.QUIZ_ID])
-    assert (found.quiz.tolist(), found.group.tolist()) == ([8], [-1])
+    assert (found["QuizId"].tolist(), found["GroupId"].tolist()) == ([8], [-1])
     with pytest.raises(InputError, match="column 'Confidence' is missing"):
         read_circumstances(path, ids(5), columns=[schema.QUIZ_ID, schema.CONFIDENCE])
     with pytest.raises(InputError, match="column 'GroupId': row 2 is 'none', expected a whole"):
@@ -123,7 +121,7 @@ def test_every_answer_gets_its_own_row(write: Write, listed: list[int], wanted: 
     rows = "".join(f"{number},{place}\n" for place, number in enumerate(listed))
     path = write("metadata.csv", f"AnswerId,QuizId\n{rows}")
     wanted = [listed[0], *wanted]
-    found = read_circumstances(path, ids(*wanted)).quiz
+    found = read_circumstances(path, ids(*wanted))["QuizId"]
     expected = [listed.index(number) if number in listed else -1 for number in wanted]
     assert found.tolist() == expected
 
@@ -135,10 +133,10 @@ def test_students_are_joined_by_id(write: Write) -> None:
     rows = "4,2,2006-08-01 00:00:00.000,1.0\n900000000,0,,\n2,1,2008-11-01 00:00:00.000,0.0\n"
     path = write("students.csv", f"{STUDENTS}{rows}3,3,2008-11-01 00:00:00.000,\n")
     found = read_student_metadata(path, ids(3, 4, 5, 4, 900000000, 2))
-    assert found.gender.tolist() == [3, 2, -1, 2, 0, 1]
+    assert found["Gender"].tolist() == [3, 2, -1, 2, 0, 1]
     dates = ["2008-11-01", "2006-08-01", "NaT", "2006-08-01", "NaT", "2008-11-01"]
-    assert same_dates(found.date_of_birth, dates)
-    assert found.premium_pupil.tolist() == [-1, 1, -1, 1, -1, 0]
+    assert same_dates(found["DateOfBirth"], dates)
+    assert found["PremiumPupil"].tolist() == [-1, 1, -1, 1, -1, 0]
 
 
 def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
@@ -146,7 +144,7 @@ def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
     dates = ["1998-01-01", "2014-12-31", *nonsense]
     rows = "".join(f"{place},2,{date} 23:59:00.000,1.0\n" for place, date in enumerate(dates))
     found = read_student_metadata(write("students.csv", STUDENTS + rows), np.arange(6))
-    assert same_dates(found.date_of_birth, [*dates[:2], *["NaT"] * 4])
+    assert same_dates(found["DateOfBirth"], [*dates[:2], *["NaT"] * 4])
 
 
 # ---- Subjects ----------------------------------------------------------------------------------
@@ -154,10 +152,10 @@ def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
 
 def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
     tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
-    assert tree.ids.tolist() == [1, 3, 7, 8, 9]
-    assert tree.names == ["Science", "Maths", "Area", "Angles, right", "Shape"]
-    assert tree.parent.tolist() == [-1, -1, 4, 4, 1]
-    assert tree.level.tolist() == [0, 0, 2, 2, 1]
+    assert tree["SubjectId"].tolist() == [1, 3, 7, 8, 9]
+    assert tree["Name"].tolist() == ["Science", "Maths", "Area", "Angles, right", "Shape"]
+    assert tree["parent"].tolist() == [-1, -1, 4, 4, 1]
+    assert tree["Level"].tolist() == [0, 0, 2, 2, 1]
 
 
 def test_subjects_of_questions(write: Write) -> None:
@@ -165,14 +163,12 @@ def test_subjects_of_questions(write: Write) -> None:
     path = write("questions.csv", QUESTIONS + '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n')
     wanted = ids(2, 5, 9, 4, 9)
     found = read_question_subjects(path, wanted)
-    assert found.start.tolist() == [0, 4, 4, 5, 8, 9]
-    assert found.subject.tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
-    assert found.count.tolist() == [4, 0, 1, 3, 1]
-    assert found.row.tolist() == [0, 0, 0, 0, 2, 3, 3, 3, 4]
+    assert found["subject"].tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
+    assert found["row"].tolist() == [0, 0, 0, 0, 2, 3, 3, 3, 4]
     tree = read_subject_tree(subjects)
     placed = read_question_subjects(path, wanted, tree)
-    assert np.array_equal(tree.ids[placed.subject], found.subject)
-    assert np.array_equal(placed.start, found.start)
+    assert tree["SubjectId"][placed["subject"]].tolist() == found["subject"].tolist()
+    assert placed["row"].equals(found["row"])
     # The most specific ones.
     names = name_subjects(path, subjects, wanted)
     assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
@@ -255,10 +251,10 @@ def test_real_answer_metadata(real_data: Path) -> None:
     path = folder / "metadata/answer_metadata_task_1_2_partial.csv"
     found = read_circumstances(path, answer_id)
     frame = pd.read_csv(path).set_index("AnswerId").loc[answer_id]
-    assert np.array_equal(found.confidence, frame.Confidence, equal_nan=True)
-    assert np.array_equal(found.quiz, frame.QuizId)
-    assert np.array_equal(found.group, frame.GroupId)
-    assert np.isnat(found.date_answered).all() and (found.scheme == -1).all()
+    assert np.array_equal(found["Confidence"], frame.Confidence, equal_nan=True)
+    assert np.array_equal(found["QuizId"], frame.QuizId)
+    assert np.array_equal(found["GroupId"], frame.GroupId)
+    assert found["DateAnswered"].isna().all() and (found["SchemeOfWorkId"] == -1).all()
 
 
 @pytest.mark.parametrize("tasks", ["1_2_sample", "3_4"])
@@ -268,18 +264,21 @@ def test_real_students_and_subjects(real_data: Path, tasks: str) -> None:
     path = folder / f"student_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path, dtype={"DateOfBirth": str}).sort_values("UserId")
     students = read_student_metadata(path, frame.UserId.to_numpy())
-    assert np.array_equal(students.gender, frame.Gender)
-    assert np.array_equal(students.premium_pupil, frame.PremiumPupil.fillna(-1))
+    assert np.array_equal(students["Gender"], frame.Gender)
+    assert np.array_equal(students["PremiumPupil"], frame.PremiumPupil.fillna(-1))
     date = frame.DateOfBirth.str[:10]
     is_known = date.str[:4].fillna("0").astype(int).between(1998, 2014)
-    assert same_dates(students.date_of_birth, [*date.where(is_known, "NaT")])
+    assert same_dates(students["DateOfBirth"], [*date.where(is_known, "NaT")])
 
     tree = read_subject_tree(folder / "subject_metadata.csv")
-    assert len(tree.ids) == 388
+    assert len(tree) == 388
     path = folder / f"question_metadata_task_{tasks[:3]}.csv"
     frame = pd.read_csv(path)
     found = read_question_subjects(path, frame.QuestionId.to_numpy(), tree)
-    assert found.count.tolist() == [len(text.split(",")) for text in frame.SubjectId]
-    pairs = {*zip(found.row.tolist(), found.subject.tolist(), strict=True)}
-    above = zip(found.row.tolist(), tree.parent[found.subject].tolist(), strict=True)
+    assert found["row"].value_counts(sort=False).tolist() == [
+        len(text.split(",")) for text in frame.SubjectId
+    ]
+    pairs = {*found[["row", "subject"]].itertuples(index=False, name=None)}
+    found["parent"] = found["subject"].map(tree["parent"])
+    above = found[["row", "parent"]].itertuples(index=False, name=None)
     assert {(row, parent) for row, parent in above if parent >= 0} <= pairs
