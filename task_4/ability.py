@@ -9,23 +9,22 @@ The posterior of a student gives the same two moments after every answer.
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from common import source_code
-from common.adaptive.game import GameState, Reference, Rules, rounds
+from common.adaptive.game import BoolArray, GameState, Reference, Rules, rounds
 from common.answers import IntArray
 from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
-# The classes of a package's model.py that the reports need.
-_CLASSES = ("Model", "StudentPosterior")
 # Draws from a student's posterior, for the intervals of subjects.
 N_DRAWS = 2000
 
@@ -33,14 +32,16 @@ N_DRAWS = 2000
 class Bank:
     """A trained item response model and what it expects of a training student; Q questions.
 
-    `module` is the package's `model.py`, `model` its trained model. `share` is P(right) of every
+    `module` is the package's `model.py`, `model` its trained model, and `popularity` how many
+    training students answered each question, where that is known. `share` is P(right) of every
     question for a training student of whom nothing is known, shape (Q,), `mean` and `deviation`
     those of a training student's mean logit.
     """
 
-    def __init__(self, module: ModuleType, model: Any) -> None:
+    def __init__(self, module: ModuleType, model: Any, popularity: IntArray | None = None) -> None:
         self.module, self.model = module, model
         self.n_questions = len(model.intercept)
+        self.popularity = np.zeros(0, np.int64) if popularity is None else popularity
         unknown = module.StudentPosterior(model, np.zeros((1, self.n_questions), bool))
         self.share: FloatArray = unknown.probability()[0]
         self.mean = float(model.intercept.mean(dtype=np.float64))
@@ -63,11 +64,11 @@ def load_bank(package: Path) -> Bank:
     """Load a trained item response package: task_4/item_response, or a copy of it."""
     path = package / "model.py"
     module = source_code.load_module(path, "task_4_model")
-    missing = [name for name in _CLASSES if not hasattr(module, name)]
-    if missing:
-        raise InputError(
-            f"{path}: has no {missing[0]}, expected the model of task_4/item_response or of a copy"
-        )
+    for name in ("Model", "StudentPosterior"):
+        if not hasattr(module, name):
+            raise InputError(
+                f"{path}: has no {name}, expected the model of task_4/item_response or of a copy"
+            )
     try:
         return Bank(module, module.Model.load(package))
     except (OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile) as error:
@@ -85,21 +86,16 @@ def learn(posterior: Any, state: GameState) -> None:
 
 @dataclass(frozen=True)
 class Course:
-    """How the questions went for one student; n questions asked, Q in the bank, h answers hidden.
+    """How the questions went for one student; Q questions in the bank, h answers hidden.
 
-    Of each question asked, in order, shape (n,): its QuestionId, 1 right or 0 wrong, and P(right)
-    just before. After 0, 1, … n answers, shape (n + 1,): mean and standard deviation of the overall
-    ability, and the share of the bank expected right. At the end: P(right) of every question of the
-    bank, shape (Q,), and draws of it, (N_DRAWS, Q); of the hidden answers P(right) and the truth,
-    (h,), and draws of how many are right, (N_DRAWS,).
+    `steps` has a row for what was known before the first answer, and one for each answer: its
+    QuestionId, is_right, the P(right) expected before, then the ability, its standard error, and
+    the share of the bank expected right. At the end: `probability`, P(right) of the bank, (Q,), and
+    `draws` of it, (N_DRAWS, Q); of the hidden answers P(right) and truth, (h,), and draws of how
+    many are right, (N_DRAWS,).
     """
 
-    chosen: IntArray
-    is_right: IntArray
-    expected: FloatArray
-    ability: FloatArray
-    deviation: FloatArray
-    share: FloatArray
+    steps: pd.DataFrame
     probability: FloatArray
     draws: FloatArray
     hidden_probability: FloatArray
@@ -118,63 +114,55 @@ def ask(
     """Ask all students of a file together, as the game does; return the courses of some rows.
 
     At most `n_questions` are asked; the test of a student ends before that as soon as the standard
-    deviation of the ability is at most `stop_at_error`. Those followed must have enough answers.
+    error of the ability is at most `stop_at_error`. Those followed must have enough answers.
     """
-    state = GameState(_widen(reference, bank.n_questions), mask, Rules())
-    model = bank.model.pad_questions(state.can_query.shape[1])
-    posterior = bank.module.StudentPosterior(model, state.can_query.copy())
-    probability: FloatArray = np.zeros(0)
-    expected: list[FloatArray] = []
-    measured: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-    courses: dict[int, Course] = {}
+    state = GameState(reference, mask, Rules())
+    n_students, n_columns = state.can_query.shape
+    width = max(n_columns, bank.n_questions)
+
+    def in_bank_too(askable: BoolArray) -> BoolArray:
+        """Add the columns that the bank has and the file lacks: the ability is over all."""
+        return np.pad(askable, [(0, 0), (0, width - n_columns)])
+
+    model = bank.model.pad_questions(width)
+    posterior = bank.module.StudentPosterior(model, in_bank_too(state.can_query))
+    everybody, question = np.arange(n_students), np.full(n_students, -1)
 
     def choose(number: int) -> IntArray:
-        question = np.where(state.can_query.any(axis=1), posterior.select(state.can_query), -1)
-        expected.append(probability[np.arange(len(question)), question])
-        return question
+        selected = posterior.select(in_bank_too(state.can_query))
+        return np.where(state.can_query.any(axis=1), selected, -1)
 
+    known: list[npt.NDArray[np.float64]] = []
+    courses: dict[int, Course] = {}
+    probability = posterior.probability()
     for n_asked in rounds(state, choose, lambda number: learn(posterior, state), n_questions):
+        question = state.chosen[-1] if n_asked else question
+        is_right = reference.is_correct[everybody, question]
+        expected = probability[everybody, question]
         probability = posterior.probability()
-        in_bank = probability[:, : bank.n_questions]
         ability, error = bank.overall_ability(posterior)
-        measured.append((ability, error, in_bank.mean(axis=1)))
-        for row in rows:
-            if row in courses or (error[row] > stop_at_error and n_asked < n_questions):
-                continue
-            chosen = np.array([question[row] for question in state.chosen], np.int64)
-            abilities, errors, shares = np.array(measured)[:, :, row].T
-            hidden = np.flatnonzero(state.targets[row])
-            draws = _draw(posterior, row, bank.n_questions, float(model.guessing))
-            courses[row] = Course(
-                chosen=chosen,
-                is_right=state.reference.is_correct[row, chosen],
-                expected=np.array([p[row] for p in expected]),
-                ability=abilities,
-                deviation=errors,
-                share=shares,
-                probability=in_bank[row],
-                draws=draws,
-                hidden_probability=probability[row, hidden],
-                hidden_truth=state.reference.is_correct[row, hidden],
-                hidden_counts=_draw_counts(draws, probability[row], hidden),
-            )
+        share = probability[:, : bank.n_questions].mean(axis=1)
+        known.append(np.array([question, is_right, expected, ability, error, share]))
+        for row in set(rows) - courses.keys():
+            if error[row] <= stop_at_error or n_asked == n_questions:
+                names = ["QuestionId", "is_right", "expected", "ability", "error", "share"]
+                steps = pd.DataFrame(np.array(known)[:, :, row], columns=names)
+                hidden = np.flatnonzero(state.targets[row])
+                draws = _draw(posterior, row, bank.n_questions)
+                courses[row] = Course(
+                    steps=steps.astype({"QuestionId": int, "is_right": int}),
+                    probability=probability[row, : bank.n_questions],
+                    draws=draws,
+                    hidden_probability=probability[row, hidden],
+                    hidden_truth=reference.is_correct[row, hidden],
+                    hidden_counts=_draw_counts(draws, probability[row], hidden),
+                )
         if len(courses) == len(rows):
             break
-    return courses
+    return {row: courses[row] for row in rows}
 
 
-def _widen(reference: Reference, n_questions: int) -> Reference:
-    """Add the columns that a bank has and a file lacks: the ability is that over the whole bank."""
-    more = [(0, 0), (0, max(0, n_questions - reference.is_correct.shape[1]))]
-    return replace(
-        reference,
-        is_correct=np.pad(reference.is_correct, more, constant_values=-1),
-        option=np.pad(reference.option, more, constant_values=-1),
-        targets={mask: np.pad(targets, more) for mask, targets in reference.targets.items()},
-    )
-
-
-def _draw(posterior: Any, row: int, n_questions: int, guessing: float) -> FloatArray:
+def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     """Draw P(right) of the bank's questions from a student's posterior; always the same draws."""
     # An entry needs no such method, and what goes into the zip stays small.
     factors = posterior.factors[row, :, :n_questions].astype(np.float64)
@@ -184,6 +172,7 @@ def _draw(posterior: Any, row: int, n_questions: int, guessing: float) -> FloatA
     scale = vectors * np.sqrt(np.maximum(values, 0))
     normal = np.random.default_rng(0).standard_normal((N_DRAWS, n_questions))
     logits = posterior.mean[row, :n_questions].astype(np.float64) + normal @ scale.T
+    guessing = float(posterior.model.guessing)
     return np.asarray(guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits)), np.float32)
 
 

@@ -13,21 +13,21 @@ import argparse
 import textwrap
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from common import cli, io, layout, made
+from common import cli, io, layout, made, pages
 from common.adaptive import training
 from common.adaptive.game import Reference, Rules, read_reference
-from common.answers import IntArray, read_students
+from common.answers import read_students
 from common.errors import InputError
 
 import numpy as np
 import pandas as pd
-import strategy_report
 from ability import Bank
 from strategy_games import PlayedGame, Setting, Strategy, find_strategies, load_package, play
 from strategy_protocols import PROTOCOLS, splits
+from strategy_report import as_text, compare_games
 from tqdm import tqdm
 
 LOCAL = "local"
@@ -35,16 +35,11 @@ OUTPUT_NAME = "strategies_task_4.html"
 N_SPLITS = 5
 
 
-@dataclass(frozen=True)
-class Case:
-    """Students to be examined with one mask, and the model for them.
-
-    `popularity` is the number of training students who answered each question.
-    """
+class Case(NamedTuple):
+    """Students to be examined with one mask, and the model for them."""
 
     name: str
     bank: Bank
-    popularity: IntArray
     reference: Reference
     mask: str
 
@@ -58,7 +53,7 @@ def main() -> None:
     setting = Setting(options.questions, options.max_exposure, options.stop_at_error)
     began = time.perf_counter()
     train, reference_path = find_files(options)
-    cases = list(read_cases(options, setting, train, reference_path))
+    cases = list(read_cases(options, train, reference_path))
     calibrated_in = time.perf_counter() - began
 
     rules = {"Targets may not be asked": Rules()}
@@ -69,33 +64,35 @@ def main() -> None:
         for title, rule in rules.items():
             games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}
             for seed, case in enumerate(cases):
-                about = case.bank, case.popularity, case.reference, case.mask, rule
+                about = case.bank, case.reference, case.mask, rule
                 for name, strategy in chosen.items():
                     games[name][case.name] = play(*about, strategy, setting, seed)
                     bar.update()
-            results.append(strategy_report.compare_games(title, games, setting.checkpoints))
-    stops = setting.stop_at_error > 0
+            stops = setting.stop_at_error > 0
+            results.append(compare_games(title, games, setting.checkpoints, stops=stops))
     for result in results:
-        print(strategy_report.as_text(result, stops), end="\n\n")
+        print(as_text(result), end="\n\n")
 
     simulated = made.is_simulated(*train, reference_path)
+    facts = describe(options, setting, cases)
+    seconds = time.perf_counter() - began
+    facts.append(("Time", f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"))
     # A protocol splits all students, whichever file they are in.
     files = {"Learned from": train, "Examined": [reference_path]}
     if options.protocol:
         files = {"Students of": [*train, reference_path]}
-    facts = describe(options, setting, cases)
-    seconds = time.perf_counter() - began
-    facts.append(("Time", f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"))
-    page = strategy_report.page(
-        results,
-        {
-            name: (strategy.__doc__ or "").strip().partition("\n")[0]
-            for name, strategy in chosen.items()
-        },
-        [(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()] + facts,
+    page = pages.render(
+        "strategies.html",
+        title="Task 4: which question to ask next",
         simulated=simulated,
-        protocol=PROTOCOLS.get(options.protocol),
-        stops=stops,
+        results=results,
+        # Beside simulated answers stands nothing that was published of a protocol.
+        published=None if simulated else PROTOCOLS.get(options.protocol),
+        sentences=[
+            (name, (strategy.__doc__ or "").strip().partition("\n")[0])
+            for name, strategy in chosen.items()
+        ],
+        facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()] + facts,
     )
     io.write_text(page_path, page)
     for name, value in facts:
@@ -114,27 +111,13 @@ def parse() -> argparse.Namespace:
     )
     phases = (LOCAL, *layout.PHASES)
     p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
-    p.add_argument(
-        "--masks",
-        type=cli.count,
-        metavar="N",
-        help="use the first masks only; of a protocol, splits",
-    )
+    few = "use the first masks only; of a protocol, splits"
+    p.add_argument("--masks", type=cli.count, metavar="N", help=few)
     p.add_argument("--strategies", nargs="+", metavar="NAME", help="play only these")
-    p.add_argument(
-        "--max_exposure",
-        type=_share,
-        metavar="SHARE",
-        default=1.0,
-        help="share of students asked one question",
-    )
-    p.add_argument(
-        "--stop_at_error",
-        type=_not_negative,
-        metavar="S",
-        default=0.0,
-        help="end a test at this standard error of the overall ability (STRATEGIES.md)",
-    )
+    limit = "share of students asked one question"
+    p.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
+    stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
+    p.add_argument("--stop_at_error", type=cli.share, metavar="S", default=0.0, help=stop)
     p.add_argument(
         "--targets_queryable", action="store_true", help="play by the other rule as well"
     )
@@ -161,17 +144,7 @@ def parse() -> argparse.Namespace:
 
 
 def _share(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 1")
-    return value
-
-
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is negative or not finite")
-    return value
+    return 1.0 if float(text) == 1 else cli.share(text)
 
 
 def choose_strategies(names: list[str] | None) -> dict[str, Strategy]:
@@ -202,22 +175,22 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
 
 
 def read_cases(
-    options: argparse.Namespace, setting: Setting, train: list[Path], reference_path: Path
+    options: argparse.Namespace, train: list[Path], reference_path: Path
 ) -> Iterator[Case]:
     """Read the answers, calibrate, and yield whom to examine."""
     package, trainer = load_package()
 
-    def calibrate(answers: pd.DataFrame, n_questions: int) -> tuple[Bank, IntArray]:
+    def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
         popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=n_questions)
-        return Bank(package, trainer.fit(answers, n_questions)), popularity
+        return Bank(package, trainer.fit(answers, n_questions), popularity)
 
     if options.protocol:
         answers = read_students([*train, reference_path])
         n_columns = int(answers["QuestionId"].max()) + 1
-        how = PROTOCOLS[options.protocol], options.masks or N_SPLITS, setting.n_questions, n_columns
-        for learned, reference in splits(answers, *how):
+        protocol, n_splits = PROTOCOLS[options.protocol], options.masks or N_SPLITS
+        for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
             (mask,) = reference.targets
-            yield Case(reference.name, *calibrate(learned, n_columns), reference, mask)
+            yield Case(reference.name, calibrate(learned, n_columns), reference, mask)
         return
     answers = read_students(train)
     reference = read_reference(reference_path, int(answers["QuestionId"].max()) + 1)
@@ -227,9 +200,9 @@ def read_cases(
             f"{reference_path}: UserId {known[0]} is in the training files too ({len(known)} such "
             "students), expected other students: are all files of one split?"
         )
-    calibrated = calibrate(answers, reference.is_correct.shape[1])
+    bank = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
-        yield Case(mask, *calibrated, reference, mask)
+        yield Case(mask, bank, reference, mask)
 
 
 def describe(

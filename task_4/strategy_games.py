@@ -1,17 +1,18 @@
 """Play the game of task 4 with any strategy and the model of `item_response/`."""
 
 import reprlib
+import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.adaptive.game import GameState, Reference, Rules, rounds
 from common.errors import InputError
 from common.source_code import load_module
 
 import numpy as np
+import pandas as pd
 import strategies
 from ability import Bank, learn
 from strategies import BoolArray, FloatArray, IntArray, Posterior
@@ -22,13 +23,9 @@ OWN = "most_right_predictions"
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How long a test is, and how often a question may be asked.
-
-    A test has `n_questions`, fewer if `stop_at_error`, a standard error of the overall ability (0:
-    none), ends it earlier. The same question may be asked of `max_exposure` of the students of a
-    mask, above 0, at most 1; rounded down to whole students, at least one.
+class Setting(NamedTuple):
+    """How long a test is, fewer questions if `stop_at_error`, a standard error of the overall
+    ability, ends it earlier; which share of the students of a mask may be asked the same question.
     """
 
     n_questions: int = 20
@@ -41,8 +38,7 @@ class Setting:
         return (*(n for n in (0, 1, 3, 5, 10, 20) if n < self.n_questions), self.n_questions)
 
 
-@dataclass(frozen=True)
-class PlayedGame:
+class PlayedGame(NamedTuple):
     """What a strategy did with one mask; T targets, C checkpoints.
 
     `chosen` holds the questions in the order asked, -1 after the end of a student's test, shape
@@ -75,13 +71,10 @@ def find_strategies() -> dict[str, Strategy]:
 def load_package() -> tuple[ModuleType, ModuleType]:
     """Import `model.py` and `train_model.py` of `item_response/`, which has no `__init__.py`."""
     # In this order: train_model.py imports the model by its name.
-    model, train_model = (
+    model, trainer = (
         load_module(PACKAGE / f"{name}.py", name) for name in ("model", "train_model")
     )
-    return model, train_model
-
-
-# ---- What is known of the students ---------------------------------------------------------------
+    return model, trainer
 
 
 def know_nothing(bank: Bank, askable: BoolArray) -> Any:
@@ -131,12 +124,8 @@ def view(known: Any, popularity: IntArray, seed: IntArray) -> Posterior:
     return posterior
 
 
-# ---- The game ----------------------------------------------------------------------------------
-
-
 def play(
     bank: Bank,
-    popularity: IntArray,
     reference: Reference,
     mask: str,
     rules: Rules,
@@ -165,10 +154,8 @@ def play(
         # Later answers of others may change an error; the test is over nevertheless.
         goes_on[bank.overall_ability(known)[1] <= setting.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(goes_on))
-        if not len(order):
-            return np.full(n_students, -1)
         seeds = np.arange(n_students) + n_students * (number - 1 + 1000 * seed)
-        posterior = view(known, popularity, seeds)
+        posterior = view(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_questions]
         question, n_over = choose(strategy, posterior, state.can_query, hidden, order, left)
         n_over_limit += n_over
@@ -201,8 +188,7 @@ def choose(
 
     All choose at once. Where more students want a question than may get it, the first ones do, and
     the others choose again among what is left: a hard limit, which holds exactly as long as every
-    student has a question left. (Sympson and Hetter 1985 hold theirs only on average, and need
-    simulated students to set a probability for each question.)
+    student has a question left.
 
     `order` holds the rows of the students to be asked, those first who come first; `left` tells how
     often each question may still be asked, shape (questions,). Returns the questions, int64, shape
@@ -210,24 +196,17 @@ def choose(
     of which nothing was left.
     """
     chosen = np.full(len(askable), -1)
-    place_in_line = np.empty(len(askable), np.int64)
-    place_in_line[order] = np.arange(len(order))
-    n_over = 0
-    waiting = np.sort(order)
+    place_in_line = pd.Series(np.arange(len(order)), index=order)
+    waiting, n_over = np.sort(order), 0
     while len(waiting):
         free = askable[waiting] & (left > 0)
         stuck = ~free.any(axis=1)
         free[stuck] = askable[waiting[stuck]]
         some = posterior if len(waiting) == len(askable) else posterior.take(waiting)
-        # A copy: what is free is checked afterwards.
-        wish = strategy(some, free.copy(), hidden[waiting])
-        _require_free(strategy, wish, free)
-        # How many who wish for the same question come before.
-        by_question = np.lexsort((place_in_line[waiting], wish))
-        before = np.empty(len(wish), np.int64)
-        wishes = wish[by_question]
-        before[by_question] = np.arange(len(wish)) - np.searchsorted(wishes, wishes)
-        gets = (before < left[wish]) | stuck
+        wish = _wish(strategy, some, free, hidden[waiting])
+        # The how-manieth in line each is among those who wish for the same question.
+        place = place_in_line[waiting].groupby(wish).rank().to_numpy()
+        gets = (place <= left[wish]) | stuck
         chosen[waiting[gets]] = wish[gets]
         n_over += int(stuck.sum())
         left = left - np.bincount(wish[gets], minlength=len(left))
@@ -235,10 +214,21 @@ def choose(
     return chosen, n_over
 
 
-def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
-    """Refuse what a strategy has chosen unless every student may be asked it."""
-    name = f"strategies.py: {strategy.__name__}"
-    n_students, n_questions = free.shape
+def _wish(
+    strategy: Strategy, posterior: Posterior, free: BoolArray, hidden: FloatArray
+) -> IntArray:
+    """Return what a strategy chooses, `InputError` unless every student may be asked it."""
+    name, (n_students, n_questions) = f"strategies.py: {strategy.__name__}", free.shape
+    try:
+        # A copy: what is free is checked afterwards.
+        wish = strategy(posterior, free.copy(), hidden)
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = f"line {frames[1].lineno}: " if len(frames) > 1 else ""
+        raise InputError(
+            f"{name} raises {type(error).__name__} ({line}{error}), expected a column for each "
+            "student"
+        ) from None
     if getattr(wish, "shape", None) != (n_students,) or wish.dtype.kind not in "iu":
         raise InputError(
             f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for "
@@ -251,3 +241,4 @@ def _require_free(strategy: Strategy, wish: IntArray, free: BoolArray) -> None:
             f"{name} chooses column {wish[~fits][0]} for a student who may not be asked it, "
             "expected one of those where askable is True"
         )
+    return wish

@@ -1,16 +1,15 @@
-"""What `compare_strategies.py` prints and writes: scores, tables of 80 columns, and a page."""
+"""What `compare_strategies.py` prints and shows: scores of all games, and tables of 80 columns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from common import charts, metrics, pages
+from common import charts, metrics
 from common.pages import Html
 
 import numpy as np
 import pandas as pd
 from strategies import IntArray
 from strategy_games import OWN, PlayedGame
-from strategy_protocols import Protocol
 
 # Length of the challenge's tests; there and earlier strategies are compared in pairs.
 _LENGTH = 10
@@ -20,42 +19,40 @@ _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
 # By strategy, then by mask.
 Games = Mapping[str, Mapping[str, PlayedGame]]
+# What it shows, its header, whose cells may have two lines, its rows.
+Table = tuple[str, list[str], list[list[str]]]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """What all strategies did by one rule.
-
-    `scores` are those of `score_games`; `ahead` tells by how much the kit's own strategy is more
-    accurate than each other one, and the standard error of that, by the number of questions.
-    """
+class Compared(NamedTuple):
+    """What all strategies did by one rule."""
 
     title: str
-    scores: pd.DataFrame
-    ahead: Mapping[str, Mapping[int, tuple[float, float]]]
-    notes: Sequence[str] = ()
+    curves: Html
+    tables: Sequence[Table]
+    notes: Sequence[str]
 
 
-# ---- Scores ------------------------------------------------------------------------------------
-
-
-def compare_games(title: str, games: Games, checkpoints: Sequence[int]) -> Compared:
-    """Score all games that were played by one rule."""
-    compared = [n for n in _COMPARED if n in checkpoints] or [checkpoints[-1]]
-    ahead = {
-        name: {n: compare(games[OWN], played, checkpoints.index(n)) for n in compared}
-        for name, played in games.items()
-        if OWN in games and name != OWN
-    }
-    over_limit = {
-        name: sum(game.n_over_limit for game in played.values()) for name, played in games.items()
-    }
+def compare_games(title: str, games: Games, checkpoints: Sequence[int], *, stops: bool) -> Compared:
+    """Score all games that were played by one rule; `stops` tells whether tests end by precision,
+    so that their mean length is to be shown.
+    """
+    scores = score_games(games, checkpoints)
+    tables = score_tables(scores, stops)
+    others = [name for name in games if name != OWN]
+    if OWN in games and others:
+        compared = [n for n in _COMPARED if n in checkpoints] or [checkpoints[-1]]
+        rows = []
+        for name in others:
+            ahead = [compare(games[OWN], games[name], checkpoints.index(n)) for n in compared]
+            rows.append([name, *(_difference(*one) for one in ahead)])
+        caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
+        tables.append((caption, ["strategy", *(f"after {n}" for n in compared)], rows))
     notes = [
         f"{name} exceeds the limit of exposure {n} times: no other question was left"
-        for name, n in over_limit.items()
-        if n
+        for name, played in games.items()
+        if (n := sum(game.n_over_limit for game in played.values()))
     ]
-    return Compared(title, score_games(games, checkpoints), ahead, notes)
+    return Compared(title, Html(_curves(title, scores)), tables, notes)
 
 
 def score_games(games: Games, checkpoints: Sequence[int]) -> pd.DataFrame:
@@ -66,29 +63,28 @@ def score_games(games: Games, checkpoints: Sequence[int]) -> pd.DataFrame:
     that of `mean_overlap`, bank the share of the questions that may be asked of somebody which
     were asked, and length the mean number of questions asked.
     """
-    rows = [
-        {"strategy": name, "mask": mask, "n": n, **_score(game, place, n)}
-        for name, played in games.items()
-        for mask, game in played.items()
-        for place, n in enumerate(checkpoints)
-    ]
+    rows = []
+    for name, played in games.items():
+        for mask, game in played.items():
+            for n, right in zip(checkpoints, game.probability.astype(np.float64), strict=True):
+                scores = metrics.score_probabilities(
+                    game.truth, np.stack([1 - right, right], axis=1)
+                )
+                asked, n_students = game.chosen[:, :n], len(game.chosen)
+                counts = np.bincount(asked[asked >= 0])
+                rows.append({
+                    "strategy": name,
+                    "mask": mask,
+                    "n": n,
+                    "accuracy": metrics.accuracy(game.truth, right > 0.5),
+                    "auc": np.nan if scores.auc is None else scores.auc,
+                    "log_loss": scores.log_loss,
+                    "exposure": counts.max(initial=0) / n_students,
+                    "overlap": mean_overlap(counts, n_students),
+                    "bank": (counts > 0).sum() / game.n_askable,
+                    "length": counts.sum() / n_students,
+                })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def _score(game: PlayedGame, place: int, n: int) -> dict[str, float]:
-    p = game.probability[place].astype(np.float64)
-    scores = metrics.score_probabilities(game.truth, np.stack([1 - p, p], axis=1))
-    asked = game.chosen[:, :n]
-    counts = np.bincount(asked[asked >= 0])
-    return {
-        "accuracy": metrics.accuracy(game.truth, p > 0.5),
-        "auc": float("nan") if scores.auc is None else scores.auc,
-        "log_loss": scores.log_loss,
-        "exposure": float(counts.max(initial=0)) / len(asked),
-        "overlap": mean_overlap(counts, len(asked)),
-        "bank": float((counts > 0).sum()) / game.n_askable,
-        "length": float(counts.sum()) / len(asked),
-    }
 
 
 def mean_overlap(counts: IntArray, n_students: int) -> float:
@@ -126,68 +122,52 @@ def compare(
     return float(values.mean()), metrics.clustered_standard_error(values, cluster)
 
 
-# ---- Tables ------------------------------------------------------------------------------------
-
-Table = tuple[str, list[str], list[list[str]]]
-
-
-def tables(result: Compared, stops: bool) -> list[Table]:
-    """Return every table of a rule: what it shows, its header (maybe of two lines), its rows.
-
-    `stops` tells whether tests end by precision, so that their mean length is to be shown.
-    """
-    scores = result.scores
-    by_length = scores.groupby(["strategy", "n"], sort=False)
-    means = by_length.mean(numeric_only=True)
-    names, steps = scores["strategy"].unique(), scores["n"].unique().tolist()[1:]
-    # Exposure is shown after ten questions, and at the end.
-    shown = [_LENGTH, steps[-1]] if _LENGTH in steps[:-1] else steps[-1:]
-    found: list[Table] = []
-    for title, column in _MEASURES.items():
-        header = ["strategy", *map(str, steps)]
-        rows = [[name, *(f"{means[column][name, n]:.4f}" for n in steps)] for name in names]
-        if scores["mask"].nunique() > 1:
-            header.append(f"± ({shown[0]})")
-            deviations = by_length[column].std()
-            for row in rows:
-                row.append(f"{deviations[row[0], shown[0]]:.4f}")
-        found.append((f"{title} after n questions", header, rows))
-
-    title = "Largest exposure, mean test overlap, share of the bank used"
-    columns = ["exposure", "overlap", "bank"]
-    if stops:
-        title += ", mean length"
-        # More would not fit.
-        columns, shown = [*columns, "length"], shown[-1:]
-    cells = [(column, n) for column in columns for n in shown]
-    rows = [
-        [name, *(f"{means[c][name, n]:.{2 if c == 'length' else 3}f}" for c, n in cells)]
-        for name in names
-    ]
-    found.append((title, ["strategy", *(f"{column}\n{n}" for column, n in cells)], rows))
-
-    if result.ahead:
-        header = ["strategy", *(f"after {n}" for n in next(iter(result.ahead.values())))]
-        rows = [
-            [name, *(_difference(*one) for one in by_n.values())]
-            for name, by_n in result.ahead.items()
-        ]
-        title = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
-        found.append((title, header, rows))
-    return found
-
-
 def _difference(value: float, error: float) -> str:
     beyond = "*" if abs(value) > 2 * error else " "
     return f"{value:+.4f} ± {2 * error:.4f}{beyond}"
 
 
-def as_text(result: Compared, stops: bool) -> str:
+def score_tables(scores: pd.DataFrame, stops: bool) -> list[Table]:
+    """Return the tables of scores."""
+
+    def tabulate(
+        column: str, digits: int, statistic: Literal["mean", "std"] = "mean"
+    ) -> pd.DataFrame:
+        """A row for each strategy, a column for each number of questions."""
+        table = scores.pivot_table(column, "strategy", "n", statistic, dropna=False, sort=False)
+        return table.map(f"{{:.{digits}f}}".format)
+
+    def finish(title: str, columns: Mapping[str, pd.Series]) -> Table:
+        table = pd.DataFrame(columns).reset_index()
+        return title, [*table], table.to_numpy().tolist()
+
+    steps = scores["n"].unique().tolist()[1:]
+    # Exposure is shown after ten questions, and at the end.
+    shown = [_LENGTH, steps[-1]] if _LENGTH in steps[:-1] else steps[-1:]
+    found = []
+    for title, name in _MEASURES.items():
+        means = tabulate(name, 4)
+        columns = {str(n): means[n] for n in steps}
+        if scores["mask"].nunique() > 1:
+            columns[f"± ({shown[0]})"] = tabulate(name, 4, "std")[shown[0]]
+        found.append(finish(f"{title} after n questions", columns))
+    title, digits = "Largest exposure, mean test overlap, share of the bank used", {"length": 2}
+    names = ["exposure", "overlap", "bank"]
+    if stops:
+        # More would not fit.
+        title, names, shown = f"{title}, mean length", [*names, "length"], shown[-1:]
+    columns = {
+        f"{name}\n{n}": tabulate(name, digits.get(name, 3))[n] for name in names for n in shown
+    }
+    return [*found, finish(title, columns)]
+
+
+def as_text(result: Compared) -> str:
     """Return all tables of a rule as text of at most 80 columns."""
     parts = [result.title]
-    for title, header, rows in tables(result, stops):
-        depth = 1 + max(cell.count("\n") for cell in header)
-        heads = [[""] * (depth - 1 - cell.count("\n")) + cell.split("\n") for cell in header]
+    for title, header, rows in result.tables:
+        has_two = any("\n" in cell for cell in header)
+        heads = [("\n" * (has_two and "\n" not in cell) + cell).split("\n") for cell in header]
         lines = [*zip(*heads, strict=True), *rows]
         widths = [2 + max(map(len, column)) for column in zip(*lines, strict=True)]
         parts.append(f"\n{title}")
@@ -197,42 +177,15 @@ def as_text(result: Compared, stops: bool) -> str:
     return "\n".join([*parts, *(f"note: {note}" for note in result.notes)])
 
 
-# ---- The page ----------------------------------------------------------------------------------
-
-
-def page(
-    results: Sequence[Compared],
-    sentences: Mapping[str, str],
-    facts: Sequence[tuple[str, str]],
-    *,
-    simulated: bool,
-    protocol: Protocol | None,
-    stops: bool,
-) -> str:
-    """Return the page: a chart and tables for each rule, what each strategy does, facts.
-
-    Beside simulated answers stands nothing that was published of a protocol.
-    """
-    return pages.render(
-        "strategies.html",
-        title="Task 4: which question to ask next",
-        simulated=simulated,
-        results=[(one, Html(_curves(one)), tables(one, stops)) for one in results],
-        published=None if simulated else protocol,
-        sentences=list(sentences.items()),
-        facts=facts,
-    )
-
-
-def _curves(result: Compared) -> str:
-    accuracy = result.scores.groupby(["strategy", "n"], sort=False)["accuracy"].mean()
-    names = sorted(result.scores["strategy"].unique(), key=lambda name: name != OWN)
+def _curves(title: str, scores: pd.DataFrame) -> str:
+    accuracy = scores.groupby(["strategy", "n"], sort=False)["accuracy"].mean()
+    names = sorted(scores["strategy"].unique(), key=lambda name: name != OWN)
     return charts.curve_chart(
         [
             charts.Curve(name, accuracy[name].index.tolist(), accuracy[name].tolist(), number)
             for number, name in enumerate(names)
         ],
-        label=f"Accuracy after each number of questions, {result.title}",
+        label=f"Accuracy after each number of questions, {title}",
         axis="questions asked",
         value_axis="accuracy on the hidden answers",
     )

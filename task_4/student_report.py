@@ -11,23 +11,44 @@ Writes:  data/test_output/student_report/student_21.html …
 """
 
 import argparse
+from collections.abc import Sequence
+from math import erf, sqrt
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from common import cli, io, layout, made, metadata
+from common import charts, cli, io, layout, made, metadata, pages
 from common.adaptive import entry_files, playing, training
 from common.adaptive import options as adaptive_options
-from common.adaptive.entry_process import read_entry_file
 from common.adaptive.evaluation import name_questions
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
+from common.answers import IntArray
 from common.errors import InputError
+from common.pages import Html
 
 import numpy as np
-from ability import ask, load_bank
-from student_page import Subject, student_page
+from ability import Bank, Course, FloatArray, ask, load_bank
 
+# All intervals hold the truth with this probability, if the model is right.
+_COVERAGE = 0.9
+_NORMAL_QUANTILE = 1.645
+# A prediction between these is not far from a coin toss.
+_UNSURE = (0.4, 0.6)
+# How many of the least known topics are named.
+_N_LEAST_KNOWN = 3
 # A topic of fewer questions is no topic of the bank.
-MIN_QUESTIONS = 5
-N_EXAMPLES = 3
+_MIN_QUESTIONS = 5
+_N_EXAMPLES = 3
+_OUTCOMES = ("wrong", "right")
+
+Ends = tuple[float, float]
+
+
+class Subject(NamedTuple):
+    """A subject of the bank: one of the few areas of mathematics, or a topic in one."""
+
+    name: str
+    is_area: bool
+    questions: IntArray
 
 
 def main() -> None:
@@ -45,31 +66,30 @@ def main() -> None:
     length = f"{options.questions} questions"
     if options.stop_at_error:
         length = f"until the standard error is at most {options.stop_at_error:g}, at most {length}"
-    trained = made.parse(read_entry_file(options.package, training.TRAINING) or b"")
+    trained_by = training.describe_origin(training.read_origin(options.package))
     facts = [
         ("Students", f"{cli.show(setting.reference)}, {mask}"),
         ("Test", length),
-        ("Weights trained by", training.describe_origin(trained)),
+        ("Weights trained by", trained_by),
     ]
     simulated = made.is_simulated(setting.reference)
     subjects = find_subjects(setting.metadata_dir, bank.n_questions)
-    names = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
-    pages = {}
+    names = np.array(name_questions(setting.metadata_dir, reference.is_correct.shape[1]))
+    written, lines = {}, []
     for row, course in courses.items():
-        student = int(reference.student[row])
-        of_asked = [names[question] for question in course.chosen]
-        page = student_page(student, bank, course, of_asked, subjects, facts, simulated=simulated)
-        pages[options.output_dir / f"student_{student}.html"] = page
-    with io.atomic_write(*pages) as files:
-        for file, page in zip(files, pages.values(), strict=True):
-            file.write(page.encode())
-    for row, course in courses.items():
-        print(
-            f"UserId {reference.student[row]}: {len(course.chosen)} questions, ability "
-            f"{course.ability[-1]:+z.2f} ± {course.deviation[-1]:.2f} (standard error), "
-            f"{course.share[-1]:.0%} of the bank expected right"
+        student, steps = int(reference.student[row]), course.steps
+        of_asked = names[steps["QuestionId"][1:]].tolist()
+        page = student_page(student, bank, course, of_asked, subjects, facts, simulated)
+        written[options.output_dir / f"student_{student}.html"] = page
+        last = steps.iloc[-1]
+        lines.append(
+            f"UserId {student}: {len(of_asked)} questions, ability {last.ability:+z.2f} ± "
+            f"{last.error:.2f} (standard error), {last.share:.0%} of the bank expected right"
         )
-    print(f"written: {', '.join(map(cli.show, pages))}")
+    with io.atomic_write(*written) as files:
+        for file, page in zip(files, written.values(), strict=True):
+            file.write(page.encode())
+    print(*lines, f"written: {', '.join(map(cli.show, written))}", sep="\n")
 
 
 def parse() -> argparse.Namespace:
@@ -106,7 +126,7 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
         )
     state = GameState(reference, mask, Rules())
     can_be_asked = state.can_query.sum(axis=1) >= options.questions
-    examples = ", ".join(map(str, reference.student[can_be_asked][:N_EXAMPLES]))
+    examples = ", ".join(map(str, reference.student[can_be_asked][:_N_EXAMPLES]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:
         raise InputError(f"--student: names nobody, {expected}")
@@ -129,9 +149,139 @@ def find_subjects(metadata_dir: Path, n_questions: int) -> list[Subject]:
     found = []
     for place, rows in of_question.groupby("subject")["row"]:
         level, members = int(tree["Level"][place]), rows.unique()
-        if level == 1 or (level == 2 and len(members) >= MIN_QUESTIONS):
+        if level == 1 or (level == 2 and len(members) >= _MIN_QUESTIONS):
             found.append(Subject(tree["Name"][place], level == 1, members))
     return found
+
+
+# ---- The page, put into words by student.html ----------------------------------------------------
+
+
+def student_page(
+    student: int,
+    bank: Bank,
+    course: Course,
+    names: Sequence[str],
+    subjects: Sequence[Subject],
+    facts: Sequence[tuple[str, str]],
+    simulated: bool,
+) -> str:
+    """Return the page of one student.
+
+    `names` are the subjects of each question asked, `subjects` areas and topics, empty where they
+    are not known; `facts` tell where the answers come from and what the rules were.
+    """
+    steps: list[Any] = [*course.steps.itertuples()]
+    first, last, after = steps[0], steps[-1], steps[1:]
+    asked = [
+        (
+            f"{step.Index}",
+            name or "unknown",
+            f"{step.QuestionId}",
+            f"{step.expected:.0%}",
+            _OUTCOMES[step.is_right],
+            f"{_signed(step.ability)} ± {_NORMAL_QUANTILE * step.error:.2f}",
+            f"{step.share:.0%}",
+        )
+        for step, name in zip(after, names, strict=True)
+    ]
+    topics = [subject for subject in subjects if not subject.is_area]
+    areas = [subject for subject in subjects if subject.is_area]
+    chosen = [step.QuestionId for step in after]
+    drawn = {"Areas of mathematics": expect(bank, course, areas)}
+    drawn["Topics"] = expect(bank, course, topics)
+    axis = "share of the questions expected right"
+    p, truth = course.hidden_probability, course.hidden_truth
+    prediction, outcomes = p > 0.5, []
+    for name, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
+        n_right, n = int(truth[is_predicted].sum()), int(is_predicted.sum())
+        outcomes.append((name, str(n_right), str(n - n_right), str(n)))
+    return pages.render(
+        "student.html",
+        title=f"Student {student}",
+        simulated=simulated,
+        bank=bank,
+        course=course,
+        first=first,
+        last=last,
+        n_right=sum(step.is_right for step in after),
+        facts=facts,
+        share_ends=interval(course.draws.mean(axis=1)),
+        below=_share_below(last.ability),
+        below_ends=[_share_below(end) for end in _range(last)],
+        ability_chart=Html(_ability_chart(steps)),
+        asked=asked,
+        subject_charts={
+            label: Html(charts.dot_chart(dots, label=label, digits=2, limits=(0, 1), axis=axis))
+            for label, dots in drawn.items()
+            if dots
+        },
+        n_topics=len(topics),
+        n_topics_asked=sum(bool(np.isin(topic.questions, chosen).any()) for topic in topics),
+        least_known=sorted(drawn["Topics"], key=_certainty)[:_N_LEAST_KNOWN],
+        is_hit=prediction == (truth == 1),
+        unsure=_UNSURE,
+        is_unsure=(p > _UNSURE[0]) & (p < _UNSURE[1]),
+        hidden_ends=interval(course.hidden_counts),
+        outcomes=outcomes,
+        percent="{:.0%}".format,
+        signed=_signed,
+    )
+
+
+def interval(draws: FloatArray | IntArray) -> Ends:
+    """Return the ends of the middle 90% of draws."""
+    low, high = np.quantile(draws, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2]).tolist()
+    return low, high
+
+
+def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[charts.Dot]:
+    """Return the share expected right in every subject, least first, as it is to be drawn."""
+    return [
+        charts.Dot(
+            subject.name,
+            float(course.probability[subject.questions].mean()),
+            interval=interval(course.draws[:, subject.questions].mean(axis=1)),
+            mark=float(bank.share[subject.questions].mean()),
+        )
+        for subject in sorted(subjects, key=lambda s: course.probability[s.questions].mean())
+    ]
+
+
+def _certainty(dot: charts.Dot) -> float:
+    low, high = dot.interval or (0.0, 0.0)
+    return low - high
+
+
+def _ability_chart(steps: Sequence[Any]) -> str:
+    drawn = []
+    for step in steps:
+        low, high = _range(step)
+        outcome = f", {_OUTCOMES[step.is_right]}" if step.Index else ""
+        tooltip = f"after {step.Index} questions{outcome}: {_signed(step.ability)}, "
+        tooltip += f"{_signed(low)} to {_signed(high)}"
+        marker = "xo"[step.is_right] if step.Index else "D"
+        drawn.append(charts.Step(step.ability, (low, high), marker=marker, tooltip=tooltip))
+    return charts.interval_chart(
+        drawn,
+        label="Ability after each question",
+        axis="questions asked",
+        unit="ability, compared with the training students",
+    )
+
+
+def _range(step: Any) -> Ends:
+    reach = _NORMAL_QUANTILE * step.error
+    return step.ability - reach, step.ability + reach
+
+
+def _share_below(ability: float) -> float:
+    """Return the share of the training students, normal around 0, with a lower ability."""
+    return 0.5 * (1 + erf(ability / sqrt(2)))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+z.2f}".replace("-", "−")
 
 
 if __name__ == "__main__":

@@ -68,14 +68,14 @@ def main() -> None:
 
     package, train_model = games.load_package()
     popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=N_QUESTIONS)
-    full = make_bank(package, train_model.fit(answers, N_QUESTIONS))
-    flat = make_bank(package, fit_one_dimension(package, full.model, answers))
+    full = make_bank(package, train_model.fit(answers, N_QUESTIONS), popularity)
+    flat = make_bank(package, fit_one_dimension(package, full.model, answers), popularity)
     strategies = games.find_strategies()
 
     def kit(bank: Any, name: str) -> Callable[[str], FloatArray]:
         def play(mask: str) -> FloatArray:
             setting = games.Setting(CHECKPOINTS[-1])
-            about = bank, popularity, reference, mask, Rules()
+            about = bank, reference, mask, Rules()
             game = games.play(*about, strategies[name], setting)
             scores = report.score_games({name: {mask: game}}, setting.checkpoints)
             return scores["accuracy"].to_numpy()[1:]

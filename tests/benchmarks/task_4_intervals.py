@@ -49,7 +49,7 @@ def main() -> None:
     for coverage in COVERAGES:
         low, high = np.quantile(counts, [(1 - coverage) / 2, (1 + coverage) / 2], axis=1)
         print(f"| {coverage:.0%} | {((low <= truth) & (truth <= high)).mean():.1%} |")
-    errors = np.array([course.deviation for course in courses])
+    errors = np.array([course.steps["error"] for course in courses])
     print("standard error of the ability, mean over the students:")
     print(", ".join(f"{n}: {error:.2f}" for n, error in enumerate(errors.mean(axis=0))))
 

@@ -1,5 +1,6 @@
 """Strategies of task 4, each against its formula worked out another way; the games they play."""
 
+import sys
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
@@ -174,12 +175,11 @@ def test_random_is_uniform_and_seeded() -> None:
 N_QUESTIONS = 60
 POPULARITY = np.random.default_rng(1).permutation(N_QUESTIONS)
 # A model of which every part matters: quizzes, and what the answered mask reveals.
-BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4))
+BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
-    about = BANK, POPULARITY, reference, "mask", rules
-    return strategy_games.play(*about, strategy, Setting(**setting))
+    return strategy_games.play(BANK, reference, "mask", rules, strategy, Setting(**setting))
 
 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:
@@ -292,6 +292,11 @@ def test_a_test_ends_at_its_standard_error() -> None:
         (lambda askable, hidden: askable.argmax(axis=1) * 1.0, "returns array.*of whole numbers"),
         (lambda askable, hidden: askable[1:].argmax(axis=1), "returns array.*for each of 40"),
         (lambda askable, hidden: None, "returns None, expected an array of whole numbers"),
+        (lambda askable, hidden: 1 / 0, r"raises ZeroDivisionError \(line \d+: division by zero\)"),
+        (
+            lambda askable, hidden: sys.exit(3),
+            r"raises SystemExit \(line \d+: 3\), expected a column",
+        ),
     ],
 )
 def test_a_strategy_asks_only_what_it_may(choice: Any, message: str) -> None:

@@ -16,7 +16,7 @@ from ability import Bank, Course
 from conftest import Says
 from page_reading import Page, read_page
 from run_scripts import ROOT
-from student_page import Subject, interval, student_page
+from student_report import Subject, interval, student_page
 from task_4_models import as_reference, load_package, plain_model
 
 PACKAGE = "task_4/item_response"
@@ -60,21 +60,19 @@ def test_ability_agrees_with_numerical_integration(tmp_path: Path) -> None:
     grid = np.linspace(-6, 6, 2001)
     p = 0.2 + 0.8 / (1 + np.exp(-slope * grid))
     for row, course in courses.items():
-        assert len(course.chosen) == 2
+        assert len(course.steps) == 3
         density = np.exp(-(grid**2) / 2)
-        for n in range(3):
+        for n, step in course.steps.iterrows():
             if n:
-                is_right = right[row, course.chosen[n - 1]]
-                assert course.is_right[n - 1] == is_right
+                is_right = right[row, int(step.QuestionId)]
+                assert step.is_right == is_right
                 expected = (density * p).sum() / density.sum()
-                assert course.expected[n - 1] == pytest.approx(expected, abs=0.01)
+                assert step.expected == pytest.approx(expected, abs=0.01)
                 density *= p if is_right else 1 - p
             mean = (density * grid).sum() / density.sum()
             deviation = np.sqrt((density * (grid - mean) ** 2).sum() / density.sum())
-            assert course.ability[n] == pytest.approx(mean, abs=0.03)
-            assert course.deviation[n] == pytest.approx(deviation, abs=0.03)
-            share = (density * p).sum() / density.sum()
-            assert course.share[n] == pytest.approx(share, abs=0.01)
+            assert (step.ability, step.error) == pytest.approx((mean, deviation), abs=0.03)
+            assert step.share == pytest.approx((density * p).sum() / density.sum(), abs=0.01)
         # The draws are those of the posterior.
         below = np.cumsum(density) / density.sum()
         for end, quantile in zip(interval(course.draws.mean(axis=1)), (0.05, 0.95), strict=True):
@@ -93,15 +91,14 @@ def test_a_test_ends_by_precision(tmp_path: Path) -> None:
     reference = as_reference(right, rng.random(right.shape) < 0.2)
     whole = ability.ask(bank, reference, "mask", range(25), 12)
     stopped = ability.ask(bank, reference, "mask", range(25), 12, 0.45)
-    assert len({len(course.chosen) for course in stopped.values()}) > 1
+    assert len({len(course.steps) for course in stopped.values()}) > 1
     for row, course in stopped.items():
-        n = len(course.chosen)
-        assert n == 12 or course.deviation[-1] <= 0.45
-        assert (course.deviation[:-1] > 0.45).all()
-        for name in ("chosen", "is_right", "expected", "ability", "deviation", "share"):
-            found = getattr(course, name)
-            assert np.array_equal(found, getattr(whole[row], name)[: len(found)])
-        assert course.probability.mean() == pytest.approx(course.share[-1])
+        *before, error = course.steps.error
+        assert len(before) == 12 or error <= 0.45
+        assert min(before) > 0.45
+        known = whole[row].steps[: len(course.steps)]
+        pd.testing.assert_frame_equal(course.steps, known)
+        assert course.probability.mean() == pytest.approx(course.steps.share.iloc[-1])
 
 
 @pytest.mark.parametrize(("n_columns", "targets"), [(26, [18, 19, 20, 21]), (10, [8, 9])])
@@ -114,9 +111,9 @@ def test_questions_that_the_bank_or_the_file_lacks(
     reference = as_reference(columns >= 0, np.isin(columns, targets))
     askable = set(range(n_columns)) - set(targets)
     course = ability.ask(bank, reference, "mask", [0], len(askable))[0]
-    assert set(course.chosen) == askable
-    first = course.ability[0], course.deviation[0], course.share[0]
-    assert first == pytest.approx((0, 1, 0.5), abs=1e-3)
+    assert set(course.steps.QuestionId[1:]) == askable
+    first = course.steps.loc[0, ["ability", "error", "share"]].tolist()
+    assert first == pytest.approx([0, 1, 0.5], abs=1e-3)
     assert course.probability.shape == course.draws.shape[1:] == (20,)
     assert len(course.hidden_truth) == course.hidden_counts.max() == len(targets)
 
@@ -126,12 +123,16 @@ def test_questions_that_the_bank_or_the_file_lacks(
 
 def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
     values = {
-        "chosen": np.array([2, 0]),
-        "is_right": np.array([1, 0]),
-        "expected": np.array([0.25, 0.5]),
-        "ability": np.array([0.1, 1, -0.5]),
-        "deviation": np.array([1, 0.5, 0.4]),
-        "share": np.array([0.5, 0.7, 0.3]),
+        "steps": pd.DataFrame(
+            {
+                "QuestionId": [-1, 2, 0],
+                "is_right": [0, 1, 0],
+                "expected": [np.nan, 0.25, 0.5],
+                "ability": [0.1, 1, -0.5],
+                "error": [1, 0.5, 0.4],
+                "share": [0.5, 0.7, 0.3],
+            }
+        ),
         "probability": np.array([0.5, 0.1, 0.7, 0.3]),
         # Of some questions more is known than of others.
         "draws": 0.5 + np.linspace(-0.5, 0.5, 101)[:, None] * [1.0, 0.2, 0.8, 0.6],
@@ -141,7 +142,7 @@ def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
     }
     course = Course(**{**values, **changes})
     facts = [("Test", "<short>")]
-    return read_page(student_page(7, bank, course, ["A & B", ""], subjects, facts, simulated=False))
+    return read_page(student_page(7, bank, course, ["A & B", ""], subjects, facts, False))
 
 
 def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
@@ -213,7 +214,8 @@ def test_asks_and_predicts_what_the_evaluation_scores(kit: Path) -> None:
     rows = range(len(reference.student))
     courses = ability.ask(bank, reference, "IsTarget", rows, 10).values()
     sequences = pd.read_csv(kit / "data/test_output/sequence_task_4.csv")
-    assert np.concatenate([c.chosen for c in courses]).tolist() == sequences.QuestionId.tolist()
+    asked = [question for course in courses for question in course.steps.QuestionId[1:]]
+    assert asked == sequences.QuestionId.tolist()
     hits = np.concatenate([(c.hidden_probability > 0.5) == c.hidden_truth for c in courses])
     score = (kit / "data/test_output/scores_task_4.txt").read_text().removeprefix("score:")
     assert hits.mean() == pytest.approx(float(score))
