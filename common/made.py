@@ -194,7 +194,7 @@ def _as_seen_from(folder: Path, path: Path) -> str:
 # ---- Reading a record ------------------------------------------------------------------------
 
 
-def parse(content: bytes) -> Made | None:
+def parse(content: bytes | str) -> Made | None:
     """Return the record that a file of unknown origin holds; None if it is damaged."""
     try:
         found = json.loads(content)

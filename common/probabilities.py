@@ -25,18 +25,16 @@ from common.submission import Pairs, find_rows_of_pairs
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:  # Importing them takes time, which `--help` does without.
+if TYPE_CHECKING:  # Importing it takes time, which `--help` does without.
     import pandas as pd
-    import pyarrow as pa
 
 FloatArray = npt.NDArray[np.float32]
 
-_CORRECT = ("ProbabilityCorrect",)
-COLUMNS = {1: _CORRECT, 2: tuple(f"ProbabilityOption{o}" for o in schema.OPTIONS)}
+_COLUMNS = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
 _SUM_TOLERANCE = 1e-3
-# The key of the file's own metadata that says which command made it.
-_ORIGIN = b"origin"
+# Of what pandas keeps beside a table: the record of how the file was made.
+_ORIGIN = "origin"
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,7 @@ class Probabilities:
     """What a file of probabilities of task 1 or 2 holds, in its order."""
 
     path: Path
+    task: int
     # UserId and QuestionId, int32, shape (rows,).
     student: IntArray
     question: IntArray
@@ -83,8 +82,7 @@ def write_probabilities(
         If they are not probabilities, or not as many as the template has rows.
     """
     if path is not None:
-        ids = {name: template[name].to_numpy() for name in ("UserId", "QuestionId")}
-        _write(path, COLUMNS[task], ids, probability)
+        _write(path, template[["UserId", "QuestionId"]], _COLUMNS[task], probability)
 
 
 def write_mask_probabilities(
@@ -98,69 +96,71 @@ def write_mask_probabilities(
 
     All arrays have the shape (targets of all masks,).
     """
-    import pyarrow as pa
+    import pandas as pd
 
-    mask = pa.array(masks, pa.string()).dictionary_encode()
-    _write(path, _CORRECT, {"Mask": mask, "UserId": student, "QuestionId": question}, p_right)
+    keys = {"Mask": pd.Series(masks, dtype="category"), "UserId": student, "QuestionId": question}
+    _write(path, pd.DataFrame(keys), _COLUMNS[1], p_right)
 
 
 def _write(
-    path: Path,
-    names: Sequence[str],
-    keys: dict[str, Any],
-    probability: npt.NDArray[np.floating[Any]],
+    path: Path, keys: pd.DataFrame, names: Sequence[str], probability: npt.NDArray[Any]
 ) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet as pq
-
-    shape = (len(keys["UserId"]), len(names))
     value = np.asarray(probability, np.float32)
-    value = value[:, None] if value.ndim == 1 else value
+    shape = (len(keys), len(names)) if len(names) > 1 else (len(keys),)
     if value.shape != shape:
-        expected = shape if len(names) > 1 else shape[:1]
         raise InputError(
-            f"{path}: probabilities have shape {np.shape(probability)}, expected {expected}, one "
-            "row for each pair"
+            f"{path}: probabilities have shape {value.shape}, expected {shape}, one row for each "
+            "pair"
         )
+    value = value.reshape(len(keys), len(names))
     _require_valid(path, names, value)
-    columns = {name: value[:, k] for k, name in enumerate(names)}
-    origin = made.this_process(path.parent).as_json()
-    table = pa.table({**keys, **columns}).replace_schema_metadata({_ORIGIN: origin})
+    table = keys.assign(**dict(zip(names, value.T, strict=True)))
+    table.attrs = {_ORIGIN: made.this_process(path.parent).as_json().decode()}
     with io.atomic_write(path) as (file,):
-        pq.write_table(table, file, compression="zstd")
+        table.to_parquet(
+            file, engine="pyarrow", compression="zstd", index=False, write_page_checksum=True
+        )
 
 
-def read_probabilities(path: Path, task: int) -> Probabilities:
-    """Read a file of probabilities of task 1 or 2.
+def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
+    """Read a file of probabilities of task 1 or 2, by default of that which its columns tell.
 
     Raises `InputError` if it is missing or no such file, lacks a column, holds anything but
     probabilities, names a pair twice, or its rows do not sum to 1 (task 2).
     """
-    import pyarrow as pa
-    from pyarrow import parquet as pq
+    import pandas as pd
 
     io.require_file(path)
-    names = COLUMNS[task]
-    wanted = ["UserId", "QuestionId", *names]
     try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError):
+        table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
+    except Exception:  # Of a damaged file the reader raises whatever its parts do.
         raise InputError(
-            f"{path}: is not a Parquet file, expected one with the columns {', '.join(wanted)}, as "
-            f"sample models write with --probabilities"
+            f"{path}: is not a Parquet file, or a damaged one, expected one that a script has "
+            "written with --probabilities"
         ) from None
+    if task is None:
+        # Those of task 4 have the column of task 1, once for each mask.
+        told = [number for number, own in _COLUMNS.items() if {*own} <= {*table}]
+        if not told or "Mask" in table:
+            raise InputError(
+                f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
+                "has written with --probabilities"
+            )
+        task = told[0]
+    names = _COLUMNS[task]
+    wanted = ["UserId", "QuestionId", *names]
     for name in wanted:
-        if table.column_names.count(name) != 1:
-            found = ", ".join(map(quote, table.column_names[:10])) or "none"
+        if list(table).count(name) != 1:
+            found = ", ".join(map(quote, list(table)[:10])) or "none"
             raise InputError(
                 f"{path}: column {quote(name)} is missing or there twice, expected the columns "
                 f"{', '.join(wanted)}, found {found}"
             )
-    if not table.num_rows:
+    if not len(table):
         raise InputError(f"{path}: has no rows, expected a row for each pair")
-    student, question = (_read_ids(path, table, name) for name in ("UserId", "QuestionId"))
+    student, question = (_read_ids(path, table[name]) for name in ("UserId", "QuestionId"))
     with np.errstate(over="ignore"):
-        columns = [_read_numbers(path, table, name).astype(np.float32) for name in names]
+        columns = [_read_numbers(path, table[name]).astype(np.float32) for name in names]
     value = np.column_stack(columns)
     _require_valid(path, names, value)
     repeats = find_repeats(pair_keys(student, question))
@@ -170,41 +170,37 @@ def read_probabilities(path: Path, task: int) -> Probabilities:
             f"{path}: row {row + 1} repeats UserId {student[row]} and QuestionId {question[row]} "
             f"({len(repeats)} such rows), expected each pair once"
         )
-    if len(names) == 1:
+    if task == 1:
         value = np.column_stack([1 - value, value])
-    origin = made.parse((table.schema.metadata or {}).get(_ORIGIN, b""))
-    return Probabilities(path, student, question, value, origin)
+    origin = made.parse(table.attrs.get(_ORIGIN, ""))
+    return Probabilities(path, task, student, question, value, origin)
 
 
-def _read_ids(path: Path, table: pa.Table, name: str) -> npt.NDArray[np.int32]:
-    values = _read_numbers(path, table, name, whole=True)
+def _read_ids(path: Path, column: pd.Series) -> npt.NDArray[np.int32]:
+    values = _read_numbers(path, column, whole=True)
     outside = (values < 0) | (values > schema.INT32_MAX)
     if outside.any():
         row = int(outside.argmax())
         raise InputError(
-            f"{path}: column '{name}': row {row + 1} is {values[row]}, expected a whole number "
-            f"from 0 to {schema.INT32_MAX}"
+            f"{path}: column '{column.name}': row {row + 1} is {values[row]}, expected a whole "
+            f"number from 0 to {schema.INT32_MAX}"
         )
     return values.astype(np.int32)
 
 
-def _read_numbers(
-    path: Path, table: pa.Table, name: str, *, whole: bool = False
-) -> npt.NDArray[Any]:
-    from pyarrow import types
-
-    column = table[name]
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy()))
+def _read_numbers(path: Path, column: pd.Series, *, whole: bool = False) -> npt.NDArray[Any]:
+    empty = column.isna().to_numpy()
+    if empty.any():
         raise InputError(
-            f"{path}: column '{name}': row {row + 1} is empty ({column.null_count} such rows), "
-            "expected a value"
+            f"{path}: column '{column.name}': row {int(empty.argmax()) + 1} is empty "
+            f"({int(empty.sum())} such rows), expected a value"
         )
-    if not types.is_integer(column.type) and (whole or not types.is_floating(column.type)):
+    if column.dtype.kind not in ("iu" if whole else "iuf"):
         expected = "whole numbers" if whole else "numbers"
-        raise InputError(f"{path}: column '{name}' holds {column.type}, expected {expected}")
-    values: npt.NDArray[Any] = column.to_numpy()
-    return values
+        raise InputError(
+            f"{path}: column '{column.name}' holds {column.dtype}, expected {expected}"
+        )
+    return column.to_numpy()
 
 
 def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
@@ -216,12 +212,11 @@ def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
             f"{path}: column '{names[place]}': row {row + 1} is {value[row, place]} "
             f"({int((~valid).any(axis=1).sum())} such rows), expected a number from 0 to 1"
         )
-    if len(names) > 1:
-        total = value.sum(axis=1, dtype=np.float64)
-        wrong = np.abs(total - 1) > _SUM_TOLERANCE
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise InputError(
-                f"{path}: row {row + 1}: {names[0]} to {names[-1]} sum to {total[row]:.4f} "
-                f"({int(wrong.sum())} such rows), expected 1"
-            )
+    total = value.sum(axis=1, dtype=np.float64)
+    wrong = np.abs(total - 1) > _SUM_TOLERANCE
+    if len(names) > 1 and wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"{path}: row {row + 1}: {names[0]} to {names[-1]} sum to {total[row]:.4f} "
+            f"({int(wrong.sum())} such rows), expected 1"
+        )

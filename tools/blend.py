@@ -24,7 +24,6 @@ from common.probabilities import Probabilities, read_probabilities, write_probab
 from common.splits import hold_out_answers
 from common.submission import read_pairs, read_template
 from tools import script_runs
-from tools.tasks import task_of_probabilities
 
 import numpy as np
 import numpy.typing as npt
@@ -63,12 +62,12 @@ def main() -> None:
     p.add_argument("--output_file", metavar="FILE", help="default as a sample model's")
     options = p.parse_args()
 
-    task = shared_task(options.files)
+    files = [read_probabilities(path) for path in options.files]
+    task = shared_task(files)
     paths = cli.sample_model_paths(options, task)
     beside = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, beside], options.files)
     template = read_template(paths.template)
-    files = [read_probabilities(path, task) for path in options.files]
     pairs = read_pairs(paths.template)
     for file in files:
         if len(file.student) != len(pairs.student):
@@ -97,15 +96,17 @@ def main() -> None:
 # ---- The files -----------------------------------------------------------------------------------
 
 
-def shared_task(paths: Sequence[Path]) -> int:
+def shared_task(files: Sequence[Probabilities]) -> int:
     """Return the task of all files; `InputError` if there are fewer than two, or they differ."""
-    if len(paths) < 2:
-        raise InputError(f"{paths[0]}: is only one file, expected two or more to blend")
-    first, *others = ((path, task_of_probabilities(path)) for path in paths)
-    for path, task in others:
-        if task != first[1]:
-            raise InputError(f"{path}: is of task {task}, and {first[0]} of task {first[1]}")
-    return first[1]
+    first, *others = files
+    if not others:
+        raise InputError(f"{first.path}: is only one file, expected two or more to blend")
+    for file in others:
+        if file.task != first.task:
+            raise InputError(
+                f"{file.path}: is of task {file.task}, and {first.path} of task {first.task}"
+            )
+    return first.task
 
 
 def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[str]]:

@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from common import io, probabilities, schema, zips
+from common import io, schema, zips
 from common.errors import InputError, quote
 
 _COLUMNS = {task: column.name for task, column in schema.PREDICTED_COLUMN.items()}
@@ -52,27 +52,6 @@ def _task_of_table(path: Path) -> int:
             "such as submission_task_1.csv"
         )
     return tasks[0]
-
-
-def task_of_probabilities(path: Path) -> int:
-    """Return the task of a file of probabilities, by its columns; `InputError` if it is none."""
-    io.require_file(path)
-    # Only what reads probabilities waits for this import.
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        names = set(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError):
-        names = set()
-    # Those of task 4 have the column of task 1, once for each mask.
-    for task, wanted in probabilities.COLUMNS.items():
-        if names >= {*wanted} and "Mask" not in names:
-            return task
-    raise InputError(
-        f"{path}: holds no probabilities of task 1 or 2, expected a file that a script wrote with "
-        "--probabilities"
-    )
 
 
 def copy_package(package: Path, place: Path) -> None:

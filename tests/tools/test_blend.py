@@ -13,7 +13,7 @@ from tools.blend import blend, describe, learn_weights, logarithms
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 from conftest import Says
 
@@ -36,8 +36,10 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Say
         flags = ["--local", "--log", f"fit_{task}.jsonl", "--seed=4", "--dimensions", 2]
         make(f"task_{task}/sample_model_matrix_factorization", prefix + FILES[1], *flags)
     other = kit / "other.parquet"
-    table = pq.read_table(kit / FILES[0])
-    pq.write_table(table.replace_schema_metadata(None), other)
+    table = pd.read_parquet(kit / FILES[0])
+    table.attrs.clear()
+    table.to_parquet(other)
+    table[["UserId"]].to_parquet(kit / "answers.parquet")
     (kit / "text.parquet").write_text("UserId,QuestionId,ProbabilityCorrect\n")
     for name in ("removed", "failing"):
         script = kit / f"task_1/{name}.py"
@@ -118,11 +120,11 @@ def test_only_scripts_of_this_kit_are_run_again(kit: Path, tmp_path: Path, fails
         ("task_1/a\0b.py", {}, "does not say which command made it"),
         (majority, {"metadata_dir": "a\0b"}, "does not say which command made it"),
     ]  # fmt: skip
-    table, forged = pq.read_table(kit / FILES[0]), tmp_path / "forged.parquet"
-    origin = json.loads(table.schema.metadata[b"origin"])
+    table, forged = pd.read_parquet(kit / FILES[0]), tmp_path / "forged.parquet"
+    origin = json.loads(table.attrs["origin"])
     for script, options, expected in cases:
-        told = json.dumps({**origin, "script": script, "options": options})
-        pq.write_table(table.replace_schema_metadata({"origin": told}), forged)
+        table.attrs["origin"] = json.dumps({**origin, "script": script, "options": options})
+        table.to_parquet(forged)
         line = fails([*BLEND, kit / FILES[1], forged, "--local"], kit=kit, cwd=kit)
         assert line.startswith(f"{forged}: ") and expected in line
     assert not ran.exists()
@@ -139,7 +141,8 @@ OVERWRITTEN = r".parquet: is read, or written with something else, expected anot
         (f"{FILES[0]} --local", "majority.parquet: is only one file, expected two or more"),
         (f"{FILES[0]} other.parquet --local", "other.parquet: does not say which command made"),
         (f"{FILES[0]} 2_{FILES[0]} --local", "2_majority.parquet: is of task 2, and majority.par"),
-        (f"{FILES[0]} text.parquet --local", "text.parquet: holds no probabilities of task 1"),
+        (f"{FILES[0]} text.parquet --local", "text.parquet: is not a Parquet file, or a dam"),
+        (f"{FILES[0]} answers.parquet --local", "answers.parquet: holds no probabilities of task"),
         (f"{FILES[0]} gone.parquet --local", "gone.parquet: file not found"),
         (
             f"{BOTH} --local --output_dir . --output_file majority.csv",
