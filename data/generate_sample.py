@@ -47,30 +47,20 @@ Column = Callable[[slice], Any]
 
 @dataclass(frozen=True)
 class Group:
-    """One of the two groups of tasks, which share nothing but the subjects.
-
-    The first day, of the first answer, is a Monday; the years of birth are those of most of its
-    students, first and last. Of a share of the students the date of birth is unknown, and of a
-    share of the others, whether they are entitled to pupil premium.
-    """
+    """One of the two groups of tasks, which share nothing but the subjects."""
 
     name: str
     setting: SchoolSetting
-    first_day: str
+    first_day: str  # of the first answer, a Monday
     n_topics: int
-    birth_years: tuple[int, int]
-    no_birth_date: float
-    no_premium: float
+    birth_years: tuple[int, int]  # of most of its students, first and last
+    no_birth_date: float  # share of the students
+    no_premium: float  # share of the others of whom it is not known
 
 
 @dataclass(frozen=True)
 class School:
-    """A simulated group of tasks.
-
-    For each question and student the public id of its internal number; for each answer its id and
-    the option counted as correct (0 to 3); for each student the part of the setting and the school
-    year, as a year of birth.
-    """
+    """A simulated group of tasks, with the public id of each internal number."""
 
     group: Group
     incidence: Incidence
@@ -79,9 +69,9 @@ class School:
     question_id: Array
     student_id: Array
     answer_id: Array
-    key: Array
+    key: Array  # for each answer the option counted as correct, 0 to 3
     part_of_student: Array
-    birth_year: Array
+    birth_year: Array  # for each student, that of the school year
 
 
 def settings(size: str, n_questions_3_4: int | None = None) -> tuple[Group, Group]:
@@ -166,13 +156,7 @@ def settings(size: str, n_questions_3_4: int | None = None) -> tuple[Group, Grou
 
 
 def simulate(rng: np.random.Generator, group: Group, subjects: Subjects) -> tuple[School, Leaves]:
-    """Simulate one group of tasks.
-
-    Returns
-    -------
-    tuple
-        The school, and the subjects of each question.
-    """
+    """Simulate one group of tasks; return the school, and the subjects of each question."""
     setting = group.setting
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, group.n_topics)
     counts = np.concatenate(
@@ -480,10 +464,7 @@ def write_tree(
 ) -> dict[str, dict[str, float]]:
     """Simulate and write all official files.
 
-    Returns
-    -------
-    dict
-        For each group of tasks the best accuracies that any prediction can expect.
+    Returns for each group of tasks the best accuracies that any prediction can expect.
     """
     streams = iter(np.random.default_rng(seed).spawn(16))
     train = folder / layout.TRAIN_DIR.name
@@ -543,23 +524,8 @@ def generate(
 ) -> None:
     """Write the simulated tree and its templates; all files appear at the end, or none.
 
-    Parameters
-    ----------
-    output_dir
-        Folder laid out like `data/`; made if missing.
-    template_dir
-        Folder for the templates.
-    size
-        ``tiny``, ``small`` or ``full``.
-    seed
-        Seed of all randomness.
-    n_questions
-        Number of questions of tasks 3 and 4, if not that of the size.
-
-    Raises
-    ------
-    InputError
-        If the folder holds real files, or another process simulates into it.
+    The output folder is laid out like `data/`. `InputError` if it holds real files, or another
+    process simulates into it.
     """
 
     def write(folder: Path) -> dict[str, Any]:

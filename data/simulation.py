@@ -48,90 +48,47 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class SchoolSetting:
-    """Size and character of one simulated school.
+    """Size and character of one simulated school; its parts differ in their activity.
 
-    Attributes
-    ----------
-    students, answers
-        Number of students and of answers in each part; parts differ in their activity.
-    n_questions, n_quizzes, n_cohorts
-        How many there are.
-    min_answers
-        Smallest number of answers of a student.
-    min_answers_per_question
-        Smallest number of answers to a question, over all parts.
-    activity
-        Quantiles, equally spaced in probability, of the answers per student; only their shape
-        counts, since they are scaled to the total.
-    popularity
-        Quantiles of the logarithm of a quiz's popularity.
-    level_width
-        How far around their own level cohorts are set quizzes; levels lie between 0 and 1.
-    easiness
-        Mean logit of knowing the answer.
-    easiness_sd
-        Standard deviation of that logit over questions.
-    key_shares
-        How often each option is the correct one.
-    n_days
-        School days (Monday to Friday) from the first answer to the last.
+    Quantiles are equally spaced in probability. Of those of the answers per student only the shape
+    counts, since they are scaled to the total.
     """
 
-    students: tuple[int, ...]
+    students: tuple[int, ...]  # in each part
     answers: tuple[int, ...]
     n_questions: int
     n_quizzes: int
     n_cohorts: int
-    min_answers: int
-    min_answers_per_question: int
-    activity: tuple[tuple[float, ...], ...]
-    popularity: tuple[float, ...]
-    level_width: float
-    easiness: float
-    easiness_sd: float
-    key_shares: tuple[float, float, float, float]
-    n_days: int
+    min_answers: int  # of a student
+    min_answers_per_question: int  # over all parts
+    activity: tuple[tuple[float, ...], ...]  # quantiles of the answers per student
+    popularity: tuple[float, ...]  # quantiles of the logarithm of a quiz's popularity
+    level_width: float  # how far around their own level, from 0 to 1, cohorts are set quizzes
+    easiness: float  # mean logit of knowing the answer
+    easiness_sd: float  # over questions
+    key_shares: tuple[float, float, float, float]  # how often each option is the correct one
+    n_days: int  # school days, Monday to Friday, from the first answer to the last
 
 
 @dataclass(frozen=True)
 class Sittings:
-    """One row for each time that a student sat down to a quiz.
+    """One row for each time that a student sat down to a quiz: all of shape (n,)."""
 
-    Attributes
-    ----------
-    student, quiz, cohort
-        Who, what, and in which class; int32 (n,).
-    minute
-        Minutes from the first day, midnight, to the start; int32 (n,).
-    alone
-        Whether the student worked alone, not in class; bool (n,).
-    """
-
-    student: Array
+    student: Array  # int32, as quiz, cohort and minute
     quiz: Array
     cohort: Array
-    minute: Array
-    alone: Array
+    minute: Array  # from the first day, midnight, to the start
+    alone: Array  # whether the student worked alone, not in class
 
 
 @dataclass(frozen=True)
 class Incidence:
-    """Who meets which question.
-
-    Attributes
-    ----------
-    sittings
-        The sittings.
-    sitting, question
-        For each answer the row of its sitting and the question; int32 (n,).
-    slot
-        Place of the answer in its sitting; int8 (n,).
-    """
+    """Who meets which question: for each answer its sitting, question and place there, (n,)."""
 
     sittings: Sittings
-    sitting: Array
+    sitting: Array  # int32, as question
     question: Array
-    slot: Array
+    slot: Array  # int8
 
     def __len__(self) -> int:
         """Number of answers."""
@@ -145,50 +102,27 @@ class Incidence:
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions and how they work.
+    """The n questions and how they work."""
 
-    Attributes
-    ----------
-    topic
-        Topic of each question; int32 (n,).
-    discrimination
-        Slope of the logit of knowing the answer against ability; float32 (n,).
-    easiness
-        That logit at ability 0; float32 (n,).
-    key
-        The correct option, 0 to 3; int8 (n,).
-    attraction
-        Logit of each option for those who do not know; float32 (n, 4).
-    attraction_slope
-        Change of that logit with ability; float32 (n, 4).
-    """
-
-    topic: Array
-    discrimination: Array
-    easiness: Array
-    key: Array
-    attraction: Array
-    attraction_slope: Array
+    topic: Array  # int32 (n,)
+    discrimination: Array  # slope of the logit of knowing against ability; float32 (n,)
+    easiness: Array  # that logit at ability 0; float32 (n,)
+    key: Array  # the correct option, 0 to 3; int8 (n,)
+    attraction: Array  # logit of each option for those who do not know; float32 (n, 4)
+    attraction_slope: Array  # change of that logit with ability; float32 (n, 4)
 
 
 @dataclass(frozen=True)
 class Choices:
     """What the students chose.
 
-    Attributes
-    ----------
-    option
-        The chosen option, 0 to 3; int8 (n,).
-    confidence
-        Confidence from 0 to 100, or -1 where it was not asked; int8 (n,).
-    limit_is_correct, limit_option
-        Expected accuracy of predicting right or wrong, and the option, from the true
-        probabilities given the question, the abilities and the form in the sitting: nobody can do
-        better, except by luck, and nobody can know all these exactly.
+    The limits are the expected accuracies of predicting right or wrong, and the option, from the
+    true probabilities given the question, the abilities and the form in the sitting: nobody can do
+    better, except by luck, and nobody can know all these exactly.
     """
 
-    option: Array
-    confidence: Array
+    option: Array  # 0 to 3; int8 (n,)
+    confidence: Array  # 0 to 100, or -1 where it was not asked; int8 (n,)
     limit_is_correct: float
     limit_option: float
 
@@ -216,23 +150,9 @@ def draw_counts(
     low: int,
     high: int,
 ) -> Array:
-    """Draw counts of a given shape that lie within bounds and have an exact sum.
+    """Draw n counts from low to high that have an exact sum; int64 (n,).
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    n, total
-        How many counts, and their sum; ``n * low <= total <= n * high``.
-    quantiles
-        Quantiles of the shape, equally spaced in probability from 0 to 1.
-    low, high
-        Bounds, both inclusive.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 (n,).
+    The quantiles, equally spaced in probability from 0 to 1, are those of their shape.
     """
     if not n * low <= total <= n * high:
         raise ValueError(f"{n} counts from {low} to {high} cannot sum to {total}")
@@ -258,11 +178,8 @@ def draw_counts(
 def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Array:
     """Draw quizzes: in each round all questions, sorted by topic, are cut into blocks.
 
-    Returns
-    -------
-    numpy.ndarray
-        Questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH). No question appears twice in a quiz;
-        every question is in some quiz if ``n_quizzes * QUIZ_LENGTH >= len(topic)``.
+    Returns the questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH). No question appears twice in
+    a quiz; every question is in some quiz if ``n_quizzes * QUIZ_LENGTH >= len(topic)``.
     """
     rounds = []
     n_blocks = -(-len(topic) // QUIZ_LENGTH)
@@ -275,20 +192,9 @@ def draw_quizzes(rng: np.random.Generator, topic: Array, n_quizzes: int) -> Arra
 def draw_incidence(
     rng: np.random.Generator, setting: SchoolSetting, targets: Array, quizzes: Array, level: Array
 ) -> Incidence:
-    """Draw who meets which question, with exactly the given numbers of answers per student.
+    """Draw who meets which question; targets says how many each student does, int64 (n_students,).
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    setting
-        Size and character.
-    targets
-        Number of answers of each student; int64 (n_students,).
-    quizzes
-        Questions of each quiz; int32 (n_quizzes, QUIZ_LENGTH).
-    level
-        Level of each quiz, from 0 to 1; float (n_quizzes,).
+    The quizzes have the shape (n_quizzes, QUIZ_LENGTH), int32, and levels from 0 to 1.
     """
     n_students = len(targets)
     cohort = _draw_cohorts(rng, targets, setting.n_cohorts)
@@ -555,19 +461,7 @@ def _lift_rare_questions(
 def draw_questions(
     rng: np.random.Generator, setting: SchoolSetting, topic: Array, counts: Array
 ) -> Questions:
-    """Draw how the questions work.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    setting
-        Size and character.
-    topic
-        Topic of each question; int32 (n_questions,).
-    counts
-        Number of answers to each question; int (n_questions,).
-    """
+    """Draw how the questions work, of these topics and numbers of answers, (n_questions,)."""
     n = len(topic)
     # Questions that are set often are a little easier.
     often = np.log(counts)
@@ -598,23 +492,9 @@ def draw_questions(
 def draw_abilities(
     rng: np.random.Generator, cohort: Array, n_cohorts: int, area_of_topic: Array
 ) -> Array:
-    """Draw abilities along the subject tree.
+    """Draw abilities along the subject tree, by the students' cohorts and the topics' areas.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    cohort
-        Cohort of each student; int (n_students,).
-    n_cohorts
-        Number of cohorts.
-    area_of_topic
-        Area that each topic belongs to; int (n_topics,).
-
-    Returns
-    -------
-    numpy.ndarray
-        Ability of each student in each topic, in logits; float32 (n_students, n_topics).
+    Returns logits; float32 (n_students, n_topics).
     """
     n_students, n_topics = len(cohort), len(area_of_topic)
     between = rng.standard_normal(n_cohorts, np.float32) * np.sqrt(COHORT_SHARE)
@@ -632,18 +512,7 @@ def draw_form(rng: np.random.Generator, sittings: Sittings) -> Array:
 
     A quiz suits one class better than another, whatever its topic: they have been taught more or
     less of it. It also suits one student better than another, and students have good and bad days.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    sittings
-        At least one sitting.
-
-    Returns
-    -------
-    numpy.ndarray
-        In logits; float32 (n_sittings,).
+    Returns logits; float32 (n_sittings,).
     """
     n, day = len(sittings.student), sittings.minute // 1440
     form = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_SHARE) * rng.standard_normal(n, np.float32)
@@ -659,21 +528,9 @@ def draw_form(rng: np.random.Generator, sittings: Sittings) -> Array:
 def option_probabilities(
     questions: Questions, question: Array, ability: Array
 ) -> npt.NDArray[np.float32]:
-    """Probability of each option for students of given ability.
+    """Return the probability of each option, float32 (n, 4), for questions and abilities, (n,).
 
-    Parameters
-    ----------
-    questions
-        How the questions work.
-    question
-        Question of each row; int (n,).
-    ability
-        Ability of each row's student in its topic, with the form in its sitting; float32 (n,).
-
-    Returns
-    -------
-    numpy.ndarray
-        float32 (n, 4); rows sum to 1.
+    The ability is that of each row's student in its topic, with the form in its sitting.
     """
     logit = questions.discrimination[question] * ability + questions.easiness[question]
     know = 1 / (1 + np.exp(-logit))
@@ -690,16 +547,7 @@ def draw_choices(
 ) -> Choices:
     """Draw the option that each student chose and, sometimes, how sure they were.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    incidence
-        Who meets which question.
-    questions
-        How the questions work.
-    ability
-        Ability of each student in each topic; float32 (n_students, n_topics).
+    The abilities are those of each student in each topic; float32 (n_students, n_topics).
     """
     n = len(incidence)
     n_sittings = len(incidence.sittings.student)

@@ -50,24 +50,14 @@ HIGHEST_ID = 1988
 
 @dataclass(frozen=True)
 class Subjects:
-    """A tree of subjects, by internal numbers from 0.
-
-    Attributes
-    ----------
-    ids, names, parents, levels
-        Public id, name, internal number of the parent (-1 for a root) and level of each subject.
-    area_of_topic
-        For each topic (subject of level 2, in order) the number of its area; int (n_topics,).
-    leaves
-        For each topic the internal numbers of its parts (subjects of level 3).
-    """
+    """A tree of subjects, by internal numbers from 0; topics are those of level 2, in order."""
 
     ids: list[int]
     names: list[str]
-    parents: list[int]
+    parents: list[int]  # -1 for a root
     levels: list[int]
-    area_of_topic: Array
-    leaves: list[list[int]]
+    area_of_topic: Array  # int (n_topics,)
+    leaves: list[list[int]]  # for each topic its parts (level 3)
 
     def rows(self) -> Iterator[tuple[int, str, int | None, int]]:
         """Yield id, name, parent's id or None, and level of each subject, sorted by id."""
@@ -120,21 +110,8 @@ def draw_subject_lists(
 ) -> tuple[Leaves, Array]:
     """Draw the subjects of each question: mostly one leaf, of large topics more often.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    subjects
-        The tree.
-    n_questions
-        Number of questions.
-    n_topics
-        Number of topics that they come from, the more popular ones first.
-
-    Returns
-    -------
-    tuple
-        For each question its leaves (one, or rarely two), and its topic; int32 (n_questions,).
+    They come from so many topics, the more popular ones first. Returns for each question its leaves
+    (one, or rarely two), and its topic; int32 (n_questions,).
     """
     topics = rng.permutation(len(subjects.leaves))[:n_topics]
     weight = rng.lognormal(0, 1, n_topics)
