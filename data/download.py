@@ -11,10 +11,12 @@ removed, other files are never overwritten. Licence: CC BY-NC-ND 4.0.
 
 import argparse
 import http.client
+import re
 import shutil
 import stat
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 import zlib
@@ -152,7 +154,7 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
     InputError
         If the server does not have it, serves something else, or cannot be reached.
     """
-    if not url.startswith(("https://", "http://")):
+    if not is_address(url):
         raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
@@ -176,9 +178,15 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
             try:
                 with partial.open("r+b", buffering=0) as file:
                     for block, start in blocks(url, n_before, archive.size):
-                        # If the server starts from 0, the same bytes are written over themselves.
+                        # A server that cannot resume starts from 0, with the same bytes.
                         file.seek(start)
-                        file.write(block)
+                        known = file.read(len(block))
+                        if known != block[: len(known)]:
+                            raise InputError(
+                                f"{url}: sends other bytes than those that are there, which are "
+                                f"kept; expected the same, or remove {cli.show(partial)}"
+                            )
+                        file.write(block[len(known) :])
                         bar.update(file.tell() - bar.n)
             except TransferError as error:
                 reason = str(error)
@@ -192,6 +200,16 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
             if n_failures:
                 time.sleep(PAUSES[n_failures - 1])
     partial.replace(path)
+
+
+def is_address(url: str) -> bool:
+    """Return whether a text is an address to fetch from: plain characters, a host, a port."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        is_whole = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_whole and url.isascii() and url.isprintable() and " " not in url
 
 
 def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
@@ -216,7 +234,8 @@ def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
                     raise TransferError(f"the server sent '{place}', expected bytes from {start}")
             else:
                 start, total = 0, response.headers.get("Content-Length", "")
-            if total.isdigit() and int(total) != size:
+            # Of digits that other scripts have, and of thousands, no number is made.
+            if re.fullmatch("[0-9]{1,18}", total) and int(total) != size:
                 raise InputError(f"{url}: has {int(total):,} bytes, expected {size:,}")
             while start < size and (block := response.read1(BLOCK)):
                 yield block[: size - start], start
@@ -226,6 +245,8 @@ def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
         if error.code < 500 and error.code not in (408, 416, 429):
             raise InputError(f"{url}: {reason}") from None
         raise TransferError(reason) from None
+    except UnicodeError:
+        raise InputError(f"{url}: has no host that could exist, expected another address") from None
     except (OSError, http.client.HTTPException) as error:
         reason = str(getattr(error, "reason", error)) or type(error).__name__
         raise TransferError(reason) from None

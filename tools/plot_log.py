@@ -9,7 +9,6 @@ drawn: loss (on the answers learned from), held_out_loss, held_out_accuracy (of 
 answers out), and whatever else a model of your own logs. Writes a page beside the first log.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from common.errors import InputError, quote
 # What is drawn in one chart, so that one can be held against the other.
 _TOGETHER = {"held_out_loss": "loss"}
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
+_LARGEST = 1e100
 _LINE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
 
 
@@ -85,8 +85,8 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    # NaN fails the comparison, as do infinities, and whole numbers too large for a float.
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    # NaN fails the comparison; of larger numbers not even a sum would be one.
+    return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
 def _name_run(event: dict[str, Any], path: Path) -> str:

@@ -41,7 +41,9 @@ def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Callable[..., str]) -
         {"event": "stopped early", "step": 2},
     )
     hostile = start("x.py", "<b>")
-    other = write(tmp_path / "other.jsonl", START, *steps, hostile, step(1, own=1))
+    # Of numbers beyond all measure none is drawn.
+    far = [{"event": "step", "step": step, "own": own} for step, own in ((-1e308, 1), (2, 1e308))]
+    other = write(tmp_path / "other.jsonl", START, *steps, hostile, step(1, own=1), *far)
     *printed, _ = succeeds([*PLOT, log, other]).splitlines()
     fell = "2 steps; loss 1.0000 to 0.5000; held-out loss 1.1000 to 0.5500"
     assert printed == [
@@ -70,7 +72,7 @@ def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Callable[..., str]) -
         *(("", "holds no steps, expected the log of a fit"), ('{"event": "start"}\n', "no steps")),
         *(
             (f'{{"event": "step", "step": 1, "loss": {loss}}}\n', "holds no steps")
-            for loss in ("null", "NaN", "-Infinity", "1" + "0" * 400)
+            for loss in ("null", "NaN", "-Infinity", "1e308", "-1e308", "1" + "0" * 400)
         ),
         ('{"event": "start"}\nnonsense\n', "row 2 is 'nonsense', expected a line of a log"),
         *(("[1]\n", r"row 1 is '\[1\]', expected a line of a log"), ('{"loss": 1}\n', "row 1 is")),
