@@ -19,7 +19,7 @@ Needs only NumPy, no other file of the kit: it goes into the zip.
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,33 +55,22 @@ _NODE_WEIGHTS /= _NODE_WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Model:
-    """What training has learned; Q questions, k dimensions of ability, float32.
+    """What training has learned; Q questions, k dimensions of ability, float32."""
 
-    Attributes
-    ----------
-    intercept
-        Mean logit of every question for students of whom nothing is known, shape (Q,).
-    slopes
-        Discriminations, shape (Q, k); abilities have variance 1.
-    quiz_covariance
-        Covariance of a student's quiz effects, shape (Q, Q).
-    guessing
-        Probability that a student who does not know an answer guesses it, shape ().
-    mask_mean, mask_weights
-        The ability expected of a student with the answered mask m (1 answered, 0 not, divided by
-        the root of their number) differs from the mean by (m − mask_mean) @ mask_weights, shapes
-        (Q,) and (Q, k).
-    completion
-        An answered mask with a fifth of the answers hidden, times this, gives the probability that
-        each question is answered, shape (Q, Q).
-    """
-
+    # Mean logit of every question for students of whom nothing is known, shape (Q,).
     intercept: FloatArray
+    # Discriminations, shape (Q, k); abilities have variance 1.
     slopes: FloatArray
+    # Covariance of a student's quiz effects, shape (Q, Q).
     quiz_covariance: FloatArray
+    # Probability that a student who does not know an answer guesses it, shape ().
     guessing: FloatArray
+    # The ability expected of a student with the answered mask m (1 answered, 0 not, divided by the
+    # root of their number) differs from the mean by (m − mask_mean) @ mask_weights: (Q,), (Q, k).
     mask_mean: FloatArray
     mask_weights: FloatArray
+    # An answered mask with a fifth of the answers hidden, times this, gives the probability that
+    # each question is answered, shape (Q, Q).
     completion: FloatArray
 
     def save(self, folder: Path) -> None:
@@ -118,51 +107,29 @@ class Model:
         )
 
 
-@dataclass(frozen=True)
-class Population:
-    """How the students who are asked differ from the training students.
+class Population(NamedTuple):
+    """How the students who are asked differ from the training students."""
 
-    Attributes
-    ----------
-    log_variance
-        Logarithm of the variance of their abilities.
-    log_stretch, shift
-        Their mean logits are those of the training students, times exp(log_stretch), plus shift.
-    """
-
+    # Logarithm of the variance of their abilities.
     log_variance: float = 0.0
+    # Their mean logits are those of the training students, times exp(log_stretch), plus shift.
     log_stretch: float = 0.0
     shift: float = 0.0
 
+    def means(self, expected: FloatArray) -> FloatArray:
+        """Return their mean logits, given what would be those of training students."""
+        return np.float32(np.exp(self.log_stretch)) * expected + np.float32(self.shift)
+
+    def slopes(self, slopes: FloatArray) -> FloatArray:
+        """Return discriminations for abilities of variance 1."""
+        return slopes * np.float32(np.exp(self.log_variance / 2))
+
 
 class StudentPosterior:
-    """What is known of the students who are being asked.
+    """What is known of the students who are being asked: S students, Q questions.
 
-    Parameters
-    ----------
-    model
-        With as many questions as the arrays have columns.
-    answered_mask
-        Which answers may be asked or have been, bool, shape (students, questions). All False if
-        that is not known.
-
-    Attributes
-    ----------
-    mean, variance
-        Of every student's logits, shape (students, questions).
-    covariance
-        Of a student's logits before any answer, shape (questions, questions).
-    factors
-        One for each answer of a student: the student's covariance is that one minus the sum of
-        their outer products; shape (students, answers, questions).
-    target_weight
-        P(target) up to a factor, shape (students, questions).
-    targets_may_be_asked
-        Whether that is so, judging by how few answers seem to be hidden.
-    n_answers
-        Of each student, shape (students,).
-    population
-        How these students differ from the training students.
+    The model has as many questions as the arrays have columns. The answered mask tells which
+    answers may be asked or have been, bool, (S, Q); all False if that is not known.
     """
 
     def __init__(self, model: Model, answered_mask: BoolArray) -> None:
@@ -186,37 +153,26 @@ class StudentPosterior:
         self._expected = model.intercept + ability @ model.slopes.T
         # One entry for each call of `observe`: which students, which questions, right or wrong.
         self._observed: list[tuple[IntArray, IntArray, IntArray]] = []
+        # How many answers of each student are known, shape (S,).
         self.n_answers = np.zeros(len(answered_mask), np.int64)
         self._begin(Population())
 
     def _begin(self, population: Population) -> None:
         """Set means and covariance of the logits to what is known before any answer."""
         self.population = population
-        self.mean = self._means(population, self._expected)
-        slopes = self._slopes(population)
+        # Mean and variance of every student's logits, (S, Q).
+        self.mean = population.means(self._expected)
+        # Covariance of a student's logits before any answer, (Q, Q). Now it is that less the sum
+        # of the outer products of the student's factors, one for each answer, (S, answers, Q).
+        slopes = population.slopes(self.model.slopes)
         self.covariance = slopes @ slopes.T + self.model.quiz_covariance
         # A question that the model lacks has no variance; its answer tells nothing.
         variance = np.maximum(np.diagonal(self.covariance), 1e-5)
         self.variance = np.tile(variance, (len(self.mean), 1))
         self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
 
-    def _means(self, population: Population, expected: FloatArray) -> FloatArray:
-        stretch = np.float32(np.exp(population.log_stretch))
-        return stretch * expected + np.float32(population.shift)
-
-    def _slopes(self, population: Population) -> FloatArray:
-        return self.model.slopes * np.float32(np.exp(population.log_variance / 2))
-
     def observe(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
-        """Learn from at most one answer of each student.
-
-        Parameters
-        ----------
-        student, question
-            Rows and columns, shape (answers,); no student twice.
-        is_right
-            1 right, 0 wrong, shape (answers,).
-        """
+        """Learn from at most one answer of each student: rows, columns, 1 right or 0 wrong."""
         self._observed.append((student, question, is_right))
         self.n_answers[student] += 1
         self.target_weight[student, question] = 0
@@ -247,7 +203,7 @@ class StudentPosterior:
 
     def _adapt(self) -> Population:
         """Estimate the population from all answers: one Newton step towards the most probable."""
-        now = np.array([*asdict(self.population).values()])
+        now = np.array(self.population)
         height = self._log_posterior(now)
         above = np.array([self._log_posterior(now + step) for step in np.diag(_STEPS)])
         below = np.array([self._log_posterior(now - step) for step in np.diag(_STEPS)])
@@ -263,8 +219,8 @@ class StudentPosterior:
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
         rows = np.arange(n_students)[:, None]
-        mean = self._means(population, self._expected[rows, question])
-        slopes = self._slopes(population)[question]
+        mean = population.means(self._expected[rows, question])
+        slopes = population.slopes(self.model.slopes)[question]
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
         total = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())
@@ -304,15 +260,6 @@ class StudentPosterior:
         probability that q is a target, times the density of its logit where P(right) = ½: to know a
         logit better helps where that may change the prediction. Where targets may be asked, the
         chance that the prediction for j itself would have been wrong is added.
-
-        Parameters
-        ----------
-        askable
-            Shape (students, questions).
-
-        Returns
-        -------
-        array of int64, shape (students,)
         """
         guessing = self.model.guessing
         knows = self._knows()
@@ -347,14 +294,9 @@ def _match_moments(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fit a Gaussian to a Gaussian times the likelihood of an answer, by Gauss-Hermite quadrature.
 
-    Returns
-    -------
-    slope, curvature
-        The new mean is mean + variance · slope, the new variance is variance − variance² ·
-        curvature. A surprising right answer, which looks guessed, would make the variance larger;
-        it is left as it is.
-    probability
-        Of the answer.
+    Returns slope, curvature and the probability of the answer: the new mean is mean + variance ·
+    slope, the new variance is variance − variance² · curvature. A surprising right answer, which
+    looks guessed, would make the variance larger; it is left as it is.
     """
     deviation = np.sqrt(variance)
     right = guessing + (1 - guessing) * _sigmoid(mean[:, None] + deviation[:, None] * _NODES)
@@ -368,17 +310,3 @@ def _match_moments(
 
 def _sigmoid(x: FloatArray) -> FloatArray:
     return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))
-
-
-def find_revealed(
-    masked_data: IntArray, masked_binary_data: IntArray, asked: BoolArray | bool
-) -> BoolArray:
-    """Find the answers that have been revealed, whether -1 or 0 stands for the others.
-
-    Where 0 does, a wrong answer looks like one that is not revealed: then the option tells, or, if
-    options are unknown, that the question has been asked.
-    """
-    revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1) | asked
-    if (masked_binary_data == -1).any():
-        revealed = masked_binary_data >= 0
-    return revealed

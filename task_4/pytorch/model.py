@@ -7,22 +7,16 @@ precisions). So the posterior after any hypothetical answer is known at once, an
 information reward of EDDI (Ma et al. 2019, "Efficient dynamic discovery of high-value information
 with partial VAE", arXiv 1809.11142).
 
-Needs only NumPy and PyTorch, no other file of the kit: it goes into the zip.
+Needs only PyTorch, no other file of the kit: it goes into the zip.
 """
 
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.integer[Any]]
 
 WEIGHTS = "model_task_4.pt"
 
@@ -39,36 +33,24 @@ _OWN_UNCERTAINTY = 20.0
 
 @dataclass(frozen=True)
 class Model:
-    """What training has learned; Q questions, k latent dimensions, float32.
+    """What training has learned; Q questions, k latent dimensions, float32."""
 
-    Attributes
-    ----------
-    intercept, loading
-        The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept), shapes
-        (Q,) and (Q, k).
-    guessing
-        Probability that a student who does not know an answer guesses it, shape ().
-    score, precision
-        The encoder: what an answer adds, wrong at place 0 and right at place 1, shape (Q, 2, k).
-    prior_precision
-        Precision of z before any answer, shape (k,).
-    mask_mean, mask_weights
-        The mean of z before any answer is (m − mask_mean) @ mask_weights for a student with the
-        answered mask m (1 answered, 0 not, divided by the root of their number), shapes (Q,) and
-        (Q, k).
-    completion
-        An answered mask with a fifth of the answers hidden, times this, gives the probability that
-        each question is answered, shape (Q, Q).
-    """
-
+    # The decoder: P(right) = guessing + (1 − guessing) sigmoid(loading · z + intercept), shapes
+    # (Q,) and (Q, k); a student who does not know an answer guesses it with probability guessing.
     intercept: Tensor
     loading: Tensor
     guessing: Tensor
+    # The encoder: what an answer adds, wrong at place 0 and right at place 1, shape (Q, 2, k).
     score: Tensor
     precision: Tensor
+    # Precision of z before any answer, shape (k,).
     prior_precision: Tensor
+    # The mean of z before any answer is (m − mask_mean) @ mask_weights for a student with the
+    # answered mask m (1 answered, 0 not, divided by the root of their number): (Q,), (Q, k).
     mask_mean: Tensor
     mask_weights: Tensor
+    # An answered mask with a fifth of the answers hidden, times this, gives the probability that
+    # each question is answered, shape (Q, Q).
     completion: Tensor
 
     def save(self, folder: Path) -> None:
@@ -99,14 +81,10 @@ class Model:
 
 
 class StudentPosterior:
-    """What is known of the students who are being asked.
+    """What is known of the students who are being asked: S students, Q questions.
 
-    Parameters
-    ----------
-    model
-        With as many questions as the arrays have columns.
-    answered_mask
-        Which answers may be asked or have been, bool, (students, questions); all False if unknown.
+    The model has as many questions as the arrays have columns. The answered mask tells which
+    answers may be asked or have been, bool, (S, Q); all False if that is not known.
     """
 
     def __init__(self, model: Model, answered_mask: Tensor) -> None:
@@ -155,11 +133,6 @@ class StudentPosterior:
         density of its logit where P(right) = ½, since a prediction that is certain needs no more
         information. Where targets may be asked, the chance that the prediction for the question
         itself would have been wrong is added.
-
-        Parameters
-        ----------
-        askable
-            Bool, shape (students, questions).
         """
         model = self.model
         mean, variance = self.logits()
@@ -201,28 +174,8 @@ def information_reward(move: Tensor, right: Tensor, loading: Tensor, weight: Ten
     (loading · move)² (2 ratio − 1): how far the logits of targets move, squared. The ratio of the
     variances of z, near 1 for one answer, is taken as 1, which scored higher.
 
-    Parameters
-    ----------
-    move
-        By which a wrong and a right answer move the mean of z, shape (questions, 2, k).
-    right
-        P(right), shape (questions,).
-    loading, weight
-        Of the targets, shapes (targets, k) and (targets,). In nats, if weights are informations.
+    A wrong and a right answer move the mean of z by `move`, (questions, 2, k); `right` is P(right),
+    (questions,). Of the targets come loadings, (targets, k), and weights, (targets,).
     """
     gain = 0.5 * (move @ loading.T).square() @ weight
     return gain[:, 0] * (1 - right) + gain[:, 1] * right
-
-
-def find_revealed(
-    masked_data: IntArray, masked_binary_data: IntArray, asked: BoolArray | bool
-) -> BoolArray:
-    """Find the answers that have been revealed, whether -1 or 0 stands for the others.
-
-    Where 0 does, a wrong answer looks like one that is not revealed: then the option tells, or, if
-    options are unknown, that the question has been asked.
-    """
-    revealed: BoolArray = (masked_data > 0) | (masked_binary_data == 1) | asked
-    if (masked_binary_data == -1).any():
-        revealed = masked_binary_data >= 0
-    return revealed

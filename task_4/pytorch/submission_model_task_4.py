@@ -7,22 +7,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from model import Model, StudentPosterior, find_revealed
+from model import Model, StudentPosterior
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer[Any]]
 
 
 class Submission:
-    """The entry; `submission_templates/submission_model_task_4.py` documents every method.
-
-    Parameters
-    ----------
-    model
-        For cross-validation; default: the one that lies beside this file.
-    """
+    """The entry; `submission_templates/submission_model_task_4.py` documents every method."""
 
     def __init__(self, model: Model | None = None) -> None:
+        # For cross-validation; by default the one that lies beside this file.
         self.model = model or Model.load(Path(__file__).parent)
         self.posterior: StudentPosterior | None = None
         # Which answers could be asked at first; not known before the first call that tells.
@@ -58,10 +53,15 @@ class Submission:
     def _observe(
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> StudentPosterior:
-        asked: BoolArray | bool = False
-        if can_query is not None and self.askable is not None:
-            asked = self.askable & (can_query != 1)
-        revealed = find_revealed(masked_data, masked_binary_data, asked)
+        """Learn from the answers revealed since the last call; -1 or 0 stands for the others."""
+        if (masked_binary_data == -1).any():
+            revealed = masked_binary_data >= 0
+        else:
+            # A wrong answer looks like one that is not revealed: then the option tells, or, if
+            # options are unknown, that the question may not be asked any more.
+            revealed = (masked_data > 0) | (masked_binary_data == 1)
+            if can_query is not None and self.askable is not None:
+                revealed |= self.askable & (can_query != 1)
 
         if self.posterior is None or (self.askable is None and can_query is not None):
             answered_mask = np.zeros(revealed.shape, bool)
