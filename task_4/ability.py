@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from common import source_code
-from common.adaptive.game import BoolArray, GameState, Reference, Rules, rounds
+from common.adaptive.game import GameState, Reference, Rules, rounds
 from common.answers import IntArray
 from common.errors import InputError
 
@@ -27,6 +27,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # Draws from a student's posterior, for the intervals of subjects.
 N_DRAWS = 2000
+_STEP = ["QuestionId", "is_right", "expected", "ability", "error", "share"]
 
 
 class Bank:
@@ -120,16 +121,14 @@ def ask(
     n_students, n_columns = state.can_query.shape
     width = max(n_columns, bank.n_questions)
 
-    def in_bank_too(askable: BoolArray) -> BoolArray:
-        """Add the columns that the bank has and the file lacks: the ability is over all."""
-        return np.pad(askable, [(0, 0), (0, width - n_columns)])
-
+    # The columns that the bank has and the file lacks count too: the ability is over all.
+    more = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
-    posterior = bank.module.StudentPosterior(model, in_bank_too(state.can_query))
+    posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, more))
     everybody, question = np.arange(n_students), np.full(n_students, -1)
 
     def choose(number: int) -> IntArray:
-        selected = posterior.select(in_bank_too(state.can_query))
+        selected = posterior.select(np.pad(state.can_query, more))
         return np.where(state.can_query.any(axis=1), selected, -1)
 
     known: list[npt.NDArray[np.float64]] = []
@@ -143,20 +142,19 @@ def ask(
         ability, error = bank.overall_ability(posterior)
         share = probability[:, : bank.n_questions].mean(axis=1)
         known.append(np.array([question, is_right, expected, ability, error, share]))
-        for row in set(rows) - courses.keys():
-            if error[row] <= stop_at_error or n_asked == n_questions:
-                names = ["QuestionId", "is_right", "expected", "ability", "error", "share"]
-                steps = pd.DataFrame(np.array(known)[:, :, row], columns=names)
-                hidden = np.flatnonzero(state.targets[row])
-                draws = _draw(posterior, row, bank.n_questions)
-                courses[row] = Course(
-                    steps=steps.astype({"QuestionId": int, "is_right": int}),
-                    probability=probability[row, : bank.n_questions],
-                    draws=draws,
-                    hidden_probability=probability[row, hidden],
-                    hidden_truth=reference.is_correct[row, hidden],
-                    hidden_counts=_draw_counts(draws, probability[row], hidden),
-                )
+        ended = (error <= stop_at_error) | (n_asked == n_questions)
+        for row in [row for row in rows if row not in courses and ended[row]]:
+            steps = pd.DataFrame(np.array(known)[:, :, row], columns=_STEP)
+            hidden = np.flatnonzero(state.targets[row])
+            draws = _draw(posterior, row, bank.n_questions)
+            courses[row] = Course(
+                steps.astype({"QuestionId": int, "is_right": int}),
+                probability[row, : bank.n_questions],
+                draws,
+                hidden_probability=probability[row, hidden],
+                hidden_truth=reference.is_correct[row, hidden],
+                hidden_counts=_draw_counts(draws, probability[row], hidden),
+            )
         if len(courses) == len(rows):
             break
     return {row: courses[row] for row in rows}

@@ -19,7 +19,7 @@ The model is that of `item_response/model.py`: x is the logit, P(right) = c + (1
 guessing c; x = slopes · ability + quiz effect + intercept is Gaussian for each student.
 """
 
-from dataclasses import dataclass, replace
+import copy
 from typing import Any
 
 import numpy as np
@@ -32,56 +32,53 @@ IntArray = npt.NDArray[np.integer[Any]]
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 
-@dataclass(frozen=True)
 class Posterior:
     """What is known of S students about Q questions and k abilities, before the next question.
 
-    Attributes
-    ----------
-    mean, variance
-        Of the logits, shape (S, Q).
-    prior_covariance
-        Of the logits of a student before any answer, shape (Q, Q).
-    factors
-        One for each answer of a student: the covariance of the student's logits is
-        `prior_covariance` minus the sum of their outer products; shape (S, answers, Q).
-    ability_mean, ability_covariance
-        Shapes (S, k) and (S, k, k).
-    cross_covariance
-        Between abilities and logits, shape (S, Q, k).
-    slopes
-        Discriminations, shape (Q, k).
-    guessing
-        Probability that a student who does not know an answer guesses it.
-    n_answers
-        Number of answers of each student, shape (S,).
-    popularity
-        How many training students answered each question, shape (Q,).
-    targets_may_be_asked
-        Whether what has to be predicted may be asked, as far as the model can tell.
-    seed
-        For strategies that draw; every student and round has others.
+    It is read from the posterior of `item_response/`, whose last k questions are the abilities.
     """
 
-    mean: FloatArray
-    variance: FloatArray
-    prior_covariance: FloatArray
-    factors: FloatArray
-    ability_mean: FloatArray
-    ability_covariance: FloatArray
-    cross_covariance: FloatArray
-    slopes: FloatArray
-    guessing: float
-    n_answers: IntArray
-    popularity: IntArray
-    targets_may_be_asked: bool
-    seed: IntArray
+    def __init__(self, known: Any, popularity: IntArray, seed: IntArray) -> None:
+        k = known.model.slopes.shape[1]
+        q = known.mean.shape[1] - k
+        of_abilities = known.factors[:, :, q:].transpose(0, 2, 1)
+        covariance = known.covariance[q:] - of_abilities @ known.factors
+        # Of the logits, shape (S, Q).
+        self.mean: FloatArray = known.mean[:, :q]
+        self.variance: FloatArray = known.variance[:, :q]
+        # Of the logits of a student before any answer, (Q, Q). Now their covariance is that minus
+        # the sum of the outer products of the student's factors, one an answer, (S, answers, Q).
+        self.prior_covariance: FloatArray = known.covariance[:q, :q]
+        self.factors: FloatArray = known.factors[:, :, :q]
+        # Of the abilities, (S, k) and (S, k, k); the shift of the mean logits is no ability.
+        self.ability_mean: FloatArray = known.mean[:, q:] - np.float32(known.population.shift)
+        self.ability_covariance: FloatArray = covariance[:, :, q:]
+        # Between abilities and logits, (S, Q, k).
+        self.cross_covariance: FloatArray = covariance[:, :, :q].transpose(0, 2, 1)
+        # Discriminations, (Q, k).
+        self.slopes: FloatArray = known.model.slopes[:q]
+        # Probability that a student who does not know an answer guesses it.
+        self.guessing = float(known.model.guessing)
+        # Of each student, (S,).
+        self.n_answers: IntArray = known.n_answers.copy()
+        # How many training students answered each question, (Q,).
+        self.popularity = np.pad(popularity[:q], (0, max(0, q - len(popularity))))
+        # Whether what has to be predicted may be asked, as far as the model can tell.
+        self.targets_may_be_asked: bool = known.targets_may_be_asked
+        # For strategies that draw; every student and round has others, (S,).
+        self.seed = seed
+        # A strategy that changes them in place would change the predictions.
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
 
     def take(self, rows: IntArray) -> "Posterior":
         """Return the same of some students only."""
         of_students = ("mean", "variance", "factors", "ability_mean", "ability_covariance")
-        names = (*of_students, "cross_covariance", "n_answers", "seed")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        taken = copy.copy(self)
+        for name in (*of_students, "cross_covariance", "n_answers", "seed"):
+            setattr(taken, name, getattr(self, name)[rows])
+        return taken
 
     def covariance(self, student: int, first: IntArray, second: IntArray) -> FloatArray:
         """Return the covariance of a student's logits, shape (len(first), len(second))."""

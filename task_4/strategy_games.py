@@ -92,38 +92,6 @@ def know_nothing(bank: Bank, askable: BoolArray) -> Any:
     return bank.module.StudentPosterior(model, np.hstack([askable, nobody]))
 
 
-def view(known: Any, popularity: IntArray, seed: IntArray) -> Posterior:
-    """Return what strategies may know, of all students and questions; `seed` of shape (students,).
-
-    `popularity` is the number of training students who answered each question.
-    """
-    k = known.model.slopes.shape[1]
-    q = known.mean.shape[1] - k
-    of_abilities = known.factors[:, :, q:].transpose(0, 2, 1)
-    covariance = known.covariance[q:] - of_abilities @ known.factors
-    posterior = Posterior(
-        mean=known.mean[:, :q],
-        variance=known.variance[:, :q],
-        prior_covariance=known.covariance[:q, :q],
-        factors=known.factors[:, :, :q],
-        # The shift of the mean logits is no ability.
-        ability_mean=known.mean[:, q:] - np.float32(known.population.shift),
-        ability_covariance=covariance[:, :, q:],
-        cross_covariance=covariance[:, :, :q].transpose(0, 2, 1),
-        slopes=known.model.slopes[:q],
-        guessing=float(known.model.guessing),
-        n_answers=known.n_answers.copy(),
-        popularity=np.pad(popularity[:q], (0, max(0, q - len(popularity)))),
-        targets_may_be_asked=known.targets_may_be_asked,
-        seed=seed,
-    )
-    # A strategy that changes them in place would change the predictions.
-    for array in vars(posterior).values():
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-    return posterior
-
-
 def play(
     bank: Bank,
     reference: Reference,
@@ -155,7 +123,7 @@ def play(
         goes_on[bank.overall_ability(known)[1] <= setting.stop_at_error] = False
         order = rng.permutation(np.flatnonzero(goes_on))
         seeds = np.arange(n_students) + n_students * (number - 1 + 1000 * seed)
-        posterior = view(known, bank.popularity, seeds)
+        posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_questions]
         question, n_over = choose(strategy, posterior, state.can_query, hidden, order, left)
         n_over_limit += n_over

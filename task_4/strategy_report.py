@@ -56,12 +56,8 @@ def compare_games(title: str, games: Games, checkpoints: Sequence[int], *, stops
 
 
 def score_games(games: Games, checkpoints: Sequence[int]) -> pd.DataFrame:
-    """Score every game: a row for each strategy, mask and number of questions.
-
-    accuracy, auc and log_loss are those on the hidden answers (the AUC is NaN where all have one
-    outcome), exposure is the largest share of students who were asked the same question, overlap
-    that of `mean_overlap`, bank the share of the questions that may be asked of somebody which
-    were asked, and length the mean number of questions asked.
+    """Score every game: a row for each strategy, mask and number of questions, the columns of
+    STRATEGIES.md; the AUC is NaN where all hidden answers have one outcome.
     """
     rows = []
     for name, played in games.items():

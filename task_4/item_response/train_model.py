@@ -47,15 +47,7 @@ def main() -> None:
 
 
 def fit(answers: pd.DataFrame, n_questions: int) -> Model:
-    """Learn from right and wrong answers.
-
-    Parameters
-    ----------
-    answers
-        Of the training students.
-    n_questions
-        Number of columns: the largest QuestionId plus one.
-    """
+    """Learn from right and wrong answers; all QuestionIds are below `n_questions`."""
     fitted = item_response.fit(
         answers["UserId"].to_numpy(),
         answers["QuestionId"].to_numpy(),

@@ -14,31 +14,18 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 
 class Model:
-    """How often each question was answered, and what the more frequent outcome was.
-
-    Attributes
-    ----------
-    most_popular
-        1 where most answers were right, else 0 (also for a tie), int64, shape (questions,).
-    num_answers
-        Number of answers, int64, shape (questions,).
-    """
+    """How often each question was answered, and what the more frequent outcome was."""
 
     def __init__(self) -> None:
+        # 1 where most answers were right, else 0 (also for a tie), shape (questions,).
         self.most_popular: IntArray = np.zeros(0, np.int64)
+        # Number of answers, shape (questions,).
         self.num_answers: IntArray = np.zeros(0, np.int64)
 
     def fit(self, question: IntArray, is_correct: IntArray, n_questions: int) -> None:
-        """Count the training answers.
+        """Count the training answers, given QuestionId and outcome (1 right, 0 wrong) of each.
 
-        Parameters
-        ----------
-        question
-            QuestionId of every answer.
-        is_correct
-            1 right, 0 wrong, for every answer.
-        n_questions
-            Number of columns: the largest QuestionId plus one.
+        `n_questions` is the number of columns: the largest QuestionId plus one.
         """
         self.num_answers = np.bincount(question, minlength=n_questions)
         n_correct = np.bincount(question[is_correct == 1], minlength=n_questions)
@@ -57,17 +44,7 @@ class Model:
         self.num_answers = np.load(folder / "model_task_4_num_answers.npy")
 
     def select(self, can_query: IntArray) -> IntArray:
-        """Choose for every student the most answered question that may be asked.
-
-        Parameters
-        ----------
-        can_query
-            1 where a question may be asked, shape (students, questions).
-
-        Returns
-        -------
-        array of int64, shape (students,)
-        """
+        """Choose for every student the most answered question where `can_query` is 1."""
         num_answers = pad_questions(self.num_answers, can_query.shape[1], 0)
         chosen: IntArray = np.where(can_query == 1, num_answers, -1).argmax(axis=1)
         return chosen

@@ -1,5 +1,6 @@
 """Strategies of task 4, each against its formula worked out another way; the games they play."""
 
+import copy
 import sys
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,8 @@ import strategy_protocols
 import strategy_report
 from ability import Bank
 from conftest import answers_frame
-from strategy_games import PlayedGame, Setting, know_nothing, view
+from strategies import Posterior
+from strategy_games import PlayedGame, Setting, know_nothing
 from task_4_models import as_reference, full_model, load_package
 
 GUESSING = 0.2
@@ -27,7 +29,7 @@ PACKAGE, SUBMISSION = load_package("item_response", "submission_model_task_4")
 ALL = strategy_games.find_strategies()
 
 
-def some_posterior(seed: int, n_students: int = 5, n_questions: int = 12) -> strategies.Posterior:
+def some_posterior(seed: int, n_students: int = 5, n_questions: int = 12) -> Posterior:
     """Two abilities, quiz effects, and two answers of every student: every part matters."""
     rng = np.random.default_rng(seed)
     model = full_model(PACKAGE, n_questions, seed, completion=0)
@@ -36,10 +38,16 @@ def some_posterior(seed: int, n_students: int = 5, n_questions: int = 12) -> str
     rows = np.arange(n_students)
     for _ in range(2):
         known.observe(rows, rng.integers(n_questions, size=n_students), rows % 2)
-    return replace(view(known, popularity, rows + 100 * seed), targets_may_be_asked=False)
+    return changed(Posterior(known, popularity, rows + 100 * seed), targets_may_be_asked=False)
 
 
-def some_masks(posterior: strategies.Posterior, seed: int) -> tuple[Any, Any]:
+def changed(posterior: Posterior, **values: Any) -> Posterior:
+    other = copy.copy(posterior)
+    vars(other).update(values)
+    return other
+
+
+def some_masks(posterior: Posterior, seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     askable = rng.random(posterior.mean.shape) < 0.6
     askable[:, 0] |= ~askable.any(axis=1)
@@ -61,7 +69,7 @@ def fisher(knows: float) -> float:
     return float(slope**2 / (right(x) * (1 - right(x))))
 
 
-def knows(posterior: strategies.Posterior, row: int, question: int) -> float:
+def knows(posterior: Posterior, row: int, question: int) -> float:
     mean, variance = posterior.mean[row, question], posterior.variance[row, question]
     return float(sigmoid(mean / np.sqrt(1 + np.pi / 8 * variance)))
 
@@ -144,7 +152,7 @@ def test_the_choice_has_the_largest_value(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_only_what_is_askable_is_asked_and_no_other_student_matters(name: str, asked: bool) -> None:
     for seed in range(6):
-        posterior = replace(some_posterior(seed), targets_may_be_asked=asked)
+        posterior = changed(some_posterior(seed), targets_may_be_asked=asked)
         askable, hidden = some_masks(posterior, seed)
         chosen = ALL[name](posterior, askable, hidden)
         if_none_is_hidden = ALL[name](posterior, askable, 0 * hidden)
@@ -158,7 +166,7 @@ def test_only_what_is_askable_is_asked_and_no_other_student_matters(name: str, a
 def test_random_is_uniform_and_seeded() -> None:
     n = 6000
     posterior = some_posterior(1, n_students=1).take(np.zeros(n, int))
-    posterior = replace(posterior, seed=np.arange(n))
+    posterior = changed(posterior, seed=np.arange(n))
     askable = np.tile(np.arange(12) % 2 == 0, (n, 1))
     chosen = strategies.random(posterior, askable, askable * 0.0)
     counts = np.bincount(chosen, minlength=12)
@@ -166,7 +174,7 @@ def test_random_is_uniform_and_seeded() -> None:
     assert np.abs(counts[::2] - n / 6).max() < 6 * (n * 5 / 36) ** 0.5
     assert not counts[1::2].any()
     assert np.array_equal(chosen, strategies.random(posterior, askable, askable * 0.0))
-    other = strategies.random(replace(posterior, seed=posterior.seed + n), askable, askable * 0.0)
+    other = strategies.random(changed(posterior, seed=posterior.seed + n), askable, askable * 0.0)
     assert (chosen != other).mean() > 0.7
 
 
@@ -218,10 +226,10 @@ def test_view_of_abilities_and_the_standard_error_agree_with_the_view_of_logits(
     bank, askable = Bank(PACKAGE, model), reference.is_correct >= 0
     known = know_nothing(bank, askable)
     rows, questions = np.arange(len(reference.student)), np.arange(N_QUESTIONS)
-    before = view(known, POPULARITY, rows).prior_covariance.mean()
+    before = Posterior(known, POPULARITY, rows).prior_covariance.mean()
     assert bank.overall_ability(known)[1] == pytest.approx(1)
     for number in range(5):
-        seen = view(known, POPULARITY, rows + 100 * number)
+        seen = Posterior(known, POPULARITY, rows + 100 * number)
         population = known.population
         of_ability = seen.ability_mean @ seen.slopes.T
         rest = np.exp(population.log_stretch) * model.intercept + population.shift
@@ -246,9 +254,9 @@ def test_who_comes_first_gets_what_is_liked_best() -> None:
     def liked_best(posterior: Any, free: Any, hidden: Any) -> Any:
         return np.where(free, hidden, -1).argmax(axis=1)
 
-    taste, view = np.tile([0.9, 0.1], (3, 1)), Mock()
+    taste, known = np.tile([0.9, 0.1], (3, 1)), Mock()
     order, left = np.array([1, 0]), np.array([1, 1])
-    chosen, n_over = strategy_games.choose(liked_best, view, taste > 0, taste, order, left)
+    chosen, n_over = strategy_games.choose(liked_best, known, taste > 0, taste, order, left)
     assert (chosen.tolist(), n_over) == ([1, 0, -1], 0)
 
 
