@@ -5,7 +5,6 @@ revealed. `isolation.py` isolates it further.
 """
 
 import contextlib
-import io
 import json
 import os
 import queue
@@ -25,27 +24,34 @@ from common.adaptive import entry_files, entry_runner, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.game import EntryError
 from common.answers import IntArray
-from common.errors import InputError
+from common.errors import InputError, one_line
 from common.io import is_there, require_file
 
-import numpy as np
 import numpy.typing as npt
 
 # An entry that writes more than this to stdout and stderr during one mask is stopped.
 _MAX_OUTPUT = 5_000_000
 # How much of the end of what it writes is kept.
 _KEPT_OUTPUT = 100_000
-# No array that an entry returns may be larger.
-_MAX_REPLY = 1 << 30
-_MAX_LINE = 1 << 16
-# Nor a file of an entry that the evaluation itself reads.
+# No file of an entry that the evaluation itself reads may be larger.
 _MAX_FILE = 256 << 20
-# How long the end of a process, and of what reads its pipes, is waited for, in seconds.
+# How long the end of a process, the rest of a reply that has begun, and the end of what reads a
+# pipe are waited for, in seconds.
 _MAX_ENDING = 10.0
+_MAX_REPLYING = 10.0
 _MAX_READING = 1.0
+# What a reply may hold beside an array. Of a fault, which the entry may have made up, so many
+# characters are shown.
+_REPLY: dict[str, type] = {"fault": str, "changed": list}
+_MAX_FAULT = 1000
 # The folder of an entry, and the file in it that is locked as long as its evaluation lives.
 _PREFIX = "task_4_entry_"
 _LOCK = "evaluation.lock"
+
+
+Message = dict[str, Any]
+AnyArray = npt.NDArray[Any]
+Arrays = tuple[IntArray, ...]
 
 
 class Limits(NamedTuple):
@@ -76,8 +82,7 @@ class EntryProcess:
         self._deadline = time.monotonic() + limits.seconds
         self._tail = bytearray()
         self._n_output = 0
-        self._replies: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self._sender = threading.Thread()
+        self._talking = threading.Thread()
         sweep_folders()
         self._temporary = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
         base = Path(self._temporary.name)
@@ -113,30 +118,31 @@ class EntryProcess:
         finally:
             if lifeline is not None:
                 os.close(lifeline)
+        pipes = self._process
+        assert pipes.stdin is not None and pipes.stdout is not None and pipes.stderr is not None
+        self._requests, self._answers, self._printed = pipes.stdin, pipes.stdout, pipes.stderr
+        self._reading = threading.Thread(target=self._read_output, daemon=True)
+        self._reading.start()
         settings = {
             "runner": Path(runner).stem,
             "memory": limits.memory,
             "lifeline": lifeline,
-            "hidden": [str(hidden.resolve().parent), str(layout.DATA_DIR)],
+            "hidden": [str(hidden.resolve().parent), str(layout.DATA_DIR), str(Path.cwd())],
+            "means": isolation.MEANS,
             "landlock": isolation.landlock_version(),
         }
-        pipes = self._process
-        assert pipes.stdin is not None and pipes.stdout is not None and pipes.stderr is not None
-        self._requests, self._answers, self._printed = pipes.stdin, pipes.stdout, pipes.stderr
-        self._send(json.dumps(settings).encode() + b"\n")
-        self._threads = [
-            threading.Thread(target=target, daemon=True)
-            for target in (self._read_replies, self._read_output)
-        ]
-        for thread in self._threads:
-            thread.start()
+        with contextlib.suppress(OSError):
+            self._requests.write(json.dumps(settings).encode() + b"\n")
+            self._requests.flush()
 
     def __enter__(self) -> "EntryProcess":
         """Wait for the process, and make the entry; `EntryError` if that fails."""
         try:
-            ready = self._receive()
-            self.memory_limited = bool(ready["memory_limited"])
-            self.isolation = isolation.describe(int(ready["landlock"]))
+            ready, _ = self._exchange(None, ())
+            if "refused" in ready:
+                raise InputError(ready["refused"])
+            self.memory_limited = ready["memory_limited"]
+            self.isolation = isolation.describe(ready["walls"])
             self.restart()
         except BaseException:
             self.close()
@@ -160,29 +166,17 @@ class EntryProcess:
         except EntryError as fault:
             raise EntryError(f"starting {entry_runner.CLASS}: {fault}") from None
 
-    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
+    def call(self, method: str, arrays: Arrays) -> AnyArray | None:
         """Call a method of the entry, as `common.adaptive.game.Entry`."""
-        data = []
-        for array in arrays:
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, array, allow_pickle=False)
-            data.append(buffer.getvalue())
-        line = json.dumps({"method": method, "sizes": [len(part) for part in data]}).encode()
-        # A process that hangs would not read, and block the one that writes.
-        parts = (line + b"\n", *data)
-        self._sender = threading.Thread(target=self._send, args=parts, daemon=True)
-        self._sender.start()
-        reply = self._receive()
+        reply, results = self._exchange({"method": method}, arrays)
         if "fault" in reply:
-            fault = str(reply["fault"])
+            fault = one_line(str(reply["fault"])[:_MAX_FAULT])
             if fault.startswith("ran out of memory"):
                 fault += f", expected at most {self._limits.memory / 2**30:.3g} GiB"
             raise EntryError(fault)
-        if reply["changed"]:
-            self.changed.setdefault(method, set()).update(reply["changed"])
-        array = reply["array"]
-        assert array is None or isinstance(array, np.ndarray)
-        return array
+        if changed := {name for name in entry_runner.ARGUMENTS if name in reply.get("changed", ())}:
+            self.changed.setdefault(method, set()).update(changed)
+        return results[0] if results else None
 
     def close(self) -> None:
         """End the process and whatever it started, and remove its folder."""
@@ -193,15 +187,15 @@ class EntryProcess:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_MAX_ENDING)
-        for thread in self._threads:
-            thread.join(_MAX_READING)
-        if self._sender.ident is not None:
-            self._sender.join(_MAX_READING)
+        for thread in (self._reading, self._talking):
+            if thread.ident is not None:
+                thread.join(_MAX_READING)
         # To close a pipe that a thread still uses would wait for the thread, and whoever holds the
-        # other end could make it wait for ever. Those that read close their own.
-        if not self._sender.is_alive():
-            with contextlib.suppress(OSError, ValueError):
-                self._requests.close()
+        # other end could make it wait for ever. The one that reads what is printed closes its own.
+        if not self._talking.is_alive():
+            for pipe in (self._requests, self._answers):
+                with contextlib.suppress(OSError, ValueError):
+                    pipe.close()
         self._remove_folder()
 
     def _kill(self) -> None:
@@ -224,43 +218,56 @@ class EntryProcess:
         self._lock.close()
         self._temporary.cleanup()
 
-    def _send(self, *parts: bytes) -> None:
-        # A process that is gone takes nothing; the missing reply shows it.
-        with contextlib.suppress(OSError, ValueError):
-            for part in parts:
-                self._requests.write(part)
-            self._requests.flush()
+    def _exchange(self, request: Message | None, arrays: Arrays) -> tuple[Message, list[AnyArray]]:
+        """Send a request, if there is one, and return the reply; `EntryError` if there is none."""
+        # First tells that a reply begins, then what it is, or that it is none.
+        arrived: queue.Queue[Any] = queue.Queue()
 
-    def _receive(self) -> dict[str, Any]:
+        def talk() -> None:
+            reply = None
+            # A process that is gone takes nothing; the missing reply shows it.
+            with contextlib.suppress(OSError, ValueError):
+                if request is not None:
+                    entry_runner.write(self._requests, request, arrays)
+            # An entry that has found the channel may write to it whatever it likes.
+            with contextlib.suppress(Exception):
+                if self._answers.peek(1):  # type: ignore[attr-defined]
+                    arrived.put("a reply")
+                    reply = entry_runner.read(self._answers)
+            arrived.put(reply)
+
+        # A process that hangs would block whoever writes to it and reads from it.
+        self._talking = threading.Thread(target=talk, daemon=True)
+        self._talking.start()
         try:
-            reply = self._replies.get(timeout=max(0.0, self._deadline - time.monotonic()))
+            reply = arrived.get(timeout=max(0.0, self._deadline - time.monotonic()))
         except queue.Empty:
             self._kill()
             raise EntryError(
                 f"has not finished; expected a whole game within {self._limits.seconds:g} s"
             ) from None
         if reply is not None:
-            return reply
+            with contextlib.suppress(queue.Empty):
+                reply = arrived.get(timeout=_MAX_REPLYING)
+        if not _is_reply(reply):
+            raise EntryError(self._explain_end())
+        message, results = reply
+        return message, results
+
+    def _explain_end(self) -> str:
+        """Say why there is no reply: the process has ended, or wrote something else."""
         if self._n_output > _MAX_OUTPUT:
-            raise EntryError(
-                f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
-            )
+            return f"printed more than {_MAX_OUTPUT / 1e6:g} MB, expected at most that for one mask"
         try:
             code = self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
             self._kill()
-            raise EntryError("closed or garbled the channel to the evaluator") from None
-        if code < 0:
-            raise EntryError(f"its process was ended by {signal.Signals(-code).name}")
-        raise EntryError(f"its process ended with exit code {code}")
-
-    def _read_replies(self) -> None:
-        # What is no reply of the runner's: the entry found the channel and wrote to it.
-        wrong = OSError, ValueError, KeyError, TypeError, EOFError
-        with contextlib.suppress(*wrong), self._answers as pipe:
-            while line := pipe.readline(_MAX_LINE):
-                self._replies.put(_read_reply(line, pipe))
-        self._replies.put(None)
+            return "closed or garbled the channel to the evaluator"
+        if code >= 0:
+            return f"its process ended with exit code {code}"
+        # Not all have a name.
+        names = {int(number): number.name for number in signal.Signals}
+        return f"its process was ended by {names.get(-code, f'signal {-code}')}"
 
     def _read_output(self) -> None:
         with self._printed as pipe:
@@ -374,15 +381,8 @@ def _environment(hidden: Path, temporary: Path) -> dict[str, str]:
     return environment | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
 
 
-def _read_reply(line: bytes, pipe: IO[bytes]) -> dict[str, Any]:
-    reply = json.loads(line)
-    size = int(reply["size"])
-    if size > _MAX_REPLY:
-        return {"fault": f"returned an array of {size:,} bytes, expected at most {_MAX_REPLY:,}"}
-    array = None
-    if size:
-        data = pipe.read(size)
-        if len(data) < size:
-            raise EOFError
-        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    return {**reply, "array": array}
+def _is_reply(found: Any) -> bool:
+    """Tell whether a message is one that the runner may have written."""
+    if not isinstance(found, tuple) or not isinstance(found[0], dict) or len(found[1]) > 1:
+        return False
+    return all(isinstance(found[0].get(name, kind()), kind) for name, kind in _REPLY.items())

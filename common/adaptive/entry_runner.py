@@ -2,20 +2,23 @@
 
 This file is self-contained: a copy of it runs beside the entry's folder, with NumPy and without the
 kit, once `isolation.py` has isolated the process.
-Requests come through stdin and replies go through stdout: one line of JSON, followed by arrays in
-the .npy format. Both streams are moved to private descriptors first, so that whatever the entry
-prints goes to stderr and cannot garble a reply. Nothing is pickled.
+Requests come through stdin and replies go through stdout, as messages that `write` and `read` both
+ends: one line of JSON, followed by the bytes of arrays. Both streams are moved to private
+descriptors first, so that whatever the entry prints goes to stderr and cannot garble a reply.
+Nothing is pickled.
 """
 
 import contextlib
 import importlib
-import io
 import json
+import math
 import os
+import re
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -30,7 +33,37 @@ METHODS = {
     "update_model": ("update_model",),
     "predict": ("predict",),
 }
-_ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
+ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
+# No message may be larger: its line, its arrays.
+_MAX_LINE, _MAX_ARRAYS = 1 << 16, 1 << 30
+
+
+def write(pipe: IO[bytes], message: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
+    """Write a message: an object of JSON and arrays of numbers."""
+    kinds = [(array.dtype.str, array.shape) for array in arrays]
+    pipe.write(json.dumps({**message, "arrays": kinds}).encode() + b"\n")
+    for array in arrays:
+        pipe.write(array.tobytes())
+    pipe.flush()
+
+
+def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+    """Read a message; whatever exception there is, it is none that `write` has written."""
+    message = json.loads(pipe.readline(_MAX_LINE))
+    arrays, left = [], _MAX_ARRAYS
+    for kind, shape in message.pop("arrays"):
+        if not re.fullmatch(r"[<>|][biuf]\d{1,2}", kind) or {*map(type, shape)} - {int}:
+            raise ValueError(f"not an array of numbers: {kind}")
+        dtype = np.dtype(kind)
+        size = math.prod(shape) * dtype.itemsize
+        if not 0 <= size <= left:
+            raise ValueError(f"{size} bytes")
+        left -= size
+        content = pipe.read(size)
+        array: np.ndarray[Any, Any] = np.ndarray(shape, dtype, content)
+        # Any byte but 0 means True here, as it does elsewhere.
+        arrays.append(array.view(np.uint8) != 0 if dtype.kind == "b" else array)
+    return message, arrays
 
 
 class UnfitError(Exception):
@@ -50,7 +83,7 @@ def call(
     result = function(*copies)
     changed = [
         name
-        for name, copy, array in zip(_ARGUMENTS, copies, arrays, strict=False)
+        for name, copy, array in zip(ARGUMENTS, copies, arrays, strict=False)
         if not np.array_equal(copy, array)
     ]
     if method == "update_model" or result is None:
@@ -67,6 +100,10 @@ def call(
     if values.dtype.kind not in "biuf":
         raise UnfitError(
             f"returned a {type(result).__name__} of {values.dtype} values, expected numbers"
+        )
+    if values.nbytes > _MAX_ARRAYS:
+        raise UnfitError(
+            f"returned an array of {values.nbytes:,} bytes, expected at most {_MAX_ARRAYS:,}"
         )
     return values, changed
 
@@ -114,8 +151,9 @@ def _describe(error: BaseException, folder: Path) -> str:
         return f"ran out of memory{place}"
     if isinstance(error, SystemExit):
         return f"ended the program with exit code {error.code}{place}"
-    if isinstance(error, PermissionError) and error.filename is not None:
-        # Landlock and the guard alike; elsewhere in its own folder it may have locked itself out.
+    if isinstance(error, PermissionError | FileNotFoundError) and error.filename is not None:
+        # What is out of reach looks as if it were not there; in its own folder it may have locked
+        # itself out.
         path = Path(os.path.realpath(os.fsdecode(error.filename)))
         if not path.is_relative_to(folder):
             return (
@@ -131,29 +169,18 @@ def _describe(error: BaseException, folder: Path) -> str:
     return f"raised {type(error).__name__}{': ' if text else ''}{text}{place}"
 
 
-def _serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
+def _serve(requests: IO[bytes], replies: IO[bytes], folder: Path) -> None:
     """Answer requests until there are no more."""
     entry = None
-    while line := requests.readline():
-        request = json.loads(line)
-        arrays = tuple(
-            np.lib.format.read_array(io.BytesIO(requests.read(size)), allow_pickle=False)
-            for size in request["sizes"]
-        )
-        reply: dict[str, Any]
-        data = b""
+    while requests.peek(1):  # type: ignore[attr-defined]
+        request, arrays = read(requests)
+        reply: dict[str, Any] = {}
+        result: np.ndarray[Any, Any] | None = None
         try:
-            result: np.ndarray[Any, Any] | None = None
-            changed: list[str] = []
             if request["method"] == "__init__":
                 entry = _create()
             else:
-                result, changed = call(entry, request["method"], arrays)
-            reply = {"changed": changed}
-            if result is not None:
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, result, allow_pickle=False)
-                data = buffer.getvalue()
+                result, reply["changed"] = call(entry, request["method"], tuple(arrays))
         except BaseException as error:
             reply = {"fault": _describe(error, folder)}
             if not isinstance(error, UnfitError):
@@ -162,15 +189,12 @@ def _serve(requests: BinaryIO, replies: BinaryIO, folder: Path) -> None:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        replies.write(json.dumps({**reply, "size": len(data)}).encode() + b"\n")
-        replies.write(data)
-        replies.flush()
+        write(replies, reply, [] if result is None else [result])
 
 
-def main(memory: int, landlock: int) -> None:
-    """Serve, with so many bytes of address space; tell the version of Landlock in force, or 0."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
+def main(memory: int, walls: dict[str, int]) -> None:
+    """Serve, with so many bytes of address space; tell first which walls are in force."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
@@ -182,7 +206,5 @@ def main(memory: int, landlock: int) -> None:
     for package in KIT:
         if not (folder / package).exists() and not (folder / f"{package}.py").exists():
             sys.modules[package] = None  # type: ignore[assignment]
-    ready = {"memory_limited": _limit_memory(memory), "landlock": landlock, "size": 0}
-    replies.write(json.dumps(ready).encode() + b"\n")
-    replies.flush()
+    write(replies, {"memory_limited": _limit_memory(memory), "walls": walls})
     _serve(requests, replies, folder)

@@ -134,7 +134,8 @@ def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None
     assert facts["Students"] == f"{valid.UserId.nunique()}"
     assert facts["Targets scored"] == f"{valid.IsTarget.sum()}"
     assert facts["Rules"] == "targets may not be asked, unobserved = -1"
-    assert facts["Isolation"] == isolation.describe(min(isolation.landlock_version(), 6))
+    if sys.platform == "linux" and isolation.landlock_version():
+        assert facts["Isolation"].startswith("enforced by the operating system (")
     curve = page.table("Accuracy after each question")
     # This entry learns nothing from the answers.
     assert curve.rows == [[str(n), f"{expected:.4f}", f"{expected:.4f}"] for n in range(11)]

@@ -1,5 +1,6 @@
 """An entry in its own process: what it gets, and the message for every violation."""
 
+import contextlib
 import itertools
 import os
 import subprocess
@@ -13,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.adaptive import entry_process
+from common.adaptive import entry_process, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import Reference, Rules, make_reference
@@ -89,7 +90,7 @@ def test_well_behaved_entry(setting: Setting, students: Reference, zipped: bool)
     assert not result.changed
 
 
-LOOK_AROUND = "import os\nopen(f'/proc/{os.getppid()}/environ').read()"
+LOOK_AROUND = "open('/proc/1/environ').read()"
 GARBLE = """import os, time
 for number in range(3, 20):
     try: os.write(number, b'garbage\\n')
@@ -98,8 +99,8 @@ time.sleep(1000)"""
 CHEATS = {
     "asks a target": ("select_questions", "return np.full(len(can_query), 18)", "is a target"),
     "opens the answers": ("__init__", "open('ANSWERS')", "denied .*valid_task_4.csv, which is n"),
-    "looks into its parent": ("__init__", LOOK_AROUND, "starting Submission: was denied "
-                              "/proc/.*/environ, which is neither in the zip nor given"),
+    "looks at others": ("__init__", LOOK_AROUND, "starting Submission: was denied "
+                        "/proc/.*/environ, which is neither in the zip nor given"),
     "returns objects": ("predict", "return np.ones(masked_data.shape, object)", "object values"),
     "raises": ("update_model", "raise KeyError('nothing here')", "round 1, update_model: raised "
                r"KeyError: 'nothing here' \(submission_model_task_4.py, line 16\)"),
@@ -108,13 +109,21 @@ CHEATS = {
     "exits": ("update_model", "raise SystemExit(3)", "ended the program with exit code 3"),
     "exits at once": ("predict", "import os; os._exit(3)", "its process ended with exit code 3"),
     "crashes": ("predict", "import ctypes; ctypes.string_at(0)", "process was ended by SIGSEGV"),
+    "ends by a signal without a name": ("predict", "import os; os.kill(os.getpid(), 40)",
+                                        "its process was ended by signal 40"),
     "garbles the channel": ("update_model", GARBLE, "update_model: closed or garbled the channel"),
     "allocates much": ("predict", "np.ones(1 << 30)", "ran out of memory.*, expected at most 1 G"),
     "reads from the keyboard": ("update_model", "input()", "raised EOFError"),
     "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
     "imports the kit": ("__init__", "import common.io", "imports common.*, the kit's shared code"),
 }  # fmt: skip
-OF_LINUX = {"looks into its parent", "crashes", "garbles the channel", "allocates much"}
+OF_LINUX = {
+    "looks at others",
+    "crashes",
+    "ends by a signal without a name",
+    "garbles the channel",
+    "allocates much",
+}
 
 
 @pytest.mark.parametrize(
@@ -204,18 +213,87 @@ def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
     return found
 
 
+# What an entry writes to the channel itself, and what is said of it. It then sleeps.
+GARBLED = "closed or garbled the channel"
+FORGED = {
+    "nothing but a line": (b"\n", GARBLED),
+    "no end": (b'{"arr', GARBLED),
+    "nested": (b"[" * 60_000 + b"\n", GARBLED),
+    "a number": (b"3\n", GARBLED),
+    "no arrays": (b"{}\n", GARBLED),
+    "no array": (b'{"arrays": []}\n', "predict: returned nothing, expected an array"),
+    "two arrays": (b'{"arrays": [["|i1", [1]], ["|i1", [1]]]}\nab', GARBLED),
+    "an array that does not come": (b'{"arrays": [["<i8", [9]]]}\n', GARBLED),
+    "a huge array": (b'{"arrays": [["<i8", [1000000000000]]]}\n', GARBLED),
+    "many large arrays": (b'{"arrays": [' + b'["<i8", [99999999]], ' * 99 + b"0]}\n", GARBLED),
+    "no size": (b'{"arrays": [["<i8", [-1, -9]]]}\n', GARBLED),
+    "objects": (b'{"arrays": [["|O", [1]]]}\n12345678', GARBLED),
+    "several numbers in one": (b'{"arrays": [["<i4,<i4", [1]]]}\n12345678', GARBLED),
+    "no list of changes": (b'{"changed": 5, "arrays": []}\n', GARBLED),
+    "no text as fault": (b'{"fault": [1], "arrays": []}\n', GARBLED),
+    "lines and colours": (
+        b'{"fault": "a\\n\\u001b[31mb", "arrays": []}\n',
+        r"predict: a \\x1b\[31mb$",
+    ),
+    "a long fault": (b'{"fault": "' + b"x" * 60_000 + b'", "arrays": []}\n', "predict: x{1000}$"),
+}
+FORGE = """import os, stat, time
+for number in range(3, 20):
+    try:
+        if stat.S_ISFIFO(os.fstat(number).st_mode): os.write(number, {!r})
+    except OSError: pass
+time.sleep(1000)"""
+
+
+@linux
+@pytest.mark.parametrize("forged", FORGED)
+def test_forged_replies_end_the_game_at_once(
+    setting: Setting, students: Reference, monkeypatch: pytest.MonkeyPatch, forged: str
+) -> None:
+    monkeypatch.setattr(entry_process, "_MAX_REPLYING", 0.5)
+    content, message = FORGED[forged]
+    started = time.monotonic()
+    with pytest.raises(InputError, match=message) as caught:
+        play_all(with_entry(setting, predict=FORGE.format(content)), students)
+    assert time.monotonic() - started < SOONER
+    assert len(f"{caught.value}") < 1500 and f"{caught.value}".isprintable()
+
+
+@linux
+def test_a_forged_reply_is_checked_as_any_other(setting: Setting, students: Reference) -> None:
+    """What names changed arguments names nothing else; any byte but 0 means True."""
+    reply = '{"changed": ["<b>", ["x"], "can_query"], "arrays": [["|b1", [4, 20]]]}\n'
+    content = reply.encode() + b"\x07" * 80
+    body = FORGE.format(content).replace("time.sleep(1000)", "os._exit(0)")
+    result = play_all(with_entry(setting, predict=body), students)
+    assert result.games["IsTarget"].prediction.tolist() == [1] * 12
+    assert result.changed == {"predict": {"can_query"}}
+
+
 # In seconds: whoever waited for one of these would take longer, and a busy machine does not.
 SOONER = 40
-SESSION = "pid = subprocess.Popen({}, start_new_session=True).pid"
-OTHERS = ["sh", "-c", "for i in $(seq 100); do setsid sleep 60 & sleep 0.05; done"]
+
+
+def find_processes(text: str) -> list[int]:
+    """Find the processes whose command line holds a text: to themselves they have other numbers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [int(path.parent.name)] if text.encode() in path.read_bytes() else []
+    return found
+
+
+SESSION = "subprocess.Popen({}, start_new_session=True)"
+OTHERS = ["sh", "-c", "for i in $(seq 100); do setsid sleep SECONDS & sleep 0.05; done"]
 STARTING = {
-    "a session": SESSION.format(["sleep", "60"]),
-    "an orphan": "pid = int(os.popen('setsid sleep 60 > /dev/null 2>&1 & echo $!').read())",
+    "a session": SESSION.format(["sleep", "SECONDS"]),
+    "an orphan": "os.system('setsid sleep SECONDS > /dev/null 2>&1 &')",
     "a session that starts others": SESSION.format(OTHERS),
 }
 
 
 @linux
+@pytest.mark.parametrize("means", [isolation.MEANS, ()])
 @pytest.mark.parametrize(
     ("kind", "then", "seconds", "fault"),
     [
@@ -227,31 +305,43 @@ STARTING = {
     ],
 )
 def test_what_an_entry_started_ends_with_it(
-    setting: Setting, students: Reference, kind: str, then: str, seconds: int, fault: str | None
+    setting: Setting,
+    students: Reference,
+    monkeypatch: pytest.MonkeyPatch,
+    means: tuple[str, ...],
+    kind: str,
+    then: str,
+    seconds: int,
+    fault: str | None,
 ) -> None:
     """Though it holds the pipes that the evaluator reads: closing must not wait for them."""
+    monkeypatch.setattr(isolation, "MEANS", means)
+    # A time that no other process sleeps.
+    mark = f"60.{time.time_ns()}"
     output = setting.submission.parent / "output.txt"
-    body = f"import os, subprocess\n{STARTING[kind]}\nprint('started', pid, flush=True)\n"
-    entry = with_entry(setting, predict=body + then)
+    body = f"import os, subprocess\n{STARTING[kind].replace('SECONDS', mark)}\nprint('started')\n"
+    entry = with_entry(setting, predict=body + "import sys; sys.stdout.flush()\n" + then)
     started = time.monotonic()
     if fault is None:
-        printed = play_all(entry, students).output
+        assert "started" in play_all(entry, students).output
     else:
         with pytest.raises(InputError, match=fault):
             play_all(replace(entry, limits=Limits(seconds)), students, output)
-        printed = output.read_text()
+        assert "started" in output.read_text()
     assert time.monotonic() - started < SOONER
-    assert ends(int(printed.split()[-1]), 0.1)
+    assert all(ends(pid, 0.1) for pid in find_processes(mark))
 
 
 @linux
 def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
     """Closing returns even if others, here this process, hold the other end of a pipe."""
-    entry = with_entry(setting, __init__="import os\nprint(os.getpid())")
+    entry = with_entry(setting, __init__="import os\nprint(os.getcwd())")
     with EntryProcess(entry.submission, {}, Limits(60), setting.reference) as process:
-        entry_id = int(wait_for(lambda: process.output))
+        folder = Path(wait_for(lambda: process.output).strip()).parent
+        pipes = [Path(f"/proc/{pid}/fd/2") for pid in find_processes(str(folder))]
+        (held,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
         started = time.monotonic()
-        with Path(f"/proc/{entry_id}/fd/2").open("wb"):
+        with held.open("wb"):
             process.close()
         assert time.monotonic() - started < SOONER
 
@@ -321,7 +411,7 @@ def test_an_entry_ends_when_the_evaluator_is_killed(
     setting: Setting, students: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its folder is left behind, and removed when the next entry starts."""
-    tell = "import os, time\nopen('pids', 'w').write(f'{os.getppid()} {os.getpid()}')\n"
+    tell = "import time\nopen('told', 'w').write('here')\n"
     entry = with_entry(setting, __init__=f"{tell}time.sleep(1000)")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -329,16 +419,16 @@ def test_an_entry_ends_when_the_evaluator_is_killed(
         [sys.executable, "-c", EVALUATOR, str(entry.submission)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
     )
-    told = wait_for(lambda: "".join(file.read_text() for file in temporary.glob("*/entry/pids")))
-    supervisor, child = map(int, told.split())
+    assert wait_for(lambda: [*temporary.glob("*/entry/told")])
+    started = find_processes(f"{temporary}/task_4")
+    assert started
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     (folder,) = temporary.iterdir()
     entry_process.sweep_folders()
     assert folder.exists(), "removed while its evaluation lives"
     evaluator.kill()
     evaluator.wait()
-    assert ends(supervisor, 5)
-    assert ends(child, 5)
+    assert all(ends(pid, 5) for pid in started)
     assert folder.exists()
     play_all(with_entry(setting), students)
     assert not list(temporary.iterdir())

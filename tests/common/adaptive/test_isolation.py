@@ -1,8 +1,8 @@
-"""Ways to the answers' contents and to harm: none gets through where Landlock is in force.
+"""Ways to the answers' contents, to harm and to the next mask: none that is closed gets through.
 
-`ways_out.py` beside this file holds the ways. All of them are tried in one process that is not
-isolated, so that each is known to lead somewhere, and in an entry's under Landlock; those that
-Python's guard is there for in an entry's with nothing but that.
+`ways_out.py` beside this file holds the ways. All of them are tried in processes that are not
+isolated, so that each is known to lead somewhere, and in an entry's with all walls and with those
+that some systems offer; those that Python's guard is there for with nothing but that.
 """
 
 import ctypes
@@ -10,7 +10,6 @@ import json
 import os
 import runpy
 import shutil
-import site
 import socket
 import struct
 import subprocess
@@ -22,6 +21,8 @@ from types import SimpleNamespace
 
 from common.adaptive import isolation
 from common.adaptive.entry_process import EntryProcess, Limits
+from common.adaptive.game import EntryError
+from common.errors import InputError
 
 import pytest
 from run_scripts import run_process
@@ -43,12 +44,13 @@ class Submission:
 Outcome = dict[str, str]
 
 VERSION = isolation.landlock_version()
+ALL = isolation.MEANS
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the ways are those of Linux")
 
 
 @dataclass
 class Outside:
-    """What lies outside an entry's process: answers, victims, a process and two that listen."""
+    """What lies outside an entry's process: answers, victims, a process and some that listen."""
 
     base: Path
     process: subprocess.Popen[bytes]
@@ -58,14 +60,17 @@ class Outside:
         """Make victims for a run, and return the arguments of the ways."""
         victims = self.base / run
         for number in range(len(WAYS.ways("HARM"))):
-            (victims / f"{number}/folder").mkdir(parents=True)
+            (victims / f"{number}/folder").mkdir(parents=True, exist_ok=True)
             (victims / f"{number}/file").write_text("whole")
+            os.utime(victims / f"{number}/file", (1, 1))
         stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         outside = {
             "process": self.process.pid,
             "environment": (int(stat[47]), int(stat[48]) - int(stat[47])),
             "port": self.port,
             "abstract": f"\0{self.base}",
+            "path": str(self.base / "listening"),
+            "note": f"note-{os.getpid()}",
         }
         return tables, str(self.base / "answers"), str(victims), outside
 
@@ -81,10 +86,12 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         answers.open() as file,
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX) as by_path,
         subprocess.Popen(["sleep", "1000"], stdin=file, cwd=answers.parent, env=secret) as process,
     ):
-        abstract.bind(f"\0{base}")
-        abstract.listen()
+        for listener, name in ((abstract, f"\0{base}"), (by_path, str(base / "listening"))):
+            listener.bind(name)
+            listener.listen(20)
         yield Outside(base, process, server.getsockname()[1])
         process.kill()
 
@@ -98,10 +105,13 @@ def read_outcome(output: str) -> Outcome:
 @pytest.fixture(scope="module")
 def unisolated(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Make the answers in all formats, and try every way without isolation."""
-    arguments = json.dumps(outside.arguments("unisolated", *CONTENTS, "HARM"))
-    done = run_process([WAYS_FILE, arguments], cwd=tmp_path_factory.mktemp("own"), timeout=300)
-    assert done.returncode == 0, done.stderr
-    return read_outcome(done.stdout)
+    outcome = Outcome()
+    for run, tables in (("unisolated", (*CONTENTS, "HARM", "LEAVE")), ("next", ("FIND",))):
+        arguments = json.dumps(outside.arguments(run, *tables))
+        done = run_process([WAYS_FILE, arguments], cwd=tmp_path_factory.mktemp("own"), timeout=300)
+        assert done.returncode == 0, done.stderr
+        outcome |= read_outcome(done.stdout)
+    return outcome
 
 
 def leaks(outcome: Outcome) -> set[str]:
@@ -111,73 +121,111 @@ def leaks(outcome: Outcome) -> set[str]:
 @linux
 def test_the_ways_lead_somewhere(unisolated: Outcome) -> None:
     """Some need what a machine may lack; the others must work, or they prove nothing."""
-    assert [way for way in unisolated.keys() - leaks(unisolated) if "  # needs " not in way] == []
+    assert [way for way in unisolated.keys() - leaks(unisolated) if "# needs " not in way] == []
     # So many as task_4/ISOLATION.md says.
-    assert len(WAYS.ways("GUARDED") + WAYS.ways("BEYOND")) > 120 and len(WAYS.ways("HARM")) > 30
+    assert len(WAYS.ways("GUARDED") + WAYS.ways("BEYOND")) > 120 and len(WAYS.ways("HARM")) > 50
+
+
+def is_open(way: str, means: tuple[str, ...], version: int) -> bool:
+    """Tell whether a way is open by these walls: what it says of itself, or that it is allowed."""
+    _, _, wall = way.partition("  # with ")
+    if way in WAYS.ways("ALLOWED"):
+        return not wall or wall in means
+    _, _, refusing = way.partition("  # by ")
+    walls = refusing.partition("  #")[0].split() or ["1", "root"]
+    return not any(int(wall) <= version if wall.isdigit() else wall in means for wall in walls)
+
+
+def enter(folder: Path, answers: Path, arguments: tuple[object, ...]) -> EntryProcess:
+    """Try ways in an entry, and return its process when it has ended."""
+    shutil.copy(WAYS_FILE, folder)
+    code = ENTRY.replace("ARGUMENTS", repr(arguments))
+    (folder / "submission_model_task_4.py").write_text(code)
+    with EntryProcess(folder, {}, Limits(300), answers) as entry:
+        pass
+    return entry
+
+
+@linux
+@pytest.mark.parametrize(
+    ("means", "version", "tables"),
+    [
+        pytest.param(ALL, VERSION, (*CONTENTS, "HARM", "ALLOWED"), id="all"),
+        pytest.param(ALL, 0, (*CONTENTS, "HARM", "ALLOWED"), id="no Landlock"),
+        pytest.param(("filter",), VERSION, (*CONTENTS, "HARM", "ALLOWED"), id="no namespaces"),
+        *(pytest.param((), n, ("HARM", "ALLOWED"), id=f"Landlock {n}") for n in range(1, 8)),
+        pytest.param((), 0, ("GUARDED",), id="nothing"),
+    ],
+)
+def test_no_way_leads_to_the_contents_or_does_harm(
+    outside: Outside,
+    unisolated: Outcome,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    means: tuple[str, ...],
+    version: int,
+    tables: tuple[str, ...],
+) -> None:
+    """With all walls, in a container without namespaces, by Landlock alone of each version, …
+
+    The kernel takes the rights of every version up to its own, so that all can be tried; as to
+    reading they do not differ. Without any wall, Python's guard remains.
+    """
+    if version > VERSION:
+        pytest.skip(f"this kernel has version {VERSION}")
+    monkeypatch.setattr(isolation, "landlock_version", lambda: version)
+    monkeypatch.setattr(isolation, "MEANS", means)
+    run, answers = f"{len(means)} {version}", outside.base / "answers/answers.csv"
+    entry = enter(tmp_path, answers, outside.arguments(run, *tables))
+    outcome = read_outcome(entry.output)
+    known = {*WAYS.ways("ALLOWED"), *(leaks(unisolated) if means or version else ())}
+    assert leaks(outcome) == {way for way in outcome if is_open(way, means, version)} & known, (
+        outcome
+    )
+    for number, way in enumerate(WAYS.ways("HARM")):
+        if outcome.get(way, "done") != "done":
+            assert "root" in means or "No such file" not in outcome[way], way
+            victim = outside.base / run / str(number)
+            assert (victim / "file").read_text() == "whole", way
+            assert (victim / "file").stat().st_mtime == 1, way
+            assert sorted(path.name for path in victim.iterdir()) == ["file", "folder"]
+    assert outside.process.poll() is None
+    assert answers.read_text() == WAYS.TABLE
+    walls = {name: name in means for name in ALL}
+    assert entry.isolation == isolation.describe({**walls, "Landlock": version})
 
 
 @linux
 @pytest.mark.usefixtures("unisolated")
-@pytest.mark.parametrize("version", range(7))
-def test_no_way_leads_to_the_contents_or_does_harm(
-    outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+@pytest.mark.parametrize("means", [ALL, ("namespaces", "root"), ("filter",)])
+def test_games_of_two_masks_tell_each_other_nothing(
+    outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, means: tuple[str, ...]
 ) -> None:
-    """With each version of Landlock that the kernel offers, and without any.
-
-    The kernel takes the rights of every version up to its own, so that all can be tried; as to
-    reading they do not differ. Without any, Python's guard remains.
-    """
-    if version > VERSION:
-        pytest.skip(f"this kernel has version {VERSION}")
-    latest = CONTENTS if version == min(VERSION, 6) else ()
-    tables = ("HARM", "ALLOWED", *latest) if version else ("GUARDED",)
-    monkeypatch.setattr(isolation, "landlock_version", lambda: version)
-    run, answers = f"version_{version}", outside.base / "answers/answers.csv"
-    shutil.copy(WAYS_FILE, tmp_path)
-    code = ENTRY.replace("ARGUMENTS", repr(outside.arguments(run, *tables)))
-    (tmp_path / "submission_model_task_4.py").write_text(code)
-    with EntryProcess(tmp_path, {}, Limits(300), answers) as entry:
-        pass
-    outcome = read_outcome(entry.output)
-    later = {f"  # since {since}" for since in range(version + 1, 7)}
-    assert leaks(outcome) == {
-        way for way in outcome if way in WAYS.ways("ALLOWED") or way[-len("  # since 1") :] in later
-    }, outcome
-    for number, way in enumerate(WAYS.ways("HARM")):
-        if outcome.get(way, "done") != "done":
-            assert "No such file" not in outcome[way], way
-            victim = outside.base / run / str(number)
-            assert (victim / "file").read_text() == "whole", way
-            assert sorted(path.name for path in victim.iterdir()) == ["file", "folder"]
-    assert outside.process.poll() is None
-    assert answers.read_text() == WAYS.TABLE
-    covered = ["files", *["TCP"] * (version >= 4), *["signals"] * (version >= 6)]
-    lacking = ["cutting files short"] * (version < 3) + ["TCP"] * (version < 4)
-    lacking += ["signals"] * (version < 6)
-    missing = f"; this kernel's version does not cover {', '.join(lacking)}" if lacking else ""
-    assert entry.isolation == (
-        f"enforced by the operating system (Landlock {version}): {', '.join(covered)}{missing}"
-        if version
-        else "Python's own file functions only (this system offers no Landlock)"
-    )
+    """By what outlives a process: files, shared memory, queues, semaphores, keys."""
+    monkeypatch.setattr(isolation, "MEANS", means)
+    answers = outside.base / "answers/answers.csv"
+    enter(tmp_path, answers, outside.arguments("mask 0", "LEAVE"))
+    found = read_outcome(enter(tmp_path, answers, outside.arguments("mask 1", "FIND")).output)
+    assert not leaks(found), found
 
 
 @pytest.mark.parametrize(
-    ("version", "n_rights", "tcp", "scopes"),
-    [(1, 13, 0, 0), (2, 14, 0, 0), (3, 15, 0, 0), (4, 15, 3, 0), (5, 16, 3, 0), (6, 16, 3, 3)],
-)
+    ("version", "n_rights", "network", "scopes"),
+    [(1, 13, 0, 0), (2, 14, 0, 0), (3, 15, 0, 0), (4, 15, 3, 0), (5, 16, 3, 0), (6, 16, 3, 3),
+     (9, 17, 3, 3), (10, 17, 15, 3)],
+)  # fmt: skip
 def test_the_ruleset_holds_what_a_version_knows(
-    version: int, n_rights: int, tcp: int, scopes: int
+    version: int, n_rights: int, network: int, scopes: int
 ) -> None:
     """The rights are the lowest bits, by the version that brought them (landlock(7))."""
     expected = (1 << n_rights) - 1
-    assert isolation.ruleset(version) == struct.pack("=QQQ", expected, tcp, scopes)
+    assert isolation.ruleset(version) == struct.pack("=QQQ", expected, network, scopes)
 
 
 def test_a_system_that_refuses_leaves_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a kernel that knows no such call nor another system is counted as isolating."""
     refusing = SimpleNamespace(syscall=lambda *_: -1)
-    monkeypatch.setattr(ctypes, "CDLL", lambda *_: refusing)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: refusing)
     fresh = runpy.run_path(isolation.__file__)
     assert fresh["landlock_version"]() == 0
     assert fresh["restrict"](["/usr"], ["/tmp"], 6) == 0
@@ -186,22 +234,49 @@ def test_a_system_that_refuses_leaves_the_guard(monkeypatch: pytest.MonkeyPatch)
     assert fresh["landlock_version"]() == 0
 
 
-@linux
-def test_what_lies_around_the_answers_can_be_read(
+def test_a_system_without_landlock_and_namespaces_says_so() -> None:
+    nothing = dict.fromkeys((*ALL, "Landlock"), 0)
+    assert isolation.describe(nothing).startswith(
+        "Python's own file functions only (this system offers neither namespaces nor Landlock); "
+        "open: which files exist and when they were read, modes and times of files, "
+    )
+    older = isolation.describe({**nothing, "Landlock": 4})
+    assert older == (
+        "enforced by the operating system (Landlock 4): files, cutting files short, TCP; open: "
+        "which files exist and when they were read, modes and times of files, UDP and other "
+        "networks, sockets by path, signals, memory shared between programs, kernel keyring"
+    )
+    everything = {**dict.fromkeys(ALL, 1), "Landlock": 7}
+    assert "open" not in isolation.describe(everything)
+
+
+def test_what_an_interpreter_needs_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kit in a folder of the system, as in many containers, or beneath Python's own."""
-    root = tmp_path.resolve()
-    for name in ("app/data/deep", "app/code", "library/deep", "search"):
-        (root / name).mkdir(parents=True)
-    (root / "file").write_text("")
-    (root / "link").symlink_to(root / "app/data")
-    places = [str(root), str(root / "app/data/deep")]
-    monkeypatch.setattr(site, "getsitepackages", lambda: places)
-    monkeypatch.setattr(sys, "path", [str(root), str(root / "search")])
-    found = isolation.readable_paths([str(root / "app/data"), str(root / "elsewhere")])
-    inside = {Path(path) for path in found if Path(path).is_relative_to(root)}
-    # What is searched for packages and holds the answers is left out; the rest is spread out.
-    assert inside == {
-        root / name for name in ("app/data/deep", "app/code", "library", "search", "file")
+    """What is only searched for packages and holds the answers is left out."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "search")])
+    found = isolation.readable_paths([str(tmp_path / "answers")])
+    assert str(tmp_path / "search") in found
+    assert not {str(tmp_path), "/", "/etc", "/opt", "/usr", "/usr/share", "/var", "/home"} & {
+        *found
     }
+    assert {sys.executable, str(Path(os.__file__).parent)} <= {*found}
+
+
+@pytest.mark.parametrize("hidden", ["answers", "working folder"])
+def test_no_game_where_an_entry_may_read_the_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
+) -> None:
+    """They lie among Python's libraries."""
+    place = Path(os.__file__).parent
+    (tmp_path / "submission_model_task_4.py").write_text("")
+    answers = (place if hidden == "answers" else tmp_path / "answers") / "valid.csv"
+    if hidden == "working folder":
+        monkeypatch.chdir(place)
+    refusal = f"^{place.resolve()}: lies in .*, which an entry has to read for its libraries; expec"
+    with (
+        pytest.raises(InputError, match=refusal) as caught,
+        EntryProcess(tmp_path, {}, Limits(60), answers),
+    ):
+        pass
+    assert not isinstance(caught.value, EntryError)

@@ -3,7 +3,9 @@
 This file is self-contained. The test copies it into an entry's folder, and runs it once isolated
 and once not, which shows that each way leads somewhere. A way is an expression, one a line, and is
 evaluated with the names of this module and those that `names` adds. After "# needs" stands what a
-machine may lack for it, after "# since" the first version of Landlock that refuses it.
+machine may lack for it, after "# by" what refuses it: the first version of Landlock, or a wall that
+`isolation.MEANS` names; the others are refused by any Landlock and by a root of one's own. What is
+allowed only with a wall has that after "# with".
 """
 
 import asyncio
@@ -13,6 +15,7 @@ import configparser
 import contextlib
 import csv
 import ctypes
+import fcntl
 import fileinput
 import gzip
 import importlib.machinery
@@ -23,6 +26,7 @@ import mmap
 import multiprocessing
 import os
 import pkgutil
+import resource
 import runpy
 import shutil
 import signal
@@ -34,6 +38,7 @@ import threading
 import tokenize
 import urllib.request
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -43,9 +48,9 @@ TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
 OWN = "carried_out"
 MARK = "what came of it: "
 # A process outside, which has the answers open, in its environment (where that lies in its memory,
-# and how long it is) and as its working folder; a TCP port and an abstract socket that somebody
-# listens at.
-OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "abstract": ""}
+# and how long it is) and as its working folder; a port of TCP and UDP, an abstract socket and one
+# with a path that somebody listens at.
+OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "abstract": "", "path": "", "note": ""}
 
 
 class Library:
@@ -410,6 +415,18 @@ def trace(process):
     libc().ptrace(17, process, None, None)
 
 
+def connect(family, kind, protocol, address):
+    with socket.socket(family, kind, protocol) as connection:
+        connection.connect(address)
+
+
+def changed(_what_changes, path, name, value):
+    """A call may say that it has done something and has not."""
+    found = getattr(os.stat(path), name)
+    if found != value:
+        raise OSError(f"{name} is {found}")
+
+
 HARM = """
 os.remove(file)
 c_call(libc().unlink(file.encode()))
@@ -422,7 +439,7 @@ open(file, "w").close()
 open(file, "a").write("more")
 os.close(os.open(file, os.O_WRONLY))
 mmap.mmap(os.open(file, os.O_RDWR), 0).write(b"0")
-os.truncate(file, 1)  # since 3
+os.truncate(file, 1)  # by 3 root
 os.ftruncate(os.open(file, os.O_RDWR), 1)
 Path(new).write_text("mine")
 os.mkdir(new)
@@ -430,34 +447,153 @@ os.mkfifo(new)
 os.symlink("/", new)
 os.link(__file__, new)
 socket.socket(socket.AF_UNIX).bind(new)
-run("touch", new)
+run("sh", "-c", f"> {new}")
 np.save(new, np.ones(1))
 os.rename(file, new)
 os.rename(file, OWN)
 os.replace(shutil.copy(__file__, OWN), file)
 os.listdir(victim)
 list(os.scandir(victim))
+os.listdir("/opt")  # needs such a folder
+read_text("/etc/hostname")
+os.listdir("/var")
+os.stat(victim)  # by root
+changed(os.chmod(file, 0o604), file, "st_mode", 0o100604)  # by root filter
+changed(run("chmod", "604", file), file, "st_mode", 0o100604)  # by root filter
+changed(os.utime(file, (7, 7)), file, "st_mtime", 7)  # by root filter
+os.setxattr(file, "user.note", b"mine")  # by root filter  # needs a file system that has them
+changed(os.chown(file, -1, 7), file, "st_gid", 7)  # needs a privilege
+fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), 1036, (2).to_bytes(8, "little"))  # by filter
 trace(process)  # needs a privilege
-socket.socket().bind(("127.0.0.1", 0))  # since 4
-socket.create_connection(("127.0.0.1", port), timeout=5)  # since 4
-os.kill(process, 0)  # since 6
-os.kill(process, signal.SIGCONT)  # since 6
-os.killpg(os.getpgid(process), 0)  # since 6
-c_call(libc().kill(process, 0))  # since 6
-c_call(libc().tgkill(process, process, 0))  # since 6
-signal.pidfd_send_signal(os.pidfd_open(process), 0)  # since 6
-run("sh", "-c", f"kill -0 {process}")  # since 6
-socket.socket(socket.AF_UNIX).connect(abstract)  # since 6
+socket.socket().bind(("127.0.0.1", 0))  # by 4 filter namespaces
+connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", port))  # by 4 filter namespaces
+connect(socket.AF_INET, socket.SOCK_STREAM, 262, ("127.0.0.1", port))  # by filter namespaces
+connect(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", port))  # by 10 filter namespaces
+connect(40, socket.SOCK_STREAM, 0, (2, 1))  # by filter  # needs a machine around it
+connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, abstract)  # by 6 filter namespaces
+connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, path)  # by 9 filter root
+os.kill(process, 0)  # by 6 namespaces
+os.kill(process, signal.SIGCONT)  # by 6 namespaces
+os.killpg(os.getpgid(process), 0)  # by 6 namespaces
+c_call(libc().kill(process, 0))  # by 6 namespaces
+c_call(libc().tgkill(process, process, 0))  # by 6 namespaces
+signal.pidfd_send_signal(os.pidfd_open(process), 0)  # by 6 namespaces
+run("sh", "-c", f"kill -0 {process}")  # by 6 namespaces
+resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))  # by filter namespaces
+c_call(libc().syscall(425, 8, ctypes.create_string_buffer(120)))  # by filter  # needs io_uring
+"""
+
+# --- To the game with the next mask: leave a note, and find it (and take it away) ---
+
+
+def number():
+    """Return a number for the note, as System V's memory, queues and semaphores have."""
+    return zlib.crc32(OUTSIDE["note"].encode()) & 0x7FFFFFFF
+
+
+def take(path):
+    text = read_text(path)
+    os.remove(path)
+    return text
+
+
+def shared_memory(text=None):
+    which = c_call(libc().shmget(number(), 64, 0o1600 if text else 0))
+    attach = libc().shmat
+    attach.restype = ctypes.c_void_p
+    place = attach(which, None, 0)
+    c_call(-1 if place == ctypes.c_void_p(-1).value else 0)
+    if text:
+        ctypes.memmove(place, text.encode(), len(text))
+    else:
+        libc().shmctl(which, 0, None)
+    return ctypes.string_at(place)
+
+
+def message(text=None):
+    queue = c_call(libc().msgget(number(), 0o1600 if text else 0))
+    content = (1).to_bytes(8, sys.byteorder) + (text or "").encode()
+    buffer = ctypes.create_string_buffer(content, 72)
+    if text:
+        return c_call(libc().msgsnd(queue, buffer, ctypes.c_size_t(64), 0o4000))
+    c_call(libc().msgrcv(queue, buffer, ctypes.c_size_t(64), ctypes.c_long(0), 0o4000))
+    libc().msgctl(queue, 0, None)
+    return buffer.raw[8:]
+
+
+def semaphore(value=None):
+    which = c_call(libc().semget(number(), 1, 0o1600 if value else 0))
+    if value:
+        return c_call(libc().semctl(which, 0, 16, ctypes.c_long(value)))
+    found = c_call(libc().semctl(which, 0, 12, ctypes.c_long(0)))
+    libc().semctl(which, 0, 0, ctypes.c_long(0))
+    return SECRET if found == 7 else ""
+
+
+def named_queue(text=None):
+    library, name = ctypes.CDLL("librt.so.1", use_errno=True), f"/{OUTSIDE['note']}".encode()
+    how = os.O_RDWR | os.O_NONBLOCK | (os.O_CREAT if text else 0)
+    queue = c_call(library.mq_open(name, how, ctypes.c_int(0o600), None))
+    if text:
+        return c_call(library.mq_send(queue, text.encode(), ctypes.c_size_t(len(text)), 0))
+    buffer = ctypes.create_string_buffer(8192)
+    c_call(library.mq_receive(queue, buffer, ctypes.c_size_t(8192), None))
+    library.mq_unlink(name)
+    return buffer.value
+
+
+def kept_key(text=None):
+    add_key, keyctl = {"x86_64": (248, 250)}.get(os.uname().machine, (217, 219))
+    of_user, kind, name = ctypes.c_long(-4), b"user", OUTSIDE["note"].encode()
+    if text:
+        size = ctypes.c_size_t(len(text))
+        return c_call(libc().syscall(add_key, kind, name, text.encode(), size, of_user))
+    key = ctypes.c_long(c_call(libc().syscall(keyctl, 10, of_user, kind, name, 0)))
+    buffer = ctypes.create_string_buffer(64)
+    c_call(libc().syscall(keyctl, 11, key, buffer, ctypes.c_size_t(64)))
+    libc().syscall(keyctl, 9, key, of_user)
+    return buffer.value
+
+
+LEAVE = """
+Path(f"/tmp/{note}").write_text(SECRET)
+Path(f"/dev/shm/{note}").write_text(SECRET)
+shared_memory(SECRET)
+message(SECRET)
+semaphore(7)
+named_queue(SECRET)
+kept_key(SECRET)
+"""
+FIND = """
+take(f"/tmp/{note}")
+take(f"/dev/shm/{note}")
+shared_memory()
+message()
+semaphore()
+named_queue()
+kept_key()
 """
 
 # What an entry needs.
 ALLOWED = """
 open("own_new", "w").close()
 os.rename("own_new", "own_renamed")
-os.listdir("/dev/shm")
+os.listdir("/dev/shm")  # with root
+multiprocessing.Lock()  # with root
+multiprocessing.Pool(1).map(len, ["ab"])  # with root
 open(os.devnull, "w").close()
+open("/dev/fd/0").close()
 open("/proc/self/status").close()
+open("/proc/cpuinfo").close()
 open(os.path.expanduser("~/settings"), "w").close()
+os.chmod("own_renamed", 0o600)
+shutil.copy2("own_renamed", "own_copy")
+(pair := socket.socketpair())[0].send(b".")
+by_multiprocessing("spawn", os.devnull)
+run(sys.executable, "-c", "import numpy")
+run("sh", "-c", "ls / | wc -l")
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 """
 
 
@@ -497,7 +633,8 @@ def try_all(tables, folder, victims, outside):
             place = f"{folder}/answers" if to_contents else f"{victims}/{number}"
             result = attempt(way, names(place, to_contents))
             shown = show(result)
-            is_done = not isinstance(result, BaseException) and (SECRET in shown or not to_contents)
+            tells = SECRET in shown or not (to_contents or table == "FIND")
+            is_done = not isinstance(result, BaseException) and tells
             outcome[way] = "done" if is_done else f"met {shown[:200]}"
             for path in Path().glob(f"{OWN}*"):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -510,5 +647,6 @@ def ways(table):
 
 if __name__ == "__main__":
     arguments = json.loads(sys.argv[1])
-    prepare(arguments[1])
+    if "GUARDED" in arguments[0]:
+        prepare(arguments[1])
     try_all(*arguments)
