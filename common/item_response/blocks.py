@@ -21,8 +21,8 @@ import numpy as np
 
 Result = TypeVar("Result")
 
-# Answers in a block.
-_BLOCK = 1 << 13
+# Answers in a block; parts in which the items are updated.
+_BLOCK, _N_ITEM_PARTS = 1 << 13, 8
 
 
 def _count_threads() -> int:
@@ -38,8 +38,12 @@ N_THREADS = _count_threads()
 def run_step(observations: Observations, state: Known) -> Known:
     """Make one step of the fit: students and contexts, then items, their prior, then the scale."""
     state, sums = pass_over_answers(observations, state)
-    items = model.update_items(sums, state.prior, state.stage)
-    prior = model.estimate_prior(items, state.stage, sums[:, -1] > 0, state.prior)
+    stage, is_answered = state.stage, sums[:, -1] > 0
+    parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
+    items = model.join(
+        in_threads(lambda own: model.update_items(sums[own], state.prior, stage[own]), parts)
+    )
+    prior = model.estimate_prior(items, stage, is_answered, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
     return model.standardise(replace(state, items=items, prior=prior))
 
@@ -74,7 +78,8 @@ def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, 
             kappa[block], weight[block] = slope + curvature * m, curvature
         values *= part.is_used
 
-        weights, taken = part.matrix(weight, part.start), None
+        weights = part.matrix(weight, part.start)
+        taken: FloatArray | float = 0.0
         if part.levels:
             kappa -= weight * fixed[leaf]
             at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)

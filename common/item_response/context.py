@@ -32,23 +32,32 @@ import numpy as np
 
 # The variance of the effects of each level that a fit begins with. It is also the prior guess about
 # it, with the weight of so many contexts.
-START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
+_START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
 # Bounds on how a step changes a variance: see `accelerate`.
 _MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
 _MIN_VARIANCE = 1e-6
 
 
 class Step(NamedTuple):
-    """What eliminating a level leaves for the way back, in symbols (see above) of its nodes.
+    """What eliminating a level leaves for the way back, in symbols (see above) of its nodes."""
 
-    g, g W, 1 / (p + W), r / (p + W) and S / (p + W).
-    """
+    gain: FloatArray  # g
+    weight: FloatArray  # g W
+    noise: FloatArray  # 1 / (p + W)
+    linear: FloatArray  # r / (p + W)
+    pull: FloatArray  # S / (p + W)
 
-    gain: FloatArray
-    weight: FloatArray
-    noise: FloatArray
-    linear: FloatArray
-    pull: FloatArray
+
+def begin(
+    levels: tuple[Level, ...], n_labels: int, n_stages: int, k: int
+) -> tuple[Effects, FloatArray, SharedEffects]:
+    """Return effects at the leaves, prior variances, shared effects, of which nothing is known."""
+    n = len(levels[-1].label) if levels else 0
+    total = np.full(n, len(levels) * _START_VARIANCE, np.float32)
+    leaves = Effects(np.zeros(n, np.float32), total, np.zeros((n, k), np.float32))
+    unknown = np.full(n_labels + n_stages, _START_VARIANCE, np.float32)
+    shared = SharedEffects(0 * unknown, unknown, np.full(n_stages, _START_VARIANCE))
+    return leaves, np.full((len(levels), n_stages), _START_VARIANCE), shared
 
 
 def eliminate(
@@ -56,25 +65,11 @@ def eliminate(
 ) -> tuple[list[Step], FloatArray]:
     """Integrate out the effects, from the leaves to the students.
 
-    Parameters
-    ----------
-    levels
-        At least one, the coarsest first.
-    gathered
-        W, r and S of each node of the last level, side by side, shape (nodes, 2 + d); κ without
-        what students share, κ − w E[shared].
-    variance
-        Prior variance of the effects, shape (levels, stages).
-    n_students
-        Number of students.
-
-    Returns
-    -------
-    steps
-        For `restore`, the coarsest level first.
-    taken
-        What the effects take away from Σ κ E[z] and Σ w E[zzᵀ] of a student's answers, side by
-        side, the latter as in `Moments`; shape (students, d + d(d + 1)/2).
+    `gathered` holds W, r and S of each node of the last level, side by side, shape (nodes, 2 + d),
+    with κ − w E[shared] for κ; `variance` is that of the prior, shape (levels, stages). Returned
+    are the steps, that of the coarsest level first, and what the effects take away from Σ κ E[z]
+    and Σ w E[zzᵀ] of each student's answers, side by side, the latter as in `Moments`; shape
+    (students, d + d(d + 1)/2).
     """
     d = gathered.shape[1] - 2
     taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
@@ -96,15 +91,10 @@ def eliminate(
 def restore(
     levels: tuple[Level, ...], steps: list[Step], students: Gaussians, variance: FloatArray
 ) -> tuple[list[Effects], FloatArray]:
-    """Find the effects again, from the students to the leaves.
+    """Find the effects of each level again, from the students to the leaves.
 
-    Returns
-    -------
-    effects
-        Of each level, the coarsest first.
-    sums
-        Over the nodes: their number, Σ E[u]², Σ Var[u], and Σ s², s being the share of the prior
-        variance that the answers have removed; shape (levels, stages, 4).
+    Returned with them are sums over the nodes: their number, Σ E[u]², Σ Var[u], and Σ s², s being
+    the share of the prior variance that the answers have removed; shape (levels, stages, 4).
     """
     n, k = students.mean.shape
     student = np.arange(n)
@@ -145,7 +135,7 @@ def _stage(level: Level, variance: FloatArray) -> IntArray:
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     """Return the variances of the effects, shape (levels, stages), from the sums of `restore`."""
     n_nodes = sums[..., 0] + _PRIOR_CONTEXTS
-    new = (sums[..., 1] + sums[..., 2] + _PRIOR_CONTEXTS * START_VARIANCE) / n_nodes
+    new = (sums[..., 1] + sums[..., 2] + _PRIOR_CONTEXTS * _START_VARIANCE) / n_nodes
     return accelerate(old, new, sums[..., 3] / n_nodes, _MAX_ACCELERATION)
 
 

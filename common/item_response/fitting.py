@@ -6,18 +6,13 @@ is several items, its stages. So an answer's outcome is here the number of stage
 
 import sys
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 from common.answers import find_ids, number_ids
 from common.errors import InputError
-from common.item_response.blocks import pass_over_answers, run_step
-from common.item_response.model import (
-    BoolArray,
-    FloatArray,
-    Gaussians,
-    IntArray,
-    SharedEffects,
-    standard_normal,
-)
+from common.item_response import context as contexts
+from common.item_response.blocks import in_threads, pass_over_answers, run_step
+from common.item_response.model import BoolArray, FloatArray, IntArray, join, standard_normal
 from common.item_response.observations import Observations, sort_answers
 from common.item_response.prediction import (
     ItemResponseModel,
@@ -44,18 +39,20 @@ _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
 _POSTERIOR_STEPS = 10
 
 
+class Settings(TypedDict, total=False):
+    """Settings of a fit; `fit` explains them."""
+
+    n_dimensions: int
+    guessing: float
+    seed: int
+    n_steps: int | None
+    context: IntArray | None
+    start: ItemResponseModel | None
+    log_event: LogEvent
+
+
 def fit(
-    student: IntArray,
-    question: IntArray,
-    is_correct: IntArray,
-    *,
-    n_dimensions: int = DEFAULT_DIMENSIONS,
-    guessing: float = 0.0,
-    seed: int = 0,
-    n_steps: int | None = None,
-    context: IntArray | None = None,
-    start: ItemResponseModel | None = None,
-    log_event: LogEvent = ignore_event,
+    student: IntArray, question: IntArray, is_correct: IntArray, **settings: Unpack[Settings]
 ) -> ItemResponseModel:
     """Fit the item response model to right and wrong answers.
 
@@ -69,11 +66,13 @@ def fit(
     is_correct
         Shape (answers,), 1 right, 0 wrong.
     n_dimensions
-        Number of abilities, at least 1. Those that the answers do not support shrink away.
+        Number of abilities, at least 1, by default 8. Those that the answers do not support shrink
+        away.
     guessing
-        Probability that a student who does not know the answer is right nevertheless, 0 to 0.9.
+        Probability that a student who does not know the answer is right nevertheless, 0 to 0.9; by
+        default 0.
     seed
-        Same seed, same model, whatever the number of threads.
+        Same seed, same model, whatever the number of threads. By default 0.
     n_steps
         Number of steps, with all answers. Default: until the loss on some that are held out stops
         falling; these are learned from in the end, unless they are too few to matter.
@@ -93,19 +92,7 @@ def fit(
     InputError
         If there are no answers, or a setting is out of its range.
     """
-    return fit_stages(
-        student,
-        question,
-        np.asarray(is_correct) == 0,
-        1,
-        n_dimensions=n_dimensions,
-        guessing=guessing,
-        seed=seed,
-        n_steps=n_steps,
-        context=context,
-        start=start,
-        log_event=log_event,
-    )
+    return fit_stages(student, question, np.asarray(is_correct) == 0, 1, **settings)
 
 
 def fit_stages(
@@ -125,15 +112,14 @@ def fit_stages(
     """Fit questions that are passed in stages; `fit` is this with one stage.
 
     `outcome`, shape (answers,), is the number of stages not passed, 0 to `n_stages`. Only the first
-    stage can be guessed. Everything else as in `fit`.
+    stage can be guessed. A fit with several stages cannot have a `start`.
     """
     if n_dimensions < 1:
         raise InputError(f"n_dimensions is {n_dimensions}, expected at least 1")
     if not 0 <= guessing <= 0.9:
         raise InputError(f"guessing is {guessing}, expected 0 to 0.9")
     require_answers(question)
-    student_ids, student = number_ids(student)
-    question_ids, question = number_ids(question)
+    (student_ids, student), (question_ids, question) = in_threads(number_ids, [student, question])
     n_students, n_questions = len(student_ids), len(question_ids) + 1
     if context is None:
         context = np.zeros((len(student), 0), np.int32)
@@ -141,7 +127,7 @@ def fit_stages(
     context_ids = tuple(ids for ids, _ in numbered)
 
     rng = np.random.default_rng(seed)
-    students = rng.permutation(n_students)
+    in_order = rng.permutation(n_students)
     share = min(_HELD_OUT_SHARE, _MAX_HELD_OUT / len(student))
     stops_early = n_steps is None and share * len(student) >= _MIN_HELD_OUT
     is_held_out = rng.random(len(student), np.float32) < (share if stops_early else 0)
@@ -150,60 +136,58 @@ def fit_stages(
     # Every answer reaches the first stage, the item of its question; those with an outcome of at
     # least s reach stage s, an item of its own. It is answered right by those who pass it. A stage
     # has effects of its own: knowing the answer is one thing, preferring an option another.
-    reached = [np.flatnonzero(outcome >= s).astype(np.int32) for s in range(n_stages)]
-    rows = np.concatenate(reached)
-    stage = np.repeat(np.arange(n_stages, dtype=np.int32), [len(own) for own in reached])
+    rows, stage = np.arange(len(student), dtype=np.int32), np.zeros(len(student), np.int32)
+    for s in range(1, n_stages):
+        reached = np.flatnonzero(outcome >= s).astype(np.int32)
+        rows, stage = np.append(rows, reached), np.append(stage, np.full_like(reached, s))
     labels = [label[rows] * np.int32(n_stages) + stage for _, label in numbered]
     order, first, levels = sort_answers(student[rows], labels, n_students)
-    rows, stage = rows[order], stage[order]
-    observations = Observations(
-        first,
-        question[rows] + stage * np.int32(n_questions),
-        outcome[rows] == stage,
-        ~is_held_out[rows],
-        n_stages * n_questions,
-        levels,
-    )
-    is_new = start is None
+    item = question[rows] + stage * np.int32(n_questions)
+    columns = item, outcome[rows] == stage, ~is_held_out[rows]
+    item, is_right, is_used = in_threads(lambda column: column.take(order), columns)
+    observations = Observations(first, item, is_right, is_used, n_stages * n_questions, levels)
     if start is None:
-        start = find_start(
-            observations, students, student_ids, question_ids, n_stages, n_dimensions, seed
-        )
-    # Their places there; who or what is not known there comes last.
-    of_students = find_ids(start.student_ids, student_ids)
-    of_questions = np.append(find_ids(start.question_ids, question_ids), len(start.question_ids))
-    of_stages = np.arange(n_stages)[:, None] * (len(start.question_ids) + 1)
+        students, items, prior = find_start(observations, n_stages, n_dimensions, in_order, seed)
+        n_labels = n_stages * len(context_ids[-1]) if levels else 0
+        leaves, variance, shared = contexts.begin(levels, n_labels, n_stages, n_dimensions)
+    else:
+        # Their places there; who or what is not known there comes last.
+        of_student = find_ids(start.student_ids, student_ids)
+        of_question = _find_or_last(start.question_ids, question_ids)
+        students, items = start.students.take(of_student), start.items.take(of_question)
+        prior, variance, shared = start.prior, start.variance, start.shared
+        if levels:
+            # The first answer of a leaf tells whose it is.
+            first = rows[order[levels[-1].start[:-1]]]
+            leaves = find_effects(
+                start, of_student[student[first]], context[first], with_shared=False
+            )
+            label = _find_or_last(start.context_ids[-1], context_ids[-1])
+            shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
     guess = np.zeros((n_stages, n_questions), np.float32)
     guess[0] = guessing
-    state = replace(
-        start,
-        students=start.students.take(of_students),
-        items=start.items.take((of_stages + of_questions).ravel()),
+    history: list[tuple[float, float]] = []
+    state = ItemResponseModel(
+        students=students,
+        items=items,
+        prior=prior,
         guessing=guess.ravel(),
+        # Only those at the leaves matter to a step.
+        effects=(leaves,),
+        variance=variance,
+        shared=shared,
         student_ids=student_ids,
         question_ids=question_ids,
         context_ids=context_ids,
         levels=levels,
-        history=[],
+        history=history,
     )
-    if levels:
-        # The first answer of a leaf tells whose it is. Nothing but the leaves matters to a step.
-        leaf = levels[-1].start[:-1]
-        pairs = of_students[student[rows[leaf]]], context[rows[leaf]], stage[leaf]
-        effects = find_effects(start, *pairs, with_shared=False)
-        old_ids = start.context_ids[-1]
-        label = np.append(find_ids(old_ids, context_ids[-1]), len(old_ids))[:, None] * n_stages
-        mean, variance, of_kinds = start.shared
-        label = (label + np.arange(n_stages)).ravel()
-        shared = SharedEffects(mean[label], variance[label], of_kinds)
-        state = replace(state, effects=(effects,), shared=shared)
 
-    history = state.history
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
     try:
         with tqdm(
-            desc="item response", total=n_max, disable=None if is_new else True, leave=None
+            desc="item response", total=n_max, disable=None if start is None else True, leave=None
         ) as bar:
             try:
                 while n_done < n_max and not _has_converged(history):
@@ -229,10 +213,7 @@ def fit_stages(
             raise
         print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
     # The student after the last one has no answers.
-    known, unknown = state.students, standard_normal(1, n_dimensions)
-    mean = np.append(known.mean, unknown.mean, axis=0)
-    covariance = np.append(known.covariance, unknown.covariance, axis=0)
-    return replace(state, students=Gaussians(mean, covariance))
+    return replace(state, students=join([state.students, standard_normal(1, n_dimensions)]))
 
 
 def student_posterior(
@@ -275,6 +256,11 @@ def require_answers(answers: IntArray) -> None:
     """Raise `InputError` if there are none."""
     if len(answers) == 0:
         raise InputError("there are no answers to learn from")
+
+
+def _find_or_last(ids: IntArray, wanted: IntArray) -> IntArray:
+    """Return places of ids, and at the end that of an unknown one."""
+    return np.append(find_ids(ids, wanted), len(ids))
 
 
 def _score(probability: FloatArray, outcome: IntArray | BoolArray) -> tuple[float, float]:

@@ -22,7 +22,8 @@ Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensi
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -43,18 +44,10 @@ _PRIOR_VARIANCE, _PRIOR_ITEMS = 0.1, 3.0
 
 @dataclass(frozen=True)
 class Gaussians:
-    """Independent Gaussian distributions, one for each student, item or group.
+    """Independent Gaussian distributions, one for each student, item or group."""
 
-    Attributes
-    ----------
-    mean
-        Shape (n, d). Of a student: ability, d = k. Of an item: slopes, then intercept, d = k + 1.
-    covariance
-        Shape (n, d, d).
-    """
-
-    mean: FloatArray
-    covariance: FloatArray
+    mean: FloatArray  # Shape (n, d). Of a student: ability. Of an item: slopes, then intercept.
+    covariance: FloatArray  # Shape (n, d, d).
 
     def __len__(self) -> int:
         """Count the distributions."""
@@ -75,19 +68,11 @@ class Gaussians:
 
 
 class Effects(NamedTuple):
-    """Posterior of the total effect at the nodes of a level of the context, float32.
+    """Posterior of the total effect at the nodes of a level of the context, float32."""
 
-    Attributes
-    ----------
-    mean, variance
-        Shape (nodes,).
-    with_ability
-        Covariance with the student's ability, shape (nodes, k).
-    """
-
-    mean: FloatArray
-    variance: FloatArray
-    with_ability: FloatArray
+    mean: FloatArray  # Shape (nodes,).
+    variance: FloatArray  # Shape (nodes,).
+    with_ability: FloatArray  # Covariance with the student's ability, shape (nodes, k).
 
     def take(self, nodes: IntArray | slice) -> "Effects":
         """Return those at some nodes."""
@@ -97,13 +82,8 @@ class Effects(NamedTuple):
 class SharedEffects(NamedTuple):
     """What all students have in common in a context of the last level: effects, independent.
 
-    Attributes
-    ----------
-    mean, variance
-        Posterior, shape (labels + stages,), float32; last what is known of contexts without
-        answers.
-    prior
-        Prior variance, shape (stages,).
+    Mean and variance have shape (labels + stages,), float32; those of contexts without answers come
+    last. The prior variance has shape (stages,).
     """
 
     mean: FloatArray
@@ -111,42 +91,35 @@ class SharedEffects(NamedTuple):
     prior: FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
     """What is known after a step.
 
-    Attributes
-    ----------
-    students
-        Posteriors of the abilities, k dimensions.
-    items
-        Posteriors of slopes and intercepts, k + 1 dimensions. If questions have several stages, all
-        items of the first stage, then all of the second, and so on.
-    prior
-        Of the items of each stage.
-    guessing
-        Probability of passing an item without knowing how, shape (items,), float32.
-    effects
-        Of each level of the contexts, the coarsest first; see `context`.
-    variance
-        Prior variance of the effects, shape (levels, stages).
-    shared
-        The effects shared by all students.
+    If questions have several stages, their items are all of the first stage, then all of the
+    second, and so on.
     """
 
-    students: Gaussians
-    items: Gaussians
-    prior: Gaussians
-    guessing: FloatArray
-    effects: tuple[Effects, ...]
-    variance: FloatArray
-    shared: SharedEffects
+    students: Gaussians  # Posteriors of the abilities, k dimensions.
+    items: Gaussians  # Posteriors of slopes and intercepts, k + 1 dimensions.
+    prior: Gaussians  # Of the items of each stage.
+    guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
+    # With contexts (see `context`): their effects on each level, the coarsest first, the prior
+    # variance of these, shape (levels, stages), and the effects shared by all students.
+    effects: tuple[Effects, ...] = ()
+    variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))
 
     @property
     def stage(self) -> IntArray:
         """The stage of each item, shape (items,)."""
         n_stages = len(self.prior)
         return np.repeat(np.arange(n_stages), len(self.items) // n_stages)
+
+
+def join(parts: Iterable[Gaussians]) -> Gaussians:
+    """Return all distributions of several."""
+    means, covariances = zip(*((part.mean, part.covariance) for part in parts), strict=True)
+    return Gaussians(np.concatenate(means), np.concatenate(covariances))
 
 
 def standard_normal(n: int, k: int) -> Gaussians:
@@ -198,17 +171,12 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
 class Moments(NamedTuple):
     """First and second moments of random vectors z, float32.
 
-    Attributes
-    ----------
-    mean
-        E[z], shape (n, d).
-    second
-        E[zzᵀ], of each matrix one triangle, shape (n, d(d + 1)/2). Off-diagonal elements is
-        multiplied by √2, so that the scalar product of two matrices is that of their triangles.
+    Of each matrix E[zzᵀ] one triangle, its elements off the diagonal multiplied by √2, so that the
+    scalar product of two matrices is that of their triangles.
     """
 
-    mean: FloatArray
-    second: FloatArray
+    mean: FloatArray  # Shape (n, d).
+    second: FloatArray  # Shape (n, d(d + 1)/2).
 
 
 def moments(g: Gaussians) -> Moments:
@@ -250,24 +218,21 @@ def _unpack(triangles: FloatArray, d: int) -> FloatArray:
 
 
 def update_students(
-    weights: Any, kappas: Any, items: Moments, taken: FloatArray | None = None
+    weights: Any, kappas: Any, items: Moments, taken: FloatArray | float = 0.0
 ) -> Gaussians:
     """Return the posterior of the students' abilities.
 
     precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − w E[ab], with the slopes a and the
     intercept b of the items that the student answered. `weights` and `kappas`, w and κ, are sparse
-    matrices of students × items; `taken` is what effects of the context take away from both sums
+    matrices of students × items; `taken` is what effects of the context take away from the sums
     (see `context.eliminate`).
     """
     d = items.mean.shape[1]
     k = d - 1
-    triangles, linears = weights @ items.second, kappas @ items.mean
-    if taken is not None:
-        linears -= taken[:, :d]
-        triangles -= taken[:, d:]
-    sums = _unpack(triangles, d)
-    precision = sums[:, :k, :k] + np.eye(k, dtype=np.float32)
-    linear = linears[:, :k] - sums[:, :k, k]
+    sums = np.concatenate([kappas @ items.mean, weights @ items.second], axis=1) - taken
+    squares = _unpack(sums[:, d:], d)
+    precision = squares[:, :k, :k] + np.eye(k, dtype=np.float32)
+    linear = sums[:, :k] - squares[:, :k, k]
     covariance = np.linalg.inv(precision)
     return Gaussians(np.einsum("nij,nj->ni", covariance, linear), covariance)
 

@@ -23,21 +23,12 @@ _MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
 
 @dataclass(frozen=True)
 class Level:
-    """The contexts of one level of all students' trees, its nodes, in the order of their answers.
+    """The contexts of a level, the nodes of all students' trees, in the order of their answers."""
 
-    Attributes
-    ----------
-    start
-        Shape (nodes + 1,), int64: the answers of node i are start[i] to start[i + 1].
-    parent
-        Shape (nodes,), int32: node of the level above; of the first level, the student.
-    label
-        Shape (nodes,), int32: which context it is, increasing for one parent. Its remainder by the
-        number of stages of a question is the stage of the items in it.
-    """
-
-    start: IntArray
-    parent: IntArray
+    start: IntArray  # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
+    parent: IntArray  # Shape (nodes,): node of the level above; of the first level, the student.
+    # Shape (nodes,): which context it is, increasing for one parent. Its remainder by the number of
+    # stages of a question is the stage of the items in it.
     label: IntArray
 
     @cached_property
@@ -59,28 +50,14 @@ class Level:
 
 @dataclass(frozen=True)
 class Observations:
-    """Right and wrong answers.
+    """Right and wrong answers."""
 
-    Attributes
-    ----------
-    start
-        Shape (students + 1,), int64: the answers of student i are start[i] to start[i + 1].
-    item
-        Shape (answers,), int32, from 0.
-    is_right, is_used
-        Shape (answers,), bool; not used is an answer that is left out.
-    n_items
-        Number of items, answered or not.
-    levels
-        The contexts of the answers, the coarsest level first.
-    """
-
-    start: IntArray
-    item: npt.NDArray[np.int32]
-    is_right: BoolArray
-    is_used: BoolArray
-    n_items: int
-    levels: tuple[Level, ...] = ()
+    start: IntArray  # Shape (students + 1,): those of student i are start[i] to start[i + 1].
+    item: npt.NDArray[np.int32]  # Shape (answers,), from 0.
+    is_right: BoolArray  # Shape (answers,).
+    is_used: BoolArray  # Shape (answers,): False for an answer that is left out.
+    n_items: int  # Answered or not.
+    levels: tuple[Level, ...] = ()  # The contexts of the answers, the coarsest level first.
 
     def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
         """Return the answers of some students, and the places of the nodes of each level."""
@@ -123,9 +100,8 @@ def sort_answers(
 ) -> tuple[npt.NDArray[np.int32], IntArray, tuple[Level, ...]]:
     """Sort answers by student, those of one student by context, else in the order given.
 
-    `student` and, for each level, the coarsest first, `labels` are numbers from 0, int32, shape
-    (answers,). Returned are the answers in their new order, and `start` and `levels` of
-    `Observations`.
+    `student` and the `labels` of each level are numbers from 0, int32, shape (answers,). Returned
+    are the answers in their new order, and `start` and `levels` of `Observations`.
     """
     n = len(student)
     order, place = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)

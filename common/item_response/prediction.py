@@ -6,7 +6,7 @@ from common.answers import find_ids
 from common.errors import InputError
 from common.item_response.blocks import in_threads, logit_moments
 from common.item_response.model import Effects, FloatArray, IntArray, State, expected_probability
-from common.item_response.observations import Level, find_nodes
+from common.item_response.observations import Level, find_nodes, sort_answers
 
 import numpy as np
 
@@ -14,29 +14,19 @@ import numpy as np
 _PAIRS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ItemResponseModel(State):
     """What `fit` has learned about students and questions.
 
-    Attributes
-    ----------
-    students, items, …
-        As in `State`. After the last student, one without answers; after the last question, in each
-        stage, one without answers.
-    student_ids, question_ids
-        Those with answers, increasing.
-    context_ids
-        The labels of each level of the contexts that have answers, increasing.
-    levels
-        The nodes of all students' trees of contexts, to which `effects` belong.
-    history
-        Log loss and accuracy on the answers held out for early stopping, after each step.
+    After the last student comes one without answers; after the last question, in each stage, one
+    without answers.
     """
 
-    student_ids: IntArray
+    student_ids: IntArray  # Those with answers, increasing.
     question_ids: IntArray
-    context_ids: tuple[IntArray, ...]
-    levels: tuple[Level, ...]
+    context_ids: tuple[IntArray, ...]  # Labels that have answers, increasing, for each level.
+    levels: tuple[Level, ...]  # The nodes of all students' trees, to which `effects` belong.
+    # Log loss and accuracy on the answers held out for early stopping, after each step.
     history: list[tuple[float, float]]
 
 
@@ -74,16 +64,12 @@ def predict(
 
 
 def predict_stages(
-    model: ItemResponseModel,
-    student: IntArray,
-    question: IntArray,
-    context: IntArray | None = None,
+    model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray | None
 ) -> list[FloatArray]:
     """Return the probability of passing each stage, once it is reached; else as `predict`."""
     if context is None and model.levels:
         raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
-    place = find_ids(model.student_ids, np.asarray(student))
-    item = find_ids(model.question_ids, np.asarray(question))
+    place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
     return predict_places(model, place, item, context)
 
 
@@ -105,7 +91,7 @@ def predict_places(
     """As `predict_stages`, for places in `model.students` and in the items of the first stage."""
     n_items = len(model.question_ids) + 1
     # By student, since what is known of a student then lies close together in memory.
-    order = np.argsort(student, kind="stable")
+    order, *_ = sort_answers(student, [], len(model.student_ids) + 1)
 
     def work(part: tuple[int, IntArray]) -> FloatArray:
         stage, pairs = part
@@ -113,7 +99,7 @@ def predict_places(
         effects = None
         if model.levels:
             assert context is not None
-            effects = find_effects(model, student[pairs], context[pairs], np.int32(stage))
+            effects = find_effects(model, student[pairs], context[pairs], stage)
         moments = logit_moments(model.students, model.items, student[pairs], of_stage, effects)
         knows = expected_probability(*moments)
         knows += model.guessing[of_stage] * (1 - knows)
@@ -134,7 +120,7 @@ def find_effects(
     model: ItemResponseModel,
     student: IntArray,
     context: IntArray,
-    stage: IntArray | np.int32,
+    stage: int = 0,
     *,
     with_shared: bool = True,
 ) -> Effects:
@@ -144,11 +130,10 @@ def find_effects(
     answers; further down, effects are only known to vary. What students share is added, if asked.
     """
     n_stages, n = len(model.prior), len(student)
-    stage = np.broadcast_to(stage, n)
     mean, variance = np.zeros((2, n), np.float32)
     found = Effects(mean, variance, np.zeros((n, model.students.mean.shape[1]), np.float32))
     labels = [
-        find_ids(ids, context[:, depth]) * np.int32(n_stages) + stage
+        find_ids(ids, context[:, depth]) * np.int32(n_stages) + np.int32(stage)
         for depth, ids in enumerate(model.context_ids)
     ]
     nodes = find_nodes(model.levels, student, labels)
@@ -156,7 +141,7 @@ def find_effects(
         is_there = node >= 0
         for values, source in zip(found, own, strict=True):
             values[is_there] = source[node[is_there]]
-        variance[~is_there] += prior.astype(np.float32)[stage[~is_there]]
+        variance[~is_there] += prior.astype(np.float32)[stage]
     if with_shared:
         mean += model.shared.mean[labels[-1]]
         variance += model.shared.variance[labels[-1]]

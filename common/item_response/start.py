@@ -1,31 +1,24 @@
 """A good start: from a random one, the fit takes many steps to turn towards what matters.
 
 One general ability is fitted first. The other dimensions begin where the residuals of that fit vary
-most. It begins without guessing, or the prior shrinks the
+most. All this with some of the students only; it begins without guessing, or the prior shrinks the
 other dimensions away before they have turned.
 """
 
 from common.item_response import model
 from common.item_response.blocks import in_threads, logit_moments, run_step
-from common.item_response.context import START_VARIANCE
-from common.item_response.model import (
-    Effects,
-    FloatArray,
-    Gaussians,
-    IntArray,
-    SharedEffects,
-    State,
-)
-from common.item_response.observations import Level, Observations, number_rows
-from common.item_response.prediction import ItemResponseModel
+from common.item_response.model import FloatArray, Gaussians, IntArray, State
+from common.item_response.observations import Observations, number_rows
 
 import numpy as np
 
 # So many students that they have about this number of answers.
-_MAX_ANSWERS = 4_000_000
-# Steps of the fit in one dimension; rounds of the search for further dimensions, and with how many
-# directions more than are asked for.
-_N_STEPS, _N_ROUNDS, _OVERSAMPLING = 4, 30, 10
+_MAX_ANSWERS = 2_000_000
+# Steps of the fit in one dimension.
+_N_STEPS = 4
+# Rounds of the search for further dimensions, at least and at most, and how many answers they
+# should look at in all; and how many directions more than are asked for.
+_MIN_ROUNDS, _MAX_ROUNDS, _LOOKED_AT, _OVERSAMPLING = 5, 30, 20_000_000, 10
 # Residuals of a student or item with few answers count less: as if there were so many more.
 _SHRINKAGE = 10
 # Root mean square of the slopes in each dimension beyond the first, and their prior variance.
@@ -33,23 +26,16 @@ _SLOPE, _VARIANCE = 0.4, 0.1
 
 
 def find_start(
-    observations: Observations,
-    order: IntArray,
-    student_ids: IntArray,
-    question_ids: IntArray,
-    n_stages: int,
-    k: int,
-    seed: int,
-) -> ItemResponseModel:
-    """Return the model that a fit in k dimensions begins with, which knows no contexts.
+    observations: Observations, n_stages: int, k: int, order: IntArray, seed: int
+) -> tuple[Gaussians, Gaussians, Gaussians]:
+    """Return students, items and prior that a fit in k dimensions begins with.
 
     Only the first students of a random `order` are looked at.
     """
-    n_students, n_items = len(student_ids), observations.n_items
+    n_students, n_items = len(order), observations.n_items
     n_answers = np.diff(observations.start)
-    n_first = np.searchsorted(np.cumsum(n_answers[order]), _MAX_ANSWERS) + 1
     is_first = np.zeros(n_students, bool)
-    is_first[order[:n_first]] = True
+    is_first[order[: np.searchsorted(np.cumsum(n_answers[order]), _MAX_ANSWERS) + 1]] = True
     rows = np.repeat(is_first, n_answers)
     first = Observations(
         np.append(0, np.cumsum(n_answers[is_first])),
@@ -63,80 +49,54 @@ def find_start(
     # Whether an answer is right depends on the ability; which distractor is chosen, rather not.
     prior.mean[0, 0] = 1
     items = Gaussians(prior.mean[stage].astype(np.float32), np.zeros((n_items, 2, 2), np.float32))
-    nothing = np.zeros(n_items, np.float32)
-    unknown = np.full(n_stages, START_VARIANCE)
-    shared = SharedEffects(0 * unknown, unknown, unknown)
-    levels = observations.levels
-    variance = np.full((len(levels), n_stages), START_VARIANCE)
-    students = model.standard_normal(len(first.start) - 1, 1)
-    general = State(students, items, prior, nothing, (), variance[:0], shared)
+    students = model.standard_normal(is_first.sum(), 1)
+    state = State(students=students, items=items, prior=prior, guessing=np.zeros(n_items, "f"))
     for _ in range(_N_STEPS):
-        general = run_step(first, general)
+        state = run_step(first, state)
 
     # From (general slope, intercept) to (general slope, other slopes, intercept).
     ends = [0, k]
-    mean, prior_mean = np.zeros((n_items, k + 1)), np.zeros((n_stages, k + 1))
-    mean[:, ends], prior_mean[:, ends] = general.items.mean, general.prior.mean
-    mean[:, 1:k] = _SLOPE * _find_residual_directions(first, general, k - 1, seed)
+    mean, prior_mean = np.zeros((n_items, k + 1), np.float32), np.zeros((n_stages, k + 1))
+    mean[:, ends], prior_mean[:, ends] = state.items.mean, state.prior.mean
+    mean[:, 1:k] = _SLOPE * _find_residual_directions(first, state, k - 1, seed)
     covariance = np.zeros((n_items, k + 1, k + 1), np.float32)
     prior_covariance = np.tile(_VARIANCE * np.eye(k + 1), (n_stages, 1, 1))
-    prior_covariance[np.ix_(range(n_stages), ends, ends)] = general.prior.covariance
+    prior_covariance[np.ix_(range(n_stages), ends, ends)] = state.prior.covariance
     students = model.standard_normal(n_students, k)
-    students.mean[is_first, 0] = general.students.mean[:, 0]
-    nobody = np.empty(0, np.int32)
-    return ItemResponseModel(
-        students,
-        Gaussians(mean.astype(np.float32), covariance),
-        Gaussians(prior_mean, prior_covariance),
-        nothing,
-        (Effects(np.zeros(0), np.zeros(0), np.zeros((0, k))),) * len(levels),
-        variance,
-        shared,
-        student_ids,
-        question_ids,
-        (nobody,) * len(levels),
-        (Level(np.zeros(1, int), nobody, nobody),) * len(levels),
-        [],
-    )
+    students.mean[is_first, 0] = state.students.mean[:, 0]
+    return students, Gaussians(mean, covariance), Gaussians(prior_mean, prior_covariance)
 
 
 def _find_residual_directions(
-    observations: Observations, fit: State, n: int, seed: int
+    observations: Observations, state: State, n: int, seed: int
 ) -> FloatArray:
     """Find the directions over the items in which the residuals of a fit vary most.
 
     They are the leading right singular vectors of the sparse matrix of residuals, by randomised
     subspace iteration (Halko, Martinsson and Tropp 2011, "Finding structure with randomness",
-    algorithm 4.4).
-
-    Returns
-    -------
-    array, shape (items, n)
-        Scaled to a mean square of 1 over the answers, and cut off at three times that.
+    algorithm 4.4): shape (items, n), scaled to a mean square of 1 over the answers, and cut off at
+    three times that.
     """
-    n_items = observations.n_items
-    size = min(n + _OVERSAMPLING, n_items)
     if n == 0:
-        return np.zeros((n_items, 0))
-    student = number_rows(observations.start)
-    mean, variance = logit_moments(fit.students, fit.items, student, observations.item)
+        return np.zeros((observations.n_items, 0))
+    student, item = number_rows(observations.start), observations.item
+    mean, variance = logit_moments(state.students, state.items, student, item)
     residual = observations.is_right - model.expected_probability(mean, variance)
     residual *= observations.is_used
     # Rows and columns scaled by the root of their length: noise alone is then even.
-    n_answers = np.bincount(observations.item, minlength=n_items)
+    n_answers = np.bincount(item, minlength=observations.n_items)
     item_scale = 1 / np.sqrt(n_answers + np.float32(_SHRINKAGE))
     student_scale = 1 / np.sqrt(np.diff(observations.start) + np.float32(_SHRINKAGE))
-    residual *= student_scale[student] * item_scale[observations.item]
+    residual *= student_scale[student] * item_scale[item]
     matrix = observations.matrix(residual.astype(np.float32), observations.start)
     parts = [matrix[rows] for rows in observations.chunks()]
 
-    basis = np.random.default_rng(seed).standard_normal((n_items, size))
-    for _ in range(_N_ROUNDS):
+    size = min(n + _OVERSAMPLING, observations.n_items)
+    basis = np.random.default_rng(seed).standard_normal((observations.n_items, size))
+    for _ in range(np.clip(_LOOKED_AT // len(item), _MIN_ROUNDS, _MAX_ROUNDS)):
         basis = np.linalg.qr(basis)[0].astype(np.float32)
-        product = np.zeros(basis.shape)
-        for summand in in_threads(lambda part: part.T @ (part @ basis), parts):  # noqa: B023
-            product += summand
-        basis = product
+        images = in_threads(lambda part: part.T @ (part @ basis), parts)  # noqa: B023
+        basis = sum(images, np.zeros(basis.shape))
     # The leading left singular vectors of the image, which spans the leading directions.
     directions = np.linalg.svd(basis, full_matrices=False)[0][:, :n] * item_scale[:, None]
     square = (n_answers[:, None] * directions**2).sum(axis=0) / n_answers.sum()

@@ -7,7 +7,7 @@ from common import item_response
 from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
-from common.item_response.model import Gaussians, SharedEffects
+from common.item_response.model import Gaussians
 
 import numpy as np
 import pytest
@@ -209,11 +209,17 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
     nobody = Gaussians(np.zeros((1, 1), np.float32), np.ones((1, 1, 1), np.float32))
     items = Gaussians(z, np.zeros((21, 2, 2), np.float32))
     ids, guess = np.arange(100, 120), np.full(21, guessing, np.float32)
-    # Without contexts, and without students of its own.
-    shared = SharedEffects(*np.ones((3, 1)))
-    none = np.empty(0, np.int32)
-    state = nobody, items, items.take(slice(1)), guess, (), np.zeros((0, 1)), shared
-    model = Model(*state, none, ids, (), (), [])
+    model = Model(
+        students=nobody,
+        items=items,
+        prior=items.take(slice(1)),
+        guessing=guess,
+        student_ids=np.empty(0, np.int32),
+        question_ids=ids,
+        context_ids=(),
+        levels=(),
+        history=[],
+    )
     new = item_response.student_posterior(model, np.full(20, 7), ids, correct)
 
     grid = np.linspace(-6, 6, 2001)

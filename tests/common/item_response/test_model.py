@@ -84,8 +84,9 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
     own, variance = rng.uniform(0.5, 1, (2, 200))
     effects = Effects(own, variance, rng.normal(0, 0.1, (200, 2)))
-    shared = SharedEffects(*np.ones((3, 1)))
-    state = State(students, items, items, np.zeros(200), (effects,), np.ones((1, 1)), shared)
+    state = State(
+        students=students, items=items, prior=items, guessing=np.zeros(200), effects=(effects,)
+    )
     scaled = model.standardise(state)
     pairs = np.arange(200), np.arange(200)[::-1]
     for before, after in zip(
@@ -169,7 +170,14 @@ def make_case(
     prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
     guessing = np.full(n_items, 0.2, np.float32)
     students = model.standard_normal(n_students + 1, k)
-    state = State(students, items, prior, guessing, (), variance, shared)
+    state = State(
+        students=students,
+        items=items,
+        prior=prior,
+        guessing=guessing,
+        variance=variance,
+        shared=shared,
+    )
     leaf = label = np.zeros(n_answers, int)
     if n_levels:
         sizes = [len(level.label) for level in levels]
