@@ -8,8 +8,8 @@ import json
 import re
 import shutil
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from common import zips
@@ -21,40 +21,13 @@ YAML_NAME = "competition.yaml"
 METADATA_NAMES = ("metadata.yaml", "metadata")
 _MAX_BUNDLE = 16 << 30
 
-
-@dataclass(frozen=True)
-class Task:
-    """A task of a phase; its number in the challenge, 1 to 4, and what its programs are given."""
-
-    index: int
-    number: int
-    name: str
-    scoring_program: Path
-    reference_data: Path
-    ingestion_program: Path | None
-    input_data: Path | None
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A phase: the indexes of its tasks, and its limits, the time in seconds."""
-
-    name: str
-    start: datetime
-    end: datetime
-    tasks: list[int]
-    time_limit: int
-    max_submissions: int
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the leaderboard; `sorting` is asc or desc."""
-
-    key: str
-    title: str
-    sorting: str
-    precision: int
+# The keys of competition.yaml, as attributes. A task has its `number` in the challenge besides, and
+# the paths of what its programs are given, of the ingestion None where there is none.
+Task = SimpleNamespace
+Phase = SimpleNamespace
+Column = SimpleNamespace
+_PHASE = ("name", "start", "end", "tasks", "execution_time_limit", "max_submissions")
+_COLUMN = ("key", "title", "sorting", "precision")
 
 
 @dataclass(frozen=True)
@@ -112,34 +85,30 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
             raise FileNotFoundError(name)
         return folder / name
 
-    def task(about: dict[str, Any]) -> Task:
+    tasks = {}
+    for about in said["tasks"]:
         number = re.search(r"\bTask (\d+)\b", about["name"])
-        files = (about.get(kind) for kind in ("ingestion_program", "input_data"))
-        ingestion, data = (find(name) if name else None for name in files)
-        index, known = about["index"], int(number[1]) if number else 0
-        program, reference = find(about["scoring_program"]), find(about["reference_data"])
-        return Task(index, known, about["name"], program, reference, ingestion, data)
-
-    def phase(about: dict[str, Any]) -> Phase:
-        start, end = (datetime.fromisoformat(about[name]) for name in ("start", "end"))
-        limits = about["execution_time_limit"], about["max_submissions"]
-        return Phase(about["name"], start, end, [tasks[n].index for n in about["tasks"]], *limits)
-
-    tasks = {about["index"]: task(about) for about in said["tasks"]}
-    columns = [
-        Column(about["key"], about["title"], about["sorting"], about["precision"])
-        for about in said["leaderboards"][0]["columns"]
-    ]
+        files: dict[str, Path | None] = {
+            kind: find(about[kind]) for kind in ("scoring_program", "reference_data")
+        }
+        for kind in ("ingestion_program", "input_data"):
+            files[kind] = find(about[kind]) if about.get(kind) else None
+        known = {"index": about["index"], "name": about["name"]}
+        tasks[about["index"]] = Task(**known, **files, number=int(number[1]) if number else 0)
+    phases = [Phase(**{key: about[key] for key in _PHASE}) for about in said["phases"]]
+    for phase in phases:
+        phase.tasks = [tasks[index] for index in phase.tasks]
+    columns = said["leaderboards"][0]["columns"]
+    columns = [Column(**{key: about[key] for key in _COLUMN}) for about in columns]
     pages = {about["title"]: find(about["file"]) for about in said["pages"]}
     pages["Terms"] = find(said["terms"])
-    phases = [phase(about) for about in said["phases"]]
     return Bundle(folder, said["title"], tasks, phases, columns, pages)
 
 
-def require_answers(bundle: Bundle, phase: Phase, private: Path) -> None:
+def require_answers(phase: Phase, private: Path) -> None:
     """Refuse to score a phase whose answers are in the private part of a bundle, if that lacks."""
-    for index in phase.tasks:
-        settings = bundle.tasks[index].reference_data / "settings.json"
+    for task in phase.tasks:
+        settings = task.reference_data / "settings.json"
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
                 f"{private}: not found, expected the answers of the {phase.name.lower()} phase, "

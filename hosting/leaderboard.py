@@ -7,28 +7,44 @@ the scores by the keys of their columns.
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any, BinaryIO
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from common import charts, io, pages
+from common import charts, cli, io, pages
 from common.errors import printable
 
 import pandas as pd
 from bundle import Bundle, Column, Task
 
 _ABOUT = ("team", "file", "submitted", "task", "fault", "details")
-# By task.
+# By the index of the task.
 Boards = Mapping[int, pd.DataFrame]
 
 # With how many decimal places the platform keeps a score.
 _DECIMALS = 10
 # So that a line fits on a terminal.
 _WIDEST_NAME = 40
-# What makes a spreadsheet take a cell for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # A chart of more teams is longer than its table.
 _MAX_DRAWN = 25
+# What makes a spreadsheet take a cell for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ERROR = "standard_error"
+
+
+def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Print the leaderboards of a phase, and write their files, all or none."""
+    frame = as_frame(bundle, attempts)
+    boards = make_boards(bundle, frame)
+    for index, board in boards.items():
+        print(_as_text(bundle, index, board), end="\n\n")
+    written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv")]
+    with io.atomic_write(*paths) as (page_file, csv_file):
+        page_file.write(as_page(bundle, phase, boards, frame, written).encode("utf-8"))
+        io.write_csv_to(csv_file, as_table(bundle, phase, boards))
+    print(f"written: {cli.show(paths[0])}")
 
 
 def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -60,21 +76,20 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> Boards:
     return boards
 
 
-def as_text(bundle: Bundle, index: int, board: pd.DataFrame) -> str:
+def _as_text(bundle: Bundle, index: int, board: pd.DataFrame) -> str:
     """Return the board of a task as lines for a terminal."""
     width = min(_WIDEST_NAME, board["team"].str.len().max())
+    shown = [column for column in bundle.columns if column.key in (bundle.columns[0].key, _ERROR)]
     lines = []
     for _, place in board.iterrows():
-        team = printable(place["team"], width)
-        lines.append(f"{place['rank']:>4}  {team:<{width}}  {score_text(bundle, place)}")
+        scores = " ± ".join(filter(None, (_cell(place, column) for column in shown)))
+        lines.append(f"{place['rank']:>4}  {printable(place['team'], width):<{width}}  {scores}")
     return "\n".join([bundle.tasks[index].name, *lines])
 
 
-def score_text(bundle: Bundle, place: pd.Series) -> str:
-    """Return the score as text, with its standard error if there is one."""
-    shown = [column for column in bundle.columns if column.key in (bundle.columns[0].key, _ERROR)]
-    texts = [_cell(place[column.key], column) for column in shown]
-    return " ± ".join(text for text in texts if text)
+def _cell(place: pd.Series, column: Column) -> str:
+    value = place[column.key]
+    return "" if pd.isna(value) else f"{value:.{column.precision}f}"
 
 
 def safe(text: str) -> str:
@@ -82,13 +97,13 @@ def safe(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def write_csv_to(file: BinaryIO, bundle: Bundle, phase: str, boards: Boards) -> None:
-    """Write all boards as one CSV: a row for each place, with the value of every column."""
+def as_table(bundle: Bundle, phase: str, boards: Boards) -> pd.DataFrame:
+    """Return all boards as one table: a row for each place, with the value of every column."""
     keys = [column.key for column in bundle.columns]
     names = ["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]
     parts = [
         board.assign(
-            task=str(bundle.tasks[index].number or bundle.tasks[index].name),
+            task=str(bundle.tasks[index].number),
             phase=phase,
             team=board["team"].map(safe),
             time=[time.isoformat(timespec="seconds") for time in board["submitted"]],
@@ -96,8 +111,7 @@ def write_csv_to(file: BinaryIO, bundle: Bundle, phase: str, boards: Boards) -> 
         )[names]
         for index, board in boards.items()
     ]
-    table = pd.concat(parts) if parts else pd.DataFrame(columns=names)
-    io.write_csv_to(file, table)
+    return pd.concat(parts) if parts else pd.DataFrame(columns=names)
 
 
 def as_page(
@@ -107,99 +121,63 @@ def as_page(
 
     All attempts are given, so that those that failed are listed too; `written` says when.
     """
-    n_files, n_teams = attempts["file"].nunique(), attempts["team"].nunique()
+    # Tasks on which a file failed alike are named together.
+    failed = [
+        (file, "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0),
+         f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}", fault)
+        for (file, fault), same in attempts[attempts["fault"] != ""].groupby(
+            ["file", "fault"], sort=False
+        )
+    ]  # fmt: skip
     return pages.render(
         "leaderboard.html",
         title=bundle.title,
         tab=f"{bundle.title}: {phase}",
-        what=f"{phase} phase: {_count(n_files, 'submission')} of {_count(n_teams, 'team')}; "
-        f"{written}",
+        phase=phase,
+        n_files=attempts["file"].nunique(),
+        n_teams=attempts["team"].nunique(),
+        written=written,
+        score=bundle.columns[0].title,
         sections=[_section(bundle, bundle.tasks[index], board) for index, board in boards.items()],
-        failed=_failed(bundle, attempts[attempts["fault"] != ""]),
+        failed=failed,
     )
 
 
 def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     """Return what the page shows of a task."""
-    has_pages = (board["details"] != "").any()
-    rows = []
-    for _, place in board.iterrows():
-        score, sign, error = score_text(bundle, place).partition(" ± ")
-        link = f'<a href="{escape(place["details"])}">page</a>' if place["details"] else ""
-        rows.append(
-            [
-                str(place["rank"]),
-                place["team"],
-                # In small letters, below the score on a phone.
-                pages.Html(f"{score} <small>± {error}</small>" if sign else score),
-                str(place["submissions"]),
-                f"{place['submitted']:%Y-%m-%d %H:%M}",
-                *([pages.Html(link)] if has_pages else []),
-            ]
-        )
-    header = ["rank", "team", bundle.columns[0].title, "submissions", "submitted (UTC)", "details"]
+    first, *others = bundle.columns
+    error = next((column for column in others if column.key == _ERROR), None)
     # The columns beside score and standard error, folded.
-    others = [
-        column
-        for column in bundle.columns
-        if column.key not in (bundle.columns[0].key, _ERROR) and board[column.key].notna().any()
-    ]
-    return {
-        "name": task.name,
-        "header": header if has_pages else header[:-1],
-        "rows": rows,
-        **_draw(bundle, task, board),
-        "others": [column.title for column in others],
-        "other_rows": [
-            [place["team"], *(_cell(place[column.key], column) for column in others)]
-            for _, place in board.iterrows()
-        ],
-    }
-
-
-def _cell(value: float, column: Column) -> str:
-    return "" if pd.isna(value) else f"{value:.{column.precision}f}"
-
-
-def _draw(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
-    """Return charts of the best teams, which show what differences mean little, and their key."""
+    others = [c for c in others if c is not error and board[c.key].notna().any()]
+    # Charts of the best teams show which differences mean little.
     shown = board.head(_MAX_DRAWN)
-    if len(shown) < 2:
-        return {"charts": {}, "key": ""}
-    primary, key = bundle.columns[0], "In colour: the best."
-    margin = 1.96 * shown[_ERROR] if _ERROR in shown else pd.Series(float("nan"), shown.index)
+    margin = 1.96 * shown[_ERROR] if error else pd.Series(float("nan"), shown.index)
     dots = [
         charts.Dot(team, value, None if pd.isna(by) else (value - by, value + by), accent=rank == 1)
         for team, value, by, rank in zip(
-            shown["team"], shown[primary.key], margin, shown["rank"], strict=True
+            shown["team"], shown[first.key], margin, shown["rank"], strict=True
         )
     ]
-    if margin.notna().any():
-        key += (
-            " Line: the 95 % interval that other students might give; all predict the same answers,"
-            " so that smaller differences may count."
-        )
-    if len(shown) < len(board):
-        key += f" The best {len(shown)} of {len(board)} teams."
-    drawn = {
-        name: pages.Html(
-            charts.dot_chart(
-                dots, label=task.name, digits=primary.precision, axis=primary.title, width=width
-            )
-        )
-        for name, width in (("phone-wide", charts.WIDTH), ("page-wide", charts.PAGE_WIDTH))
+    widths = {"phone-wide": charts.WIDTH, "page-wide": charts.PAGE_WIDTH}
+    draw = partial(
+        charts.dot_chart, dots, label=task.name, digits=first.precision, axis=first.title
+    )
+    return {
+        "name": task.name,
+        "places": [
+            (place, _cell(place, first), _cell(place, error) if error else "")
+            for _, place in board.iterrows()
+        ],
+        "has_pages": (board["details"] != "").any(),
+        "charts": {
+            name: pages.Html(draw(width=width))
+            for name, width in (widths.items() if len(shown) > 1 else ())
+        },
+        "has_intervals": margin.notna().any(),
+        "n_drawn": len(shown),
+        "others": [column.title for column in others],
+        "other_rows": [
+            [place["team"], *(_cell(place, column) for column in others)]
+            for _, place in board.iterrows()
+        ],
     }
-    return {"charts": drawn, "key": key}
-
-
-def _failed(bundle: Bundle, attempts: pd.DataFrame) -> list[list[Any]]:
-    """Return rows for what failed; tasks on which a file failed alike are named together."""
-    rows = []
-    for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
-        tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
-        rows.append([file, tasks, f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}", fault])
-    return rows
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -50,119 +50,89 @@ def main() -> None:
     options = _parse()
     plan = _plan(options)
     # Together if they were asked for by number, else each for itself.
-    plans = {options.output: plan}
-    if not options.tasks:
-        plans = {
-            options.output.with_stem(f"{options.output.stem}_task_{task}"): replace(
-                plan, tasks=(task,)
-            )
-            for task in plan.tasks
-        }
+    output: Path = options.output
+    plans = {
+        output.with_stem(f"{output.stem}_task_{task}"): replace(plan, tasks=(task,))
+        for task in plan.tasks
+        if not options.tasks
+    } or {output: plan}
+    names = [name for path in plans for name in (path, path.with_stem(f"{path.stem}_private"))]
+    cli.require_outputs(names, [options.answers])
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bundle_") as temporary:
         base = Path(temporary)
-        steps = tqdm(total=2 + len(plans), desc="Bundles", unit="step", leave=None, disable=None)
-        with steps:
+        with tqdm(total=2 + len(plans), desc="Bundles", leave=None, disable=None) as steps:
             data_dir, notes = _get_data(options, base, plan.tasks)
             steps.update()
             templates = base / layout.TEMPLATE_DIR.name
             if {1, 2, 3} & set(plan.tasks):
                 build_templates(data_dir, templates)
-            folders: dict[Path, Path] = {}
             for path, part in plans.items():
                 bundle, private = base / path.stem, base / f"{path.stem}_private"
                 reference_data.write(data_dir, templates, bundle, private, part)
-                facts = participants.describe(data_dir, part.tasks)
                 participants.write(data_dir, templates, bundle, part)
-                competition.write(bundle, part, facts)
+                competition.write(bundle, part, participants.describe(data_dir, part.tasks))
                 _write_for_organiser(data_dir, private)
-                folders |= {path: bundle, path.with_stem(private.name): private}
                 steps.update()
-            with io.atomic_write(*folders) as zipped:
-                for file, folder in zip(zipped, folders.values(), strict=True):
-                    inside = sorted(found for found in folder.rglob("*") if found.is_file())
-                    names = {found.relative_to(folder).as_posix(): found for found in inside}
-                    zips.write_zip_to(file, names)
+            with io.atomic_write(*names) as files:
+                for file, name in zip(files, names, strict=True):
+                    inside = sorted(path for path in (base / name.stem).rglob("*"))
+                    members = [path for path in inside if path.is_file()]
+                    shown = {p.relative_to(base / name.stem).as_posix(): p for p in members}
+                    zips.write_zip_to(file, shown)
             steps.update()
-    for path in folders:
-        of = "the private answers: keep it, upload it nowhere"
-        of = "to upload" if path in plans else of
-        print(f"{cli.show(path)}: {path.stat().st_size / 1e6:,.1f} MB, {of}")
+    for path in names:
+        kept = "the private answers: keep it, upload it nowhere"
+        what = "to upload" if path in plans else kept
+        print(f"{cli.show(path)}: {path.stat().st_size / 1e6:,.1f} MB, {what}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.describe_dates()}; {time.perf_counter() - started:.1f} s")
-    for note in notes:
-        print(note)
     if plan.end < datetime.now(UTC).date():
-        print(f"warning: the last day, {plan.end}, is past: nobody can submit")
+        notes.append(f"warning: the last day, {plan.end}, is past: nobody can submit")
     if plan.private_on_server:
-        print(
+        notes.append(
             "warning: the private answers are in what is uploaded: some servers hand such files to "
             "anybody who asks, without a login; `python hosting/check_server.py URL` tells"
         )
+    for note in notes:
+        print(note)
     print("all of it holds answers: give none of it to anybody")
-    print(f"next: python hosting/run_locally.py {cli.show(next(iter(plans)))} SUBMISSION.zip")
+    print(f"next: python hosting/run_locally.py {cli.show(names[0])} SUBMISSION.zip")
 
 
 def _parse() -> argparse.Namespace:
     p = cli.parser(__doc__)
-    p.add_argument(
-        "--tasks",
-        type=int,
-        nargs="+",
-        choices=(1, 2, 3, 4),
-        help="these in one bundle (default: a bundle for each that is there; with --answers 1 2 4)",
-    )
+    help_ = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
+    p.add_argument("--tasks", type=int, nargs="+", choices=(1, 2, 3, 4), help=help_)
     source = p.add_mutually_exclusive_group()
-    source.add_argument(
-        "--official",
-        type=Path,
-        metavar="DIR",
-        help="the official files, laid out like data/: their answers are public",
+    help_ = "the official files, laid out like data/: their answers are public"
+    source.add_argument("--official", type=Path, metavar="DIR", help=help_)
+    help_ = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
+    source.add_argument("--answers", type=Path, metavar="FILE", help=help_)
+    help_ = (
+        "with --answers: leave out questions and students with fewer answers (default "
+        f"{own_answers.MIN_ANSWERS_OF_EACH}, 0 for none)"
     )
-    source.add_argument(
-        "--answers",
-        type=Path,
-        metavar="FILE",
-        help="CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer",
+    p.add_argument("--min_answers", type=cli.seed, metavar="N", help=help_)
+    help_ = "size of the simulated data (default small)"
+    p.add_argument("--size", choices=("tiny", "small", "full"), help=help_)
+    help_ = (
+        f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
+        "(default: drawn, and forgotten)"
     )
-    p.add_argument(
-        "--min_answers",
-        type=cli.seed,
-        metavar="N",
-        help="with --answers: leave out questions and students with fewer "
-        f"(default {own_answers.MIN_ANSWERS_OF_EACH}, 0 for none)",
-    )
-    p.add_argument(
-        "--size",
-        choices=("tiny", "small", "full"),
-        help="size of the simulated data (default small)",
-    )
-    p.add_argument(
-        "--seed",
-        metavar="SECRET",
-        help=f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
-        "(default: drawn, and forgotten)",
-    )
+    p.add_argument("--seed", metavar="SECRET", help=help_)
     p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
     p.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
-    p.add_argument(
-        "--start", type=_day, metavar="DATE", help="first day, 2027-01-31 (default: today)"
-    )
+    help_ = "first day, 2027-01-31 (default: today)"
+    p.add_argument("--start", type=_day, metavar="DATE", help=help_)
     p.add_argument(
         "--end", type=_day, metavar="DATE", help=f"last day (default: {_WEEKS} weeks later)"
     )
-    p.add_argument(
-        "--final_days",
-        type=cli.count,
-        metavar="N",
-        default=competition.FINAL_DAYS,
-        help=f"length of the private phase at the end (default {competition.FINAL_DAYS})",
-    )
-    p.add_argument(
-        "--private_on_server",
-        action="store_true",
-        help="upload the private answers too, and let the server score the private phase",
-    )
+    days = competition.FINAL_DAYS
+    help_ = f"length of the private phase at the end (default {days})"
+    p.add_argument("--final_days", type=cli.count, metavar="N", default=days, help=help_)
+    help_ = "upload the private answers too, and let the server score the private phase"
+    p.add_argument("--private_on_server", action="store_true", help=help_)
     p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")
     return p.parse_args()
 
@@ -215,16 +185,9 @@ def _plan(options: argparse.Namespace) -> Plan:
             f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
             f"{options.final_days} days, and the public one at least one"
         )
-    return Plan(
-        tuple(tasks),
-        options.title.strip(),
-        start,
-        end,
-        options.final_days,
-        origin="official" if options.official else "own" if options.answers else "simulated",
-        contact=options.contact,
-        private_on_server=options.private_on_server,
-    )
+    origin = "official" if options.official else "own" if options.answers else "simulated"
+    what = tuple(tasks), options.title.strip(), start, end, options.final_days, origin
+    return Plan(*what, options.contact, options.private_on_server)
 
 
 def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
@@ -257,13 +220,11 @@ def _get_data(
         for task in tasks:
             for phase in layout.PHASES:
                 io.require_file(test_dir / reference_data.answers_name(task, phase))
-        notes = []
-        if made.simulated_files(options.official):
-            notes.append(
-                f"{cli.show(options.official)} holds simulated answers, not the official ones that "
-                "the pages describe: this bundle is for trying only"
-            )
-        return options.official, notes
+        note = (
+            f"{cli.show(options.official)} holds simulated answers, not the official ones that the "
+            "pages describe: this bundle is for trying only"
+        )
+        return options.official, [note] if made.simulated_files(options.official) else []
     # A text becomes as many random bits as it is worth; without one, they are drawn.
     seed = (
         secrets.randbits(256)
@@ -272,12 +233,11 @@ def _get_data(
     )
     data_dir = base / "data"
     if options.answers:
-        at_least = options.min_answers
-        at_least = own_answers.MIN_ANSWERS_OF_EACH if at_least is None else at_least
+        least = options.min_answers
+        least = own_answers.MIN_ANSWERS_OF_EACH if least is None else least
         rng = np.random.default_rng(seed)
-        return data_dir, own_answers.make_data_folder(
-            options.answers, data_dir, tasks, rng, at_least
-        )
+        notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, least)
+        return data_dir, notes
     _simulate(data_dir, options.size or "small", seed)
     return data_dir, []
 

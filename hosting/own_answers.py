@@ -2,15 +2,9 @@
 
 The file has a row for each answer and the columns QuestionId, UserId, AnswerValue (the option
 chosen, 1 to 4) and CorrectAnswer, possibly DateAnswered; further columns are passed over. An id is
-any text, such as 17, which 17.0 is too, or anna@school; spaces around it do not count. Where a
+any text, such as anna@school, or 17, which 17.0 is too; spaces around it do not count. Where a
 student answered a question several times, the latest answer counts, or the first row where there
 are no dates. Questions and students with few answers are left out, as in the challenge's own data.
-
-    train_data/   train_task_1_2.csv, train_task_3_4.csv
-    test_data/    test_public_answers_task_1.csv and so on, test_public_task_4_more_splits.csv
-    organiser/    students.csv, questions.csv: which of one's own ids each number stands for
-
-Only the files of the tasks asked for are there. organiser/ and test_data/ are not for participants.
 
 - Tasks 1 and 2: the answers are split at random, 80 % to learn from, 10 % public, 10 % private.
 - Task 4: students are split at random, 10 % public, 10 % private, the others to learn from. Those
@@ -23,7 +17,8 @@ Only the files of the tasks asked for are there. organiser/ and test_data/ are n
 
 Students get random numbers and answers random AnswerIds, and the rows are in random order, so that
 none of them tells who a student is or how an answer turned out. Questions are numbered in the order
-of their own ids, shorter ones first: 2 before 10, q2 before q10.
+of their own ids, shorter ones first: 2 before 10, q2 before q10. The folder organiser/ says which
+of one's own ids each number stands for; it and test_data/ are not for participants.
 """
 
 from __future__ import annotations
@@ -41,16 +36,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
-from tqdm import tqdm
 
-STUDENTS_NAME, QUESTIONS_NAME = "students.csv", "questions.csv"
-
+_IDS = ["UserId", "QuestionId"]
 _OWN_COLUMNS = (
-    schema.Column("QuestionId", schema.TEXT), schema.Column("UserId", schema.TEXT),
-    schema.ANSWER_VALUE, schema.CORRECT_ANSWER,
+    *(schema.Column(name, schema.TEXT) for name in _IDS), schema.ANSWER_VALUE, schema.CORRECT_ANSWER
 )  # fmt: skip
 _COLUMNS = [column.name for column in schema.ANSWER_COLUMNS]
-_IDS = ["UserId", "QuestionId"]
 # A whole number with decimal places, as spreadsheets write it where a cell of the column is empty.
 _WHOLE = r"^(\d+)\.0+$"
 
@@ -59,8 +50,7 @@ MIN_ANSWERS, MIN_STUDENTS, MIN_QUESTIONS = 200, 10, 10
 MIN_STUDENTS_TASK_4, MIN_EXAMINABLE = 20, 8
 # The smallest number that leaves N_ROUNDS beside the targets, see `draw_targets`.
 MIN_ANSWERS_OF_EXAMINED = N_ROUNDS + 2
-# Of each question and student that is kept, unless the organiser wants fewer: section 2.1 of the
-# challenge's guide.
+# Of each question and student, unless the organiser wants fewer: section 2.1 of the guide.
 MIN_ANSWERS_OF_EACH = 50
 # Students examined in a phase, times questions: an entry gets three arrays of 8 bytes for each.
 _MAX_CELLS = 10_000_000
@@ -75,13 +65,8 @@ def make_data_folder(
     """Write training files, test files and lists of ids from a file of answers; all or none.
 
     Returns what the organiser should know: how large the parts are, what was left out. `rng` draws
-    the splits, the targets and the numbers; without it they cannot be found again.
-
-    Raises
-    ------
-    InputError
-        If another task than 1, 2 and 4 is asked for; a column is missing, or a value wrong; every
-        answer is right, or every answer wrong; there are too few answers, students or questions.
+    the splits, the targets and the numbers; without it they cannot be found again. `InputError` if
+    another task than 1, 2 and 4 is asked for, or the file is faulty or too small.
     """
     if 3 in tasks:
         raise InputError(
@@ -89,10 +74,22 @@ def make_data_folder(
             "not hold; expected some of tasks 1, 2, 4"
         )
     notes: list[str] = []
-    answers, students, questions = read_own_answers(path, rng, min_answers, notes)
-    # From here on nothing depends on the order of the file.
-    answers = answers.iloc[rng.permutation(len(answers))]
+    answers = _read(path, min_answers, notes)
+    students, questions = (pd.Series(answers[name].unique()) for name in _IDS)
+    students = students.iloc[np.argsort(rng.permutation(len(students)))]
+    # Shorter ids first.
+    questions = questions.iloc[np.lexsort((questions, questions.str.len()))]
     tables: Tables = {}
+    for name, own in zip(_IDS, (students, questions), strict=True):
+        number = np.arange(len(own))
+        answers[name] = answers[name].map(pd.Series(number, own))
+        list_of_ids = pd.DataFrame({name: number, f"Own{name}": own.map(leaderboard.safe)})
+        tables[f"{ORGANISER_DIR}/{'students' if name == 'UserId' else 'questions'}.csv"] = (
+            list_of_ids
+        )
+    answers["AnswerId"] = rng.permutation(len(answers))
+    # From here on nothing depends on the order of the file.
+    answers = answers[_COLUMNS].iloc[rng.permutation(len(answers))]
     if 4 in tasks:
         answers = _set_students_aside(path, answers, rng, tables, notes)
     if {1, 2} & set(tasks):
@@ -100,43 +97,28 @@ def make_data_folder(
         tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_1_2}"] = answers
     if 4 in tasks:
         tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}"] = answers
-    for name, column, ids in (
-        (STUDENTS_NAME, "UserId", students),
-        (QUESTIONS_NAME, "QuestionId", questions),
-    ):
-        own = pd.DataFrame({column: ids.index, f"Own{column}": ids.map(leaderboard.safe)})
-        tables[f"{ORGANISER_DIR}/{name}"] = own
     with io.atomic_write(*(folder / name for name in tables)) as files:
-        bar = tqdm(tables.values(), desc="own answers", unit="file", disable=None)
-        for file, table in zip(files, bar, strict=True):
+        for file, table in zip(files, tables.values(), strict=True):
             io.write_csv_to(file, table)
     return notes
 
 
-def read_own_answers(
-    path: Path, rng: np.random.Generator, min_answers: int, notes: list[str]
-) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
-    """Read a file of answers with any ids; number students at random, questions in order.
-
-    Returned are one answer of each student to each question, with the six official columns,
-    students and questions numbered from 0 without gaps; and their own ids, text, by number.
-    """
+def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
+    """Read one answer of each student to each question, with ids as text, and IsCorrect."""
     has_dates = schema.DATE_ANSWERED.name in io.read_header(io.file_source(path))
-    columns = [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])]
-    table = io.read_table(path, columns)
+    table = io.read_table(path, [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])])
     for name in _IDS:
         table[name] = table[name].str.strip().str.replace(_WHOLE, r"\1", regex=True)
-    which = "first row"
-    answers = table
+    answers, which = table.drop_duplicates(_IDS), ("later", "first row")
     if has_dates:
-        which = "latest answer"
         # Rows without a date first, so that a dated one counts.
-        answers = table.sort_values("DateAnswered", kind="stable", na_position="first")
-    answers = answers.drop_duplicates(_IDS, keep="last" if has_dates else "first").sort_index()
+        by_date = table.sort_values("DateAnswered", kind="stable", na_position="first")
+        answers = by_date.drop_duplicates(_IDS, keep="last").sort_index()
+        which = "earlier", "latest answer"
     if n_repeated := len(table) - len(answers):
         notes.append(
-            f"left out as {'earlier' if has_dates else 'later'} attempts: {n_repeated:,} rows; the "
-            f"{which} of a student and a question counts"
+            f"left out as {which[0]} attempts: {n_repeated:,} rows; the {which[1]} of a student "
+            "and a question counts"
         )
     answers = _leave_out_rare(path, answers, min_answers, notes)
     _require_enough(path, answers)
@@ -148,41 +130,24 @@ def read_own_answers(
             "row), expected right and wrong ones"
         )
     n_keys = answers.groupby("QuestionId", sort=False)["CorrectAnswer"].nunique()
-    mended = n_keys.index[n_keys > 1]
-    if len(mended):
+    several = n_keys.index[n_keys > 1]
+    if len(several):
         notes.append(
-            f"questions with more than one CorrectAnswer: {len(mended):,}, such as QuestionId "
-            f"{quote(mended[0])}; each answer is right or wrong by its own row"
+            f"questions with more than one CorrectAnswer: {len(several):,}, such as QuestionId "
+            f"{quote(several[0])}; each answer is right or wrong by its own row"
         )
-    students, questions = (pd.Series(answers[name].unique()) for name in _IDS)
-    students = students.iloc[np.argsort(rng.permutation(len(students)))].reset_index(drop=True)
-    # Shorter ids first.
-    questions = questions.iloc[np.lexsort((questions, questions.str.len()))].reset_index(drop=True)
-    numbers = {
-        name: pd.Series(own.index, own)
-        for name, own in zip(_IDS, (students, questions), strict=True)
-    }
-    answers = answers.assign(
-        **{name: answers[name].map(number) for name, number in numbers.items()},
-        AnswerId=rng.permutation(len(answers)),
-        IsCorrect=is_correct,
-    )[_COLUMNS]
-    return answers, students, questions
+    return answers.assign(IsCorrect=is_correct)
 
 
 def _leave_out_rare(
     path: Path, answers: pd.DataFrame, min_answers: int, notes: list[str]
 ) -> pd.DataFrame:
     """Leave out questions and students with few answers, until all that are left have enough."""
-    kept = answers
-    while len(kept):
-        counts = [kept[name].map(kept[name].value_counts()) for name in _IDS]
-        enough = (counts[0] >= min_answers) & (counts[1] >= min_answers)
-        if enough.all():
-            break
-        kept = kept[enough]
-    if len(kept) == len(answers):
-        return kept
+    kept, n_before = answers, len(answers) + 1
+    while len(kept) < n_before:
+        n_before = len(kept)
+        counts = [kept.groupby(name)[name].transform("size") for name in _IDS]
+        kept = kept[(counts[0] >= min_answers) & (counts[1] >= min_answers)]
     n_students, n_questions = (answers[name].nunique() - kept[name].nunique() for name in _IDS)
     left_out = (
         f"{n_questions:,} questions and {n_students:,} students with fewer than {min_answers} "
@@ -193,7 +158,8 @@ def _leave_out_rare(
             f"{path}: nothing is left without {left_out}; expected more, or a smaller "
             "--min_answers, 0 to leave out none"
         )
-    notes.append(f"left out: {left_out} (--min_answers)")
+    if len(kept) < len(answers):
+        notes.append(f"left out: {left_out} (--min_answers)")
     return kept
 
 
@@ -247,14 +213,10 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> npt.NDArray[np.
 def _set_answers_aside(
     path: Path, answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
-    """Add the test files of tasks 1 and 2; return the answers to learn from.
-
-    The answers are in random order.
-    """
+    """Add the test files of tasks 1 and 2; return the answers, in random order, to learn from."""
     _require_enough(path, answers, " beside the students examined in task 4")
-    n = len(answers)
-    n_train = n * 4 // 5
-    middle = n_train + (n - n_train) // 2
+    n_train = len(answers) * 4 // 5
+    middle = (n_train + len(answers)) // 2
     wanted = [task for task in (1, 2) if task in tasks]
     label = "tasks 1 and 2" if len(wanted) == 2 else f"task {wanted[0]}"
     parts = answers[n_train:middle], answers[middle:]

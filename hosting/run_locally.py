@@ -20,6 +20,7 @@ import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,15 +31,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
 
 import submission_run
-from bundle import (
-    Bundle,
-    Phase,
-    Task,
-    find_phase,
-    private_part_of,
-    read_bundle,
-    require_answers,
-)
+from bundle import Bundle, Phase, Task, find_phase, private_part_of, read_bundle, require_answers
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
@@ -46,20 +39,25 @@ RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
 # The file of each task in a zip.
 FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_FILE}
 BOTH = "both"
+# What was scored, by the submission's digest and the task's index.
+Records = dict[tuple[str, int], dict[str, Any]]
 
 
 class Submitted(NamedTuple):
-    """A submission in a folder: team and file, as they may be shown, and the time of the file."""
+    """A submission in a folder, its team and name as they may be shown, time and size of the
+    file.
+    """
 
-    path: Path
-    team: str
+    submitted: datetime
     file: str
-    time: datetime
+    team: str
+    path: Path
+    size: int
 
 
 def main() -> None:
     """Read the bundle, then score one submission or a folder of them, or say what it holds."""
-    options = parse()
+    options = _parse()
     if options.submission is not None and options.submissions is not None:
         raise InputError("expected either a submission or --submissions DIR, not both")
     if options.submissions is None and (options.watch or options.site or options.phase == BOTH):
@@ -67,112 +65,84 @@ def main() -> None:
     private: Path = options.private or private_part_of(options.bundle)
     if options.private:
         io.require_file(private)
+    held = private if private.is_file() else None
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
-        held = private if private.is_file() else None
         bundle = read_bundle(options.bundle, Path(folder), held)
         names = layout.PHASES if options.phase == BOTH else [options.phase]
         phases = [find_phase(bundle, name) for name in names]
+        n_failed = 0
         for phase in phases:
-            find_tasks(bundle, phase, options.tasks)
+            _find_tasks(phase, options.tasks)
             if options.submission or options.submissions:
-                require_answers(bundle, phase, private)
+                require_answers(phase, private)
         if options.submission is not None:
-            n_failed = score_one(bundle, phases[0], options)
+            n_failed = _score_one(bundle, phases[0], options)
         elif options.submissions is not None:
             digest = made.digest(options.bundle) + (made.digest(held) if held else "")
-            n_failed = score_folder(bundle, digest, phases, options)
+            n_failed = _score_folder(bundle, digest, phases, options)
         else:
-            n_failed = 0
-            print("\n".join(describe(bundle)))
+            print("\n".join(_describe(bundle)))
     if n_failed:
         sys.exit(2)
 
 
-def parse() -> argparse.Namespace:
-    """Read the flags."""
+def _parse() -> argparse.Namespace:
     p = cli.parser(__doc__)
     p.add_argument("bundle", type=Path, metavar="BUNDLE", help="zip, or folder that it unpacks to")
     p.add_argument("submission", type=Path, metavar="SUBMISSION.zip", nargs="?", help="score this")
     p.add_argument("--submissions", type=Path, metavar="DIR", help="score all of a folder")
-    p.add_argument(
-        "--phase",
-        metavar="NAME",
-        default=layout.PHASES[0],
-        help="public (default), private, or both: the private one in a folder beside the other's",
-    )
-    p.add_argument(
-        "--private",
-        type=Path,
-        metavar="FILE",
-        help="the private part of the bundle (default: BUNDLE_private.zip beside it)",
-    )
-    p.add_argument(
-        "--tasks",
-        type=cli.count,
-        nargs="+",
-        metavar="N",
-        help="default: those that the submission holds a file of",
-    )
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        help="default data/test_output/leaderboard, of the private phase …/leaderboard_private",
-    )
-    p.add_argument(
-        "--watch",
-        type=cli.count,
-        metavar="SECONDS",
-        help="look for new submissions again and again, until Control-C",
-    )
-    p.add_argument(
-        "--site",
-        type=Path,
-        metavar="DIR",
-        help="publish the leaderboards, with the competition's pages and files, as a folder of "
-        "pages for any web server",
-    )
+    about_phase = "public (default), private, or both: the private one in a folder of its own"
+    p.add_argument("--phase", metavar="NAME", default=layout.PHASES[0], help=about_phase)
+    about_private = "private part of the bundle (default: BUNDLE_private.zip beside it)"
+    p.add_argument("--private", type=Path, metavar="FILE", help=about_private)
+    about_tasks = "default: those that the submission holds a file of"
+    p.add_argument("--tasks", type=cli.count, nargs="+", metavar="N", help=about_tasks)
+    about_dir = "default data/test_output/leaderboard, of the private phase …/leaderboard_private"
+    p.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
+    about_watch = "look for new submissions again and again, until Control-C"
+    p.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
+    about_site = "publish leaderboards, pages and files of the competition as a folder of pages"
+    p.add_argument("--site", type=Path, metavar="DIR", help=about_site)
     return p.parse_args()
 
 
-def describe(bundle: Bundle) -> list[str]:
+def _describe(bundle: Bundle) -> list[str]:
     """Return lines that say what is in a bundle."""
     lines = [printable(bundle.title)]
     for phase in bundle.phases:
-        names = "; ".join(printable(bundle.tasks[index].name) for index in phase.tasks)
+        names = "; ".join(printable(task.name) for task in phase.tasks)
         lines.append(
-            f"{printable(phase.name)}: from {phase.start} to {phase.end}, {phase.time_limit} s; "
-            f"{names}"
+            f"{printable(phase.name)}: from {phase.start} to {phase.end}, "
+            f"{phase.execution_time_limit} s; {names}"
         )
     columns = ", ".join(printable(column.title) for column in bundle.columns)
     return [*lines, f"Leaderboard: {columns}"]
 
 
-def find_tasks(bundle: Bundle, phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
+def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
     """Return the tasks of a phase, or those of the given numbers."""
-    tasks = [bundle.tasks[index] for index in phase.tasks]
     for number in numbers or ():
-        if number not in [task.number for task in tasks]:
-            names = ", ".join(printable(task.name) for task in tasks)
+        if number not in [task.number for task in phase.tasks]:
+            names = ", ".join(printable(task.name) for task in phase.tasks)
             raise InputError(f"--tasks {number}: the phase has no such task, expected {names}")
-    return [task for task in tasks if numbers is None or task.number in numbers]
+    return [task for task in phase.tasks if numbers is None or task.number in numbers]
 
 
-def tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
+def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     """Return those tasks whose file a zip holds, or else all of them."""
     with zips.open_zip(submission) as archive:
         names = set(archive.namelist())
     return [task for task in tasks if FILES.get(task.number) in names] or list(tasks)
 
 
-def score_one(bundle: Bundle, phase: Phase, options: argparse.Namespace) -> int:
+def _score_one(bundle: Bundle, phase: Phase, options: argparse.Namespace) -> int:
     """Score one submission, print its scores; return on how many tasks it failed."""
     path: Path = options.submission
-    tasks = find_tasks(bundle, phase, options.tasks)
+    tasks = _find_tasks(phase, options.tasks)
     # Tasks that the user has named are all meant.
-    chosen = tasks_of(tasks, path) if options.tasks is None else tasks
+    chosen = _tasks_of(tasks, path) if options.tasks is None else tasks
     results = [
-        (task, submission_run.score(path, task, bundle, phase.time_limit))
+        (task, submission_run.score(path, task, bundle, phase.execution_time_limit))
         for task in tqdm(chosen, desc="Tasks", disable=None)
     ]
     n_failed = 0
@@ -195,7 +165,10 @@ def score_one(bundle: Bundle, phase: Phase, options: argparse.Namespace) -> int:
     return n_failed
 
 
-def score_folder(
+# ---- A folder of submissions ---------------------------------------------------------------------
+
+
+def _score_folder(
     bundle: Bundle, digest: str, phases: Sequence[Phase], options: argparse.Namespace
 ) -> int:
     """Score a folder of submissions, once or whenever it changes; return how many failed."""
@@ -208,100 +181,122 @@ def score_folder(
         if phase.name.lower() == layout.PHASES[1] and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
         folders[phase.name] = folder
-    known = {name: read_records(folder, digest) for name, folder in folders.items()}
-    seen: list[tuple[Submitted, int]] = []
+    known = {name: _read_records(folder, digest) for name, folder in folders.items()}
+    seen: list[Submitted] = []
+    n_failed = 0
     while True:
-        submissions = find_submissions(options.submissions, may_be_empty=bool(options.watch))
-        found = [(submission, submission.path.stat().st_size) for submission in submissions]
-        if found and found != seen:
+        submissions, others = _find_submissions(options.submissions)
+        if not submissions and not options.watch:
+            raise InputError(
+                f"{options.submissions}: holds no submission, expected TEAM.zip or TEAM/*.zip"
+            )
+        if submissions != seen:
+            for name in others:
+                print(f"note: {printable(name)} is no zip, and is left out")
             n_failed = 0
             for phase in phases:
-                tasks = find_tasks(bundle, phase, options.tasks)
-                attempts = score_all(
-                    bundle, digest, phase, tasks, submissions, known[phase.name],
-                    folders[phase.name],
-                )  # fmt: skip
-                n_failed += write(bundle, phase, attempts, folders[phase.name])
+                tasks = _find_tasks(phase, options.tasks)
+                records, place = known[phase.name], folders[phase.name]
+                n_failed += _score_all(bundle, digest, phase, tasks, submissions, records, place)
             if options.site:
                 site_pages.write(options.site, bundle, folders)
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
             return n_failed
-        seen = found
+        seen = submissions
         time.sleep(options.watch)
 
 
-def score_all(
+def _find_submissions(folder: Path) -> tuple[list[Submitted], list[str]]:
+    """Find TEAM.zip and TEAM/*.zip in a folder, in order of their times, and what is no zip."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: not found, expected a folder of submissions")
+    found, others = [], []
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        name = path.relative_to(folder)
+        if not path.is_file() or any(part.startswith((".", "__MACOSX")) for part in name.parts):
+            continue
+        if path.suffix.lower() != ".zip":
+            others.append(str(name))
+            continue
+        team = path.stem if path.parent == folder else path.parent.name
+        status = path.stat()
+        submitted, file = datetime.fromtimestamp(status.st_mtime, UTC), printable(name.as_posix())
+        found.append(Submitted(submitted, file, printable(team), path, status.st_size))
+    return sorted(found), others
+
+
+def _score_all(
     bundle: Bundle,
     digest: str,
     phase: Phase,
     tasks: Sequence[Task],
     submissions: Sequence[Submitted],
-    known: dict[tuple[str, int], dict[str, Any]],
-    output_dir: Path,
-) -> list[dict[str, Any]]:
-    """Score submissions in a phase; return the attempts that `leaderboard.as_frame` takes.
+    known: Records,
+    folder: Path,
+) -> int:
+    """Score submissions in a phase, write its leaderboards; return how many failed.
 
     What was scored before, by a run that was stopped too, is known from a file of records, a line
     of JSON each.
     """
-    of_phase = [bundle.tasks[index] for index in phase.tasks]
+    import leaderboard
+
     attempts: list[dict[str, Any]] = []
-    runs: dict[tuple[str, int], list[Submitted]] = {}
+    runs: list[tuple[Submitted, Task]] = []
     for submitted in submissions:
-        about = {"team": submitted.team, "file": submitted.file, "submitted": submitted.time}
         try:
             # What is for other tasks only is none of these tasks' failures.
-            held = tasks_of(of_phase, submitted.path)
+            held = _tasks_of(phase.tasks, submitted.path)
+            runs += [(submitted, task) for task in tasks if task in held]
         except InputError as error:
             fault = str(error).removeprefix(f"{submitted.path}: ")
-            attempts.append({**about, "task": -1, "fault": fault, "details": ""})
-            continue
-        for task in tasks:
-            if task in held:
-                runs.setdefault((submitted.team, task.index), []).append(submitted)
-    n_reused = 0
+            attempts.append({**submitted._asdict(), "task": -1, "fault": fault, "details": ""})
+    n_later = Counter((submitted.team, task.index) for submitted, task in runs)
     chosen = []
-    for (team, index), of_team in runs.items():
-        chosen += [(submitted, bundle.tasks[index]) for submitted in of_team]
-        if n_left_out := max(0, len(of_team) - phase.max_submissions):
-            del chosen[-len(of_team) : -phase.max_submissions]
-            print(
-                f"note: {team}: {n_left_out} earlier of {len(of_team)} submissions to "
-                f"{bundle.tasks[index].name} left out, the phase takes {phase.max_submissions}"
-            )
-    chosen.sort(key=lambda of: (of[0].time, of[0].file))
+    for submitted, task in runs:
+        n_later[submitted.team, task.index] -= 1
+        if n_later[submitted.team, task.index] < phase.max_submissions:
+            chosen.append((submitted, task))
+    if len(chosen) < len(runs):
+        print(
+            f"note: {len(runs) - len(chosen)} earlier submissions are left out: the phase takes "
+            f"{phase.max_submissions} of a team"
+        )
+    n_reused = 0
     for submitted, task in tqdm(chosen, desc="Submissions", disable=None):
-        submission = made.digest(submitted.path)
-        record = known.get((submission, task.index))
-        n_reused += record is not None
-        if record is None:
-            result = submission_run.score(submitted.path, task, bundle, phase.time_limit)
-            record = {
-                "bundle": digest, "submission": submission, "task": task.index,
-                "scores": result.scores, "fault": result.fault, "details": "",
+        key = made.digest(submitted.path), task.index
+        if key in known:
+            n_reused += 1
+        else:
+            result = submission_run.score(submitted.path, task, bundle, phase.execution_time_limit)
+            page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
+            page = page if result.details and not result.fault else ""
+            if page:
+                io.write_text(folder / page, result.details)
+            known[key] = {
+                "bundle": digest, "submission": key[0], "task": task.index,
+                "scores": result.scores, "fault": result.fault, "details": page,
             }  # fmt: skip
-            if result.details and not result.fault:
-                record["details"] = (
-                    f"{DETAILS_DIR}/{submission[:16]}_{digest[:8]}_{task.index}.html"
-                )
-                io.write_text(output_dir / record["details"], result.details)
-            output_dir.mkdir(parents=True, exist_ok=True)
-            run_log.append_line(output_dir / RECORDS_NAME, record)
-            known[submission, task.index] = record
-        told = {name: record[name] for name in ("task", "fault", "details")}
-        about = {"team": submitted.team, "file": submitted.file, "submitted": submitted.time}
-        attempts.append({**record["scores"], **about, **told})
-    n_failed = sum(bool(attempt["fault"]) for attempt in attempts)
+            folder.mkdir(parents=True, exist_ok=True)
+            run_log.append_line(folder / RECORDS_NAME, known[key])
+        told = {name: known[key][name] for name in ("task", "fault", "details")}
+        attempts.append({**known[key]["scores"], **submitted._asdict(), **told})
+    attempts.sort(key=lambda attempt: (attempt["submitted"], attempt["file"]))
+    leaderboard.write(bundle, phase.name, attempts, folder)
+    failed = [attempt for attempt in attempts if attempt["fault"]]
+    for attempt in failed:
+        name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
+        cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
     print(
-        f"{phase.name}: {len(attempts)} results: {len(attempts) - n_failed} scored, {n_failed} "
-        f"failed; {n_reused} of them reused"
+        f"{len(attempts)} results: {len(attempts) - len(failed)} scored, {len(failed)} failed; "
+        f"{n_reused} of them reused"
     )
-    return sorted(attempts, key=lambda attempt: (attempt["submitted"], attempt["file"]))
+    return len(failed)
 
 
-def read_records(folder: Path, bundle: str) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return what was scored with a bundle, by the submission's digest and the task's index.
+def _read_records(folder: Path, bundle: str) -> Records:
+    """Return what was scored with a bundle.
 
     What failed is not there, and so is tried again, since the machine may have been busy, as is
     what has lost its page.
@@ -322,54 +317,6 @@ def read_records(folder: Path, bundle: str) -> dict[tuple[str, int], dict[str, A
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # A run that was stopped may have left a line cut off.
     return known
-
-
-def find_submissions(folder: Path, may_be_empty: bool = False) -> list[Submitted]:
-    """Find TEAM.zip and TEAM/*.zip in a folder, in order of their times.
-
-    Raises
-    ------
-    InputError
-        If there is no such folder, or no zip in it, unless one may come.
-    """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: not found, expected a folder of submissions")
-    found = []
-    for path in (*folder.glob("*"), *folder.glob("*/*")):
-        name = path.relative_to(folder)
-        if not path.is_file() or any(part.startswith((".", "__MACOSX")) for part in name.parts):
-            continue
-        if path.suffix.lower() != ".zip":
-            print(f"note: {printable(str(name))} is no zip, and is left out")
-            continue
-        team = path.stem if path.parent == folder else path.parent.name
-        submitted = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        found.append(Submitted(path, printable(team), printable(name.as_posix()), submitted))
-    if not found and not may_be_empty:
-        raise InputError(f"{folder}: holds no submission, expected TEAM.zip or TEAM/*.zip")
-    return sorted(found, key=lambda of: (of.time, of.file))
-
-
-def write(bundle: Bundle, phase: Phase, attempts: Sequence[dict[str, Any]], folder: Path) -> int:
-    """Print the leaderboards, and write their files, all or none; return how many failed."""
-    import leaderboard
-
-    frame = leaderboard.as_frame(bundle, attempts)
-    boards = leaderboard.make_boards(bundle, frame)
-    for index, board in boards.items():
-        print(leaderboard.as_text(bundle, index, board), end="\n\n")
-    written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    page = leaderboard.as_page(bundle, phase.name, boards, frame, written)
-    paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv")]
-    with io.atomic_write(*paths) as (page_file, csv_file):
-        page_file.write(page.encode("utf-8"))
-        leaderboard.write_csv_to(csv_file, bundle, phase.name, boards)
-    failed = [attempt for attempt in attempts if attempt["fault"]]
-    for attempt in failed:
-        name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
-        cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
-    print(f"written: {cli.show(paths[0])}")
-    return len(failed)
 
 
 if __name__ == "__main__":

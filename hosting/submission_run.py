@@ -18,7 +18,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import zips
 from common.errors import InputError, printable, quote
@@ -56,8 +56,7 @@ class Result:
     output: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """How a program ended, after how many seconds, and the last lines of its stderr."""
 
     code: int | None = None
@@ -73,81 +72,65 @@ def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Resu
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
+        submitted = base / "prediction/app/ingested_program"
         try:
-            predicted, ingestion = _predict(submission, task, time_limit, base / "prediction/app")
-            return _score(predicted, ingestion, task, bundle, time_limit, base / "scoring/app")
+            zips.unpack(submission, submitted, _MAX_SUBMISSION)
+            for name in METADATA_NAMES:
+                if (submitted / name).exists():
+                    raise InputError(
+                        f"holds {name}, which the platform takes for that of a program of its own; "
+                        "expected files without one: this is not played here"
+                    )
+            return _run_steps(submitted.parent, base / "scoring/app", task, bundle, time_limit)
         except InputError as error:
             fault = str(error).removeprefix(f"{submission}: ")
             # Neither where it lies on this machine, nor where it was unpacked.
-            for place in (submission.parent, base / "prediction/app/ingested_program"):
+            for place in (submission.parent, submitted):
                 fault = fault.replace(f"{place}{os.sep}", "")
             return Result({}, fault)
 
 
-def _predict(submission: Path, task: Task, time_limit: int, app: Path) -> tuple[Path, _Run]:
-    """Make the result of the prediction step: the submission's files, and what ingestion makes."""
-    submitted, output = app / "ingested_program", app / "output"
-    zips.unpack(submission, submitted, _MAX_SUBMISSION)
-    for name in METADATA_NAMES:
-        if (submitted / name).exists():
-            raise InputError(
-                f"{submission}: holds {name}, which the platform takes for that of a program of "
-                "its own; expected files without one: this is not played here"
-            )
-    shutil.copytree(submitted, output)
-    run = _Run()
+def _run_steps(
+    predicting: Path, scoring: Path, task: Task, bundle: Bundle, time_limit: int
+) -> Result:
+    """Run the steps of prediction and scoring, each in a folder of its own."""
+    shutil.copytree(predicting / "ingested_program", predicting / "output")
+    ingestion = _Run()
     if task.ingestion_program and task.input_data:
-        shutil.copytree(task.ingestion_program, app / "program")
-        shutil.copytree(task.input_data, app / "input_data")
-        run = _run_program(app, time_limit)
+        shutil.copytree(task.ingestion_program, predicting / "program")
+        shutil.copytree(task.input_data, predicting / "input_data")
+        ingestion = _run_program(predicting, time_limit)
     # The platform tells so whether a program of the submission's own ran: none did.
     statuses = {
-        "exitCode": None, "elapsedTime": run.seconds,
-        "ingestionExitCode": run.code, "ingestionElapsedTime": run.seconds,
+        "exitCode": None, "elapsedTime": ingestion.seconds,
+        "ingestionExitCode": ingestion.code, "ingestionElapsedTime": ingestion.seconds,
     }  # fmt: skip
-    (output / "metadata").write_text(yaml.safe_dump(statuses), encoding="utf-8")
-    return output, run
+    (predicting / "output/metadata").write_text(yaml.safe_dump(statuses), encoding="utf-8")
 
-
-def _score(
-    predicted: Path, ingestion: _Run, task: Task, bundle: Bundle, time_limit: int, app: Path
-) -> Result:
-    """Run the scoring program and read what it has written."""
     for name in ("input", "output", "shared"):
-        (app / name).mkdir(parents=True)
-    predicted.rename(app / "input" / "res")
+        (scoring / name).mkdir(parents=True)
+    (predicting / "output").rename(scoring / "input/res")
     # Copies, so that nothing a run does reaches the next one.
-    shutil.copytree(task.reference_data, app / "input" / "ref")
-    shutil.copytree(task.scoring_program, app / "program")
-    scoring = _run_program(app, time_limit)
-    lines = (*ingestion.lines, *scoring.lines)
-    page = app / "output" / DETAILS_NAME
-    details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
-    scores = _read_scores(app / "output" / "scores.json", bundle)
-    if scores:
-        return Result(scores, details=details, output=lines)
+    shutil.copytree(task.reference_data, scoring / "input/ref")
+    shutil.copytree(task.scoring_program, scoring / "program")
+    ended = _run_program(scoring, time_limit)
+    output = (*ingestion.lines, *ended.lines)
+    page, file = scoring / "output" / DETAILS_NAME, scoring / "output/scores.json"
+    said = json.loads(file.read_bytes()) if file.is_file() else {}
+    scores = {c.key: float(said[c.key]) for c in bundle.columns if c.key in said}
+    if bundle.columns[0].key in scores:
+        details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+        return Result(scores, details=details, output=output)
     # What went wrong first explains most. A program that fails on purpose says why.
-    said = (ingestion.lines if ingestion.code else ()) or scoring.lines
-    fault = said[-1].removeprefix("error: ") if said else NO_SCORES
-    return Result({}, fault, output=lines)
-
-
-def _read_scores(path: Path, bundle: Bundle) -> dict[str, float]:
-    """Return the scores of a task by the columns of the leaderboard; none without the first one."""
-    said = json.loads(path.read_bytes()) if path.is_file() else {}
-    scores = {
-        column.key: float(said[column.key]) for column in bundle.columns if column.key in said
-    }
-    return scores if bundle.columns[0].key in scores else {}
+    lines = (ingestion.lines if ingestion.code else ()) or ended.lines
+    fault = lines[-1].removeprefix("error: ") if lines else NO_SCORES
+    return Result({}, fault, output=output)
 
 
 def _run_program(app: Path, time_limit: int) -> _Run:
     """Run the program in ``app/program``; whatever it has started ends with it.
 
-    Raises
-    ------
-    InputError
-        If it takes longer than it may, or cannot be started.
+    `InputError` if it takes longer than it may, or cannot be started.
     """
     command = program_command(app / "program")
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
@@ -160,16 +143,11 @@ def _run_program(app: Path, time_limit: int) -> _Run:
     began = time.monotonic()
     with tempfile.TemporaryFile() as errors:
         try:
+            # In a group of its own, so that what the program starts ends with it.
             process = subprocess.Popen(
-                words,
-                cwd=app / "program",
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                # A group of its own, so that what the program starts ends with it.
-                start_new_session=True,
-            )
+                words, cwd=app / "program", env=environment, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            )  # fmt: skip
         except OSError as error:
             raise InputError(
                 f"the command {quote(command)} cannot be run ({error.strerror})"

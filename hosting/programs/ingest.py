@@ -43,11 +43,11 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
     """
     # The platform copies a submission there, with whatever it holds.
     (output_dir / played.NAME).unlink(missing_ok=True)
-    key = played.read_key(program_dir / layout.TEST_DIR.name)
     digest = played.digest_of(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:
-        record = _play(program_dir, input_dir, submission_dir)
+        played.write(output_dir, _play(program_dir, input_dir, submission_dir), digest, program_dir)
+        return 0
     except InputError as fault:
         text = str(fault).replace(str(submission_dir), "the entry")
         students = program_dir / layout.TEST_DIR.name
@@ -55,10 +55,8 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
             text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
         text = text[:_SHOWN_FAULT]
         print(f"error: {text}", file=sys.stderr)
-        played.write(output_dir, {"fault": text}, digest, key)
+        played.write(output_dir, {"fault": text}, digest, program_dir)
         return 2
-    played.write(output_dir, record, digest, key)
-    return 0
 
 
 def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str, Any]:
@@ -93,11 +91,10 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     # What it says that it has changed could be any text.
     silent = replace(run, changed={})
     student, _, truth, prediction, _ = evaluation.games_as_columns(reference, run.games)
+    error = metrics.clustered_standard_error(truth == prediction, number_ids(student)[1])
     return {
         **evaluation.figures_of(run.games, curves),
-        "standard_error": metrics.clustered_standard_error(
-            truth == prediction, number_ids(student)[1]
-        ),
+        "standard_error": error,
         "facts": evaluation.list_facts(setting, reference, silent, seconds, training),
         "seconds": seconds,
     }
@@ -105,10 +102,9 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
 
 def _try(setting: playing.Setting, train: Path) -> None:
     """Play with students of the training file, which tells an entry that fails."""
+    entry = setting.submission, train, setting.metadata_dir
     try:
-        playing.dry_run(
-            setting.submission, train, setting.metadata_dir, setting.rules, setting.limits
-        )
+        playing.dry_run(*entry, setting.rules, setting.limits)
     except InputError as fault:
         # With few answers for each student there is nobody to try it with.
         if not str(fault).startswith(str(train)):

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common import io, made
+from common import io, layout, made
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.adaptive.playing import Setting
@@ -34,11 +34,6 @@ def setting_of(
     return Setting(submission, reference, train, metadata_dir, Rules(), LIMITS)
 
 
-def read_key(folder: Path) -> bytes:
-    """Read the key of a phase, which both programs have."""
-    return bytes.fromhex((folder / KEY_NAME).read_text(encoding="utf-8").strip())
-
-
 def digest_of(submission: Path) -> str:
     """Return a digest of the files of a submission, without what the platform's run adds."""
     total = sha256()
@@ -49,25 +44,23 @@ def digest_of(submission: Path) -> str:
     return total.hexdigest()
 
 
-def write(folder: Path, record: dict[str, Any], submission: str, key: bytes) -> None:
-    """Write what became of a submission, named by its digest, and sign it."""
+def write(folder: Path, record: dict[str, Any], submission: str, program: Path) -> None:
+    """Write what became of a submission, named by its digest, signed with the key of a program."""
     content = json.dumps({**record, "submission": submission})
-    signed = {"record": content, "signature": _sign(content, key)}
+    signed = {"record": content, "signature": _sign(content, program)}
     io.write_text(folder / NAME, json.dumps(signed) + "\n")
 
 
-def _sign(content: str, key: bytes) -> str:
+def _sign(content: str, program: Path) -> str:
+    key = (program / layout.TEST_DIR.name / KEY_NAME).read_bytes()
     return hmac.new(key, content.encode(), "sha256").hexdigest()
 
 
-def read(folder: Path, key: bytes) -> dict[str, Any]:
+def read(folder: Path, program: Path) -> dict[str, Any]:
     """Read what the ingestion program wrote about the submission in a folder.
 
-    Raises
-    ------
-    InputError
-        If it was not played, with the reason; if it was not the ingestion program that wrote this,
-        or about another submission; if the platform ran a program of the submission's own.
+    `InputError` if it was not played, with the reason; if it was not the ingestion program that
+    wrote this, or about another submission; if the platform ran a program of the submission's own.
     """
     try:
         signed = json.loads((folder / NAME).read_text(encoding="utf-8"))
@@ -76,9 +69,11 @@ def read(folder: Path, key: bytes) -> dict[str, Any]:
         raise InputError(
             "the entry was not played to its end: the log of the ingestion program says why"
         ) from None
-    if not hmac.compare_digest(_sign(content, key).encode(), signature.encode()):
+    if not hmac.compare_digest(_sign(content, program).encode(), signature.encode()):
         raise InputError("what was played is not signed by the ingestion program of this phase")
     record: dict[str, Any] = json.loads(content)
+    if "fault" in record:
+        raise InputError(record["fault"])
     status = folder / STATUS_NAME
     said = status.read_text(encoding="utf-8") if status.is_file() else ""
     if not re.search(r"^exitCode: null$", said, re.MULTILINE):
@@ -86,8 +81,6 @@ def read(folder: Path, key: bytes) -> dict[str, Any]:
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
             "only what `task_4/package.py` puts in"
         )
-    if "fault" in record:
-        raise InputError(record["fault"])
     if record["submission"] != digest_of(folder):
         raise InputError("what was played is another submission than this one")
     return record

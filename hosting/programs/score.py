@@ -5,7 +5,7 @@
 Reads the reference data in /app/input/ref and the submission in /app/input/res; writes scores.json
 and detailed_results.html. A submission that is incomplete or wrong gets a page that says why, one
 line on stderr and exit code 2, never a score. The score needs NumPy and pandas alone; where the
-page lacks a library, it has no charts.
+page lacks a library, it has no charts and tables.
 
 Of the private phase the page tells no score, and the leaderboard has no column for what scores.json
 holds: either the answers are not there, and the submission is only checked, or its score is for the
@@ -32,10 +32,7 @@ import facts_file
 import numpy as np
 import played
 
-SCORES_NAME = "scores.json"
-PAGE_NAME = "detailed_results.html"
-# Set where an organiser plays the platform: the dates are the platform's.
-RUN_LOCALLY = "RUN_LOCALLY"
+SCORES_NAME, PAGE_NAME = "scores.json", "detailed_results.html"
 # Digits of the standard error on the leaderboard. The platform ranks equal scores by the columns
 # that follow, and by time where these are equal too, as they mostly are with so few digits.
 _ERROR_DIGITS = 4
@@ -43,7 +40,6 @@ _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
     "end."
 )
-
 # The score by the columns of the leaderboard, and what makes an evaluation and what its page shows.
 Judged = tuple[dict[str, float], Callable[[], tuple[Evaluation, dict[str, Any]]]]
 
@@ -56,41 +52,48 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     ingestion program says of it.
     """
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
-    task, phase = int(settings["task"]), str(settings["phase"])
+    task, phase, mode = int(settings["task"]), str(settings["phase"]), settings["mode"]
     # So that messages name the files as they lie in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
+    told = _RECEIVED
     try:
         _require_begun(settings["starts"])
-        if settings["mode"] == "received":
+        if mode == "received":
             _check(reference_dir, task)
+            scores = {"received": 1.0}
         else:
-            scores, explain = _JUDGES[task](reference_dir, task, phase)
+            scores, explain = (_JUDGES.get(task) or _judge_pairs)(reference_dir, task, phase)
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
-    told = _RECEIVED
-    if settings["mode"] == "received":
-        scores = {"received": 1.0}
-    elif settings["mode"] == "hidden":
+    if mode == "hidden":
         scores = {f"private_{name}": value for name, value in scores.items()}
-    else:
+    elif mode == "scored":
         beside = f" ± {scores['standard_error']:.4f}" if "standard_error" in scores else ""
         told = f"score {scores['score']:.4f}{beside} (task {task}, {phase})"
     io.write_text(output_dir / SCORES_NAME, json.dumps(scores) + "\n")
-    if told == _RECEIVED:
-        _write_page(output_dir, task, "Received.", told)
-    else:
-        _write_explained(output_dir, task, phase, explain, told)
     print(told)
+    if mode != "scored":
+        _write_page(output_dir, task, "Received.", told)
+        return 0
+    try:
+        evaluation, shown = explain()
+        text_path, page_path = score_files.write_scores(output_dir, "", evaluation, **shown)
+        text_path.unlink()
+        page_path.replace(output_dir / PAGE_NAME)
+    except ImportError as missing:
+        _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
     return 0
 
 
 def _require_begun(starts: str) -> None:
     """Refuse what the platform took before a phase began, as it does through its interface."""
-    if datetime.now(UTC).isoformat(sep=" ") < starts and not os.environ.get(RUN_LOCALLY):
+    # An organiser who plays the platform keeps the dates in other ways.
+    is_local = bool(os.environ.get("RUN_LOCALLY"))
+    if datetime.now(UTC).isoformat(sep=" ") < starts and not is_local:
         raise InputError(f"this phase begins on {starts} UTC: not scored before")
 
 
@@ -103,35 +106,16 @@ def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
     io.write_text(output_dir / PAGE_NAME, page)
 
 
-def _write_explained(
-    output_dir: Path, task: int, phase: str, explain: Callable[..., Any], told: str
-) -> None:
-    """Write the page of a score, without charts and tables where a library is missing for them."""
-    try:
-        evaluation, shown = explain()
-        name = score_files.score_name(task, phase)
-        text_path, page_path = score_files.write_scores(output_dir, name, evaluation, **shown)
-    except ImportError as missing:
-        _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
-        return
-    text_path.unlink()
-    page_path.replace(output_dir / PAGE_NAME)
-
-
 def _find_submission(task: int) -> Path:
     """Return the CSV of a task in the current folder; other tasks may have theirs beside it."""
-    name = layout.submission_name(task)
-    path = Path(name)
+    path = Path(layout.submission_name(task))
     if not path.is_file():
-        found = sorted(
-            entry.name + "/" * entry.is_dir()
-            for entry in Path().iterdir()
-            if entry.name != played.STATUS_NAME
-        )
+        others = (entry for entry in Path().iterdir() if entry.name != played.STATUS_NAME)
+        found = sorted(entry.name + "/" * entry.is_dir() for entry in others)
         shown = ", ".join(found[: io.SHOWN]) or "nothing"
         more = f" and {len(found) - io.SHOWN} more" if len(found) > io.SHOWN else ""
         raise InputError(
-            f"the zip holds no {name} at its top level, but {shown}{more}; the kit's scripts "
+            f"the zip holds no {path} at its top level, but {shown}{more}; the kit's scripts "
             "write it"
         )
     return path
@@ -140,7 +124,7 @@ def _find_submission(task: int) -> Path:
 def _check(reference_dir: Path, task: int) -> None:
     """Check a submission whose answers are not here against the template."""
     if task == 4:
-        played.read(Path(), played.read_key(reference_dir / layout.TEST_DIR.name))
+        played.read(Path(), reference_dir)
         return
     path = _find_submission(task)
     name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
@@ -172,9 +156,8 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     error = metrics.clustered_standard_error(truth == predicted, students)
 
     def explain() -> tuple[Evaluation, dict[str, Any]]:
-        evaluation, known_error, _, page = pairs.explain(
-            pair_score, task, facts, path, reference_path, phase
-        )
+        what = pairs.explain(pair_score, task, facts, path, reference_path, phase)
+        evaluation, known_error, _, page = what
         return evaluation, {"template": "pairs.html", "error": known_error, **page}
 
     return _with_error(metrics.accuracy(truth, predicted), error), explain
@@ -195,9 +178,8 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     error = float((best * (1 - best) / len(judged.left)) ** 0.5)
 
     def explain() -> tuple[Evaluation, dict[str, Any]]:
-        evaluation, page = ranking.judge(
-            path, reference_path, template_path, phase, with_answers=False
-        )
+        where = path, reference_path, template_path, phase
+        evaluation, page = ranking.judge(*where, with_answers=False)
         return evaluation, {"template": "ranking.html", "error": error, **page}
 
     return _with_error(best, error), explain
@@ -205,7 +187,7 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
 
 def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score task 4: what the ingestion program has played."""
-    record = played.read(Path(), played.read_key(reference_dir / layout.TEST_DIR.name))
+    record = played.read(Path(), reference_dir)
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
 
@@ -220,12 +202,7 @@ def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     return scores | {f"mask_{number}": value for number, value in enumerate(accuracies)}, explain
 
 
-_JUDGES: dict[int, Callable[[Path, int, str], Judged]] = {
-    1: _judge_pairs,
-    2: _judge_pairs,
-    3: _judge_ranking,
-    4: _judge_games,
-}
+_JUDGES = {3: _judge_ranking, 4: _judge_games}
 
 
 def main() -> int:

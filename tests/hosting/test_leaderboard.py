@@ -2,14 +2,12 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from typing import Any
 
-import leaderboard
 import pytest
 import toy_bundle
 from bundle import Bundle, read_bundle
-from leaderboard import as_frame, as_page, make_boards
+from leaderboard import as_frame, as_page, as_table, make_boards
 from page_reading import Page, read_page
 
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
@@ -49,9 +47,8 @@ def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier
 
 
 def test_no_scores_make_empty_files(bundle: Bundle) -> None:
-    file = BytesIO()
-    leaderboard.write_csv_to(file, bundle, "Public", {})
-    assert file.getvalue().decode().startswith("task,phase,rank,team,score,standard_error,mask_0")
+    names = "task phase rank team score standard_error mask_0 mask_1 submissions time file"
+    assert list(as_table(bundle, "Public", {})) == names.split()
     page = as_page(bundle, "Public", {}, as_frame(bundle, []), "now")
     assert "No submission was scored." in read_page(page).text
 

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 from common import layout, schema
@@ -323,9 +322,10 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     assert bundle.title == "A course: of '27"
     public, private = bundle.phases
     assert (public.name, private.name) == ("Public", "Private")
-    days = [time.date() for time in (public.start, public.end, private.start, private.end)]
-    assert days == [date(2027, 2, 1), date(2027, 3, 24), date(2027, 3, 25), date(2027, 3, 31)]
-    tasks = [bundle.tasks[index].name for index in private.tasks]
+    times = [public.start, public.end, private.start, private.end]
+    assert times == ["2027-02-01 00:00:00", "2027-03-24 23:59:59",
+                     "2027-03-25 00:00:00", "2027-03-31 23:59:59"]  # fmt: skip
+    tasks = [task.name for task in private.tasks]
     assert tasks == [f"Task {task}, private" for task in (1, 2, 3, 4)]
     # The best score first, then the smallest error; what masks give is a task's own.
     columns = [(column.key, column.sorting, column.precision) for column in bundle.columns]

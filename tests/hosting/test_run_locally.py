@@ -249,7 +249,7 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
         "error: hal.zip: is not a zip file, or is cut off",
     ]
     assert "note: notes.txt is no zip, and is left out" in done.stdout
-    assert "Public: 9 results: 5 scored, 4 failed; 5 of them reused" in done.stdout
+    assert "9 results: 5 scored, 4 failed; 5 of them reused" in done.stdout
     assert "   1  bob  0.7000\n   2  cid  0.6000\n   3  ann  0.6000\n" in done.stdout
     assert mark.read_text() == "....."
     # Earlier comes first.
