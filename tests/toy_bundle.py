@@ -1,10 +1,14 @@
-"""A tiny competition bundle for the tests: its scoring program does what the submission says."""
+"""Bundles for the tests: a tiny one whose scoring program does what the submission says; real ones,
+and what is submitted to them.
+"""
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from common import schema
 
 import yaml
 
@@ -48,6 +52,19 @@ words.
 | `a` | b |
 
     python a.py
+"""
+
+
+# An entry of task 4 with room for what its methods do besides.
+ENTRY = """
+class Submission:
+    def select_questions(self, seen, right, can_query):
+        {select}
+        return can_query.argmax(axis=1)
+    def update_model(self, seen, right, can_query):
+        {update}
+    def predict(self, seen, right):
+        return right.cumsum(axis=1) % 2
 """
 
 
@@ -125,3 +142,25 @@ def zip_folder(folder: Path, path: Path) -> Path:
         for file in sorted(folder.rglob("*")):
             archive.write(file, file.relative_to(folder))
     return path
+
+
+def make_bundles(run: Callable[..., Any], folder: Path, *flags: object) -> Path:
+    """Make real bundles in a folder and unpack all that are written; return where bundle.zip is."""
+    done = run(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    (folder / "said.txt").write_text(done.stdout)
+    for path in folder.glob("*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(path.with_suffix(""))
+    return folder / "bundle"
+
+
+def fill_in(template: str, task: int) -> str:
+    """Return a valid submission of tasks 1 to 3 for a template."""
+    header, *rows = template.split()
+    if task == 3:
+        lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
+    else:
+        lines = [f"{header},{schema.PREDICTED_COLUMN[task].name}"]
+        lines += [f"{row},{place % (2 * task) + task - 1}" for place, row in enumerate(rows)]
+    return "\n".join([*lines, ""])

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from common import layout, schema
+from common import layout
 from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
 
 import competition
@@ -26,7 +26,7 @@ from page_reading import Page, read_page
 from reference_data import answers_name
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
-from toy_bundle import write_zip
+from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
 
 Make = Callable[..., Path]
 
@@ -34,33 +34,12 @@ Make = Callable[..., Path]
 SECRET = " ".join(["nobody", "will", "ever", "guess", "it"])
 PUBLIC = competition.PUBLIC_DATA
 PLAY = "hosting/run_locally.py"
-# An entry of task 4 with room for what its methods do besides.
-ENTRY = """
-class Submission:
-    def select_questions(self, seen, right, can_query):
-        {select}
-        return can_query.argmax(axis=1)
-    def update_model(self, seen, right, can_query):
-        {update}
-    def predict(self, seen, right):
-        return right.cumsum(axis=1) % 2
-"""
 
 
 @pytest.fixture(scope="module")
 def make(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return a function that makes bundles, and unpacks all that are written, by their names."""
-
-    def make_bundle(*flags: object) -> Path:
-        folder = tmp_path_factory.mktemp("bundle")
-        done = run(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        for path in folder.glob("*.zip"):
-            with zipfile.ZipFile(path) as archive:
-                archive.extractall(path.with_suffix(""))
-        return folder / "bundle"
-
-    return make_bundle
+    """Return `make_bundles`, each time in a folder of its own."""
+    return lambda *flags: make_bundles(run, tmp_path_factory.mktemp("bundle"), *flags)
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +53,6 @@ def answers_of(bundle: Path, task: int, phase: str) -> Path:
     """Return the file of the answers that a phase of a task is scored on."""
     base = bundle if phase == "public" else bundle.with_name(f"{bundle.name}_private")
     return base / f"reference_data/task_{task}_{phase}/test_data" / answers_name(task, phase)
-
-
-def fill_in(template: str, task: int) -> str:
-    """Return a valid submission of tasks 1 to 3 for a template."""
-    header, *rows = template.split()
-    if task == 3:
-        lines = [header, *(f"{row}{rank}" for rank, row in enumerate(rows, 1))]
-    else:
-        lines = [f"{header},{schema.PREDICTED_COLUMN[task].name}"]
-        lines += [f"{row},{place % (2 * task) + task - 1}" for place, row in enumerate(rows)]
-    return "\n".join([*lines, ""])
 
 
 def scores_in(output: Path) -> dict[tuple[str, int], float]:

@@ -1,0 +1,275 @@
+"""The programs as the platform runs them: what each phase tells, who gets no score, and where."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from common import layout
+
+import pytest
+import submission_run
+import yaml
+from bundle import read_bundle
+from conftest import Run
+from page_reading import read_page
+from run_scripts import ROOT
+from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
+
+RECORD = "played_task_4.json"
+# So that both phases have begun.
+PAST = ("--start", "2020-02-01", "--end", "2020-03-31")
+HONEST = ENTRY.format(select="pass", update="pass")
+
+
+@pytest.fixture(scope="module")
+def bundles(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a bundle for each task, as bundle_task_1 and so on."""
+    folder = tmp_path_factory.mktemp("bundles")
+    return make_bundles(run, folder, "--size", "tiny", "--contact", "a@b.org", *PAST).parent
+
+
+@pytest.fixture(scope="module")
+def served(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a bundle of tasks 1 and 4 whose private answers the server has."""
+    folder = tmp_path_factory.mktemp("served")
+    flags = ("--size", "tiny", "--tasks", 1, 4, "--private_on_server", *PAST)
+    return make_bundles(run, folder, *flags)
+
+
+def submission_for(bundle: Path, task: int) -> dict[str, str]:
+    """Return what is in a valid zip."""
+    if task == 4:
+        return {"submission_model_task_4.py": HONEST}
+    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
+    shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
+    template = bundle.parent / "public_data/submission_templates" / name
+    return {layout.submission_name(task): fill_in(template.read_text(), task)}
+
+
+class Platform:
+    """A run on the platform, with this Python in place of a container: its two steps."""
+
+    def __init__(self, bundle: Path, task: int, phase: str, files: dict[str, str]) -> None:
+        self.bundle, self.base = bundle, bundle.parent / f"run_{len(list(bundle.parent.iterdir()))}"
+        self.program = bundle / f"ingestion_program/{phase}/ingest.py"
+        self.result, self.output = self.base / "input/res", self.base / "output"
+        shutil.copytree(bundle / f"reference_data/task_{task}_{phase}", self.base / "input/ref")
+        for folder in (self.base / "submitted", self.result):
+            folder.mkdir()
+            for name, text in files.items():
+                (folder / name).write_text(text)
+        self.status: dict[str, Any] = {"exitCode": None, "ingestionExitCode": None}
+
+    def ingest(self) -> str:
+        """Run the ingestion program; return what it says on stderr."""
+        data = self.bundle / "input_data/task_4"
+        done = self._run(self.program, data, self.base / "submitted", self.result)
+        self.status["ingestionExitCode"] = done.returncode
+        return done.stderr.strip()
+
+    def score(self) -> Any:
+        """Run the scoring program; return what it says, the scores (None without) and the page."""
+        (self.result / "metadata").write_text(yaml.safe_dump(self.status))
+        shutil.rmtree(self.output, ignore_errors=True)
+        program = self.bundle / "scoring_program/score.py"
+        done = self._run(program, self.base / "input", self.output)
+        file, page = self.output / "scores.json", self.output / "detailed_results.html"
+        scores = json.loads(file.read_text()) if file.exists() else None
+        assert (done.returncode == 0) == (scores is not None), done.stderr
+        text = read_page(page.read_text()).text
+        return SimpleNamespace(error=done.stderr.strip(), scores=scores, page=text)
+
+    def _run(self, *words: Path) -> "subprocess.CompletedProcess[str]":
+        environment = {
+            k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RUN_LOCALLY")
+        }
+        command = [sys.executable, *map(str, words)]
+        return subprocess.run(
+            command, cwd=words[0].parent, env=environment, capture_output=True, text=True
+        )
+
+
+def score_locally(bundle: Path, task: int, phase: str, files: dict[str, str]) -> dict[str, float]:
+    """Return the scores by the local runner, with the private part beside the bundle."""
+    private = bundle.with_name(f"{bundle.name}_private.zip")
+    shutil.rmtree(bundle.parent / "read", ignore_errors=True)
+    whole = read_bundle(bundle, bundle.parent / "read", private)
+    (of_task,) = (t for t in whole.tasks.values() if t.name == f"Task {task}, {phase}")
+    path = write_zip(bundle.parent / "a.zip", files)
+    return submission_run.score(path, of_task, whole, 600).scores
+
+
+# ---- Phases --------------------------------------------------------------------------------------
+
+
+def test_a_bundle_for_each_task_and_its_own_columns(bundles: Path) -> None:
+    names = sorted(path.name for path in bundles.glob("*.zip"))
+    parts = ("", "_private")
+    assert names == [f"bundle_task_{task}{part}.zip" for task in (1, 2, 3, 4) for part in parts]
+    for task in (1, 2, 3, 4):
+        said = yaml.safe_load((bundles / f"bundle_task_{task}/competition.yaml").read_text())
+        assert [one["name"] for one in said["tasks"]] == [
+            f"Task {task}, {p}" for p in layout.PHASES
+        ]
+        (board,) = said["leaderboards"]
+        keys = [column["key"] for column in board["columns"]]
+        masks = [f"mask_{number}" for number in range(10)] if task == 4 else []
+        assert keys == ["score", "standard_error", *masks]
+        assert (board["submission_rule"], said["contact_email"]) == ("Force_Best", "a@b.org")
+        page = (bundles / f"bundle_task_{task}/pages/overview.md").read_text()
+        assert "\nQuestions: a@b.org\n" in page and f"**Task {task}" in page
+    said = (bundles / "said.txt").read_text()
+    assert "bundle_task_4_private.zip: 0." in said
+    assert "MB, the private answers: keep it, upload it nowhere" in said
+    assert "warning: the last day, 2020-03-31, is past: nobody can submit\n" in said
+    assert said.count("warning") == 1
+
+
+@pytest.mark.parametrize("task", [1, 2, 3, 4])
+def test_where_the_private_answers_are_not_a_submission_is_received(
+    bundles: Path, task: int
+) -> None:
+    bundle = bundles / f"bundle_task_{task}"
+    files = submission_for(bundle, task)
+    run = Platform(bundle, task, "private", files)
+    if task == 4:
+        assert run.ingest() == ""
+    done = run.score()
+    assert (done.error, done.scores) == ("", {"received": 1.0})
+    assert "Received, and complete." in done.page
+    # What the organiser will not be able to score is refused at once.
+    ((name, text),) = files.items()
+    if task == 4:
+        wrong, expected = text.replace("return right", "return 1 / 0, right"), "ZeroDivisionError"
+    else:
+        wrong, expected = "\n".join(text.splitlines()[:-2]), "are missing"
+    run = Platform(bundle, task, "private", {name: wrong})
+    said = run.ingest() if task == 4 else ""
+    done = run.score()
+    assert expected in done.error and expected in done.page and done.error.count("\n") == 0
+    assert not said or said == done.error
+    assert score_locally(bundle, task, "private", files)["score"] > 0
+
+
+def test_where_the_server_has_them_only_the_archive_tells_the_private_score(served: Path) -> None:
+    for task in (1, 4):
+        files = submission_for(served, task)
+        run = Platform(served, task, "private", files)
+        if task == 4:
+            run.ingest()
+        done = run.score()
+        assert "Received, and complete." in done.page
+        local = score_locally(served, task, "private", files)
+        assert {name: done.scores[f"private_{name}"] for name in local} == local
+        assert f"{local['score']:.2f}" not in done.page
+        columns = yaml.safe_load((served / "competition.yaml").read_text())["leaderboards"][0]
+        assert not {column["key"] for column in columns["columns"]} & done.scores.keys()
+    said = (served.parent / "said.txt").read_text()
+    assert "warning: the private answers are in what is uploaded: some servers hand" in said
+
+
+def test_before_a_phase_begins_nothing_is_scored(bundles: Path) -> None:
+    bundle = bundles / "bundle_task_1"
+    run = Platform(bundle, 1, "public", submission_for(bundle, 1))
+    settings = run.base / "input/ref/settings.json"
+    said = json.loads(settings.read_text())
+    settings.write_text(json.dumps(said | {"starts": "2999-01-31 00:00:00"}))
+    done = run.score()
+    assert done.error == "error: this phase begins on 2999-01-31 00:00:00 UTC: not scored before"
+    assert done.scores is None
+
+
+# ---- Task 4 --------------------------------------------------------------------------------------
+
+
+def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) -> None:
+    """It may delete metadata.yaml before anybody looks, read the record, write another one."""
+    bundle = bundles / "bundle_task_4"
+    run = Platform(bundle, 4, "public", {"submission_model_task_4.py": HONEST})
+    assert run.ingest() == ""
+    record = (run.result / RECORD).read_text()
+    honest = run.score()
+    assert honest.scores == score_locally(bundle, 4, "public", submission_for(bundle, 4))
+    # Reads it: scores and counts, fewer numbers than there are students, no prediction.
+    told = json.loads(json.loads(record)["record"])
+    assert set(told) == {
+        "masks", "confusion", "curves", "standard_error", "facts", "seconds", "submission"
+    }  # fmt: skip
+    assert [len(told["masks"]), len(told["confusion"]), *map(len, told["curves"])] == [
+        10,
+        2,
+        11,
+        11,
+    ]
+    # The platform says that a program ran, though its metadata.yaml is gone.
+    run.status["exitCode"] = 0
+    done = run.score()
+    assert done.scores is None and "brought a program of its own" in done.error
+    run.status["exitCode"] = None
+    # Without the files that the platform copies where no program is, it is another submission.
+    (run.result / "submission_model_task_4.py").rename(run.result / "other.py")
+    done = run.score()
+    assert done.scores is None and "is another submission than this one" in done.error
+    # Replaces it by the record of a better submission, by its own, or by none.
+    other = Platform(bundle, 4, "public", {"submission_model_task_4.py": HONEST + "# better\n"})
+    for text, fault in (
+        (record, "is another submission than this one"),
+        (record.replace("0.", "1."), "is not signed by the ingestion program"),
+        ('{"record": "{}", "signature": "0"}', "is not signed by the ingestion program"),
+        ("[]", "the entry was not played to its end"),
+    ):
+        (other.result / RECORD).write_text(text)
+        done = other.score()
+        assert done.scores is None and fault in done.error
+    # What a zip brings under this name is replaced, and metadata.yaml is refused where it is seen.
+    assert other.ingest() == "" and other.score().scores == honest.scores
+    (other.base / "submitted/metadata.yaml").write_text("command: python3 a.py")
+    assert "the zip holds metadata.yaml" in other.ingest()
+    assert other.score().scores is None
+
+
+# ---- The image -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plain_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a Python with NumPy 1.26, pandas 2.2 and PyYAML alone, from the package index."""
+    folder = tmp_path_factory.mktemp("plain")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    wanted = ["numpy==1.26.4", "pandas==2.2.3", "pyyaml"]
+    command = [python, "-m", "pip", "install", "-q", "--only-binary=:all:", *wanted]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    except subprocess.TimeoutExpired:
+        pytest.skip("the package index took too long: no environment to try the programs in")
+    if done.returncode:
+        pytest.skip(f"no environment from the package index: {done.stderr.strip()[-200:]}")
+    return python
+
+
+@pytest.mark.slow
+def test_the_programs_need_numpy_and_pandas_alone(
+    plain_python: str, bundles: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same scores.json, byte by byte, as with this Python; pages without SciPy say so."""
+    assert not list(ROOT.glob("hosting/programs/scipy*"))
+    for task in (1, 2, 3, 4):
+        bundle = bundles / f"bundle_task_{task}"
+        files, written = submission_for(bundle, task), []
+        for python in (sys.executable, plain_python):
+            monkeypatch.setattr(sys, "executable", python)
+            run = Platform(bundle, task, "public", files)
+            if task == 4:
+                assert run.ingest() == ""
+            done = run.score()
+            assert done.scores and done.error == ""
+            written.append((run.output / "scores.json").read_bytes())
+            lacks = "No charts and tables here: No module named 'scipy'" in done.page
+            assert lacks == (python == plain_python and task != 4)
+        assert written[0] == written[1]
