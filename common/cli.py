@@ -158,6 +158,14 @@ def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
     p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
 
 
+def add_record_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that names the record of all scores."""
+    path = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
+    p.add_argument(
+        "--results", type=Path, metavar="FILE", default=path, help=f"default {show(path)}"
+    )
+
+
 def share(text: str) -> float:
     """Read a share between 0 and 1, both exclusive, from the command line."""
     value = float(text)

@@ -31,10 +31,10 @@ from common.evaluation.record import (
     PHASES,
     Result,
     fingerprint_of,
+    name_of_phase,
     read_results,
     title_of,
 )
-from tools.scoreboard import name_of_phase
 from tools.tasks import task_of
 
 import numpy as np
@@ -70,9 +70,7 @@ class Scored:
     @property
     def score(self) -> float:
         """The score, as the evaluation computes it."""
-        counts = self.outcomes.counts.sum(axis=1)
-        shares = self.outcomes.count_right().sum(axis=1) / np.where(counts, counts, np.nan)
-        return float(combine(self.task, shares))
+        return score_of(self.task, self.outcomes)
 
     @property
     def size(self) -> str:
@@ -89,10 +87,7 @@ def main() -> None:
     p.prog = "python -m tools.compare"
     p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
     p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
-    default = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
-    p.add_argument(
-        "--results", type=Path, metavar="FILE", default=default, help=f"default {cli.show(default)}"
-    )
+    cli.add_record_flag(p)
     options = p.parse_args()
     path, phase = options.results, options.phase
     results = read_results(path) if path.is_file() else []
@@ -108,15 +103,13 @@ def main() -> None:
 
 def print_record(results: Sequence[Result], path: Path, phase: str | None) -> None:
     """Print every score of the record whose outcomes were kept, with its number."""
-    lines = []
-    for number, result in enumerate(results, start=1):
-        if result.outcomes and phase in (None, result.phase):
-            seed = "" if result.seed is None else f", seed {result.seed}"
-            where = describe_test(result.phase, result.rules, result.simulated)
-            lines.append(
-                f"{number:4}  {result.score:.4f}  {result.name}{seed} (task {result.task}, "
-                f"{where}, {result.time[:10]})"
-            )
+    lines = [
+        f"{number:4}  {result.score:.4f}  {result.name}"
+        f"{'' if result.seed is None else f', seed {result.seed}'} (task {result.task}, "
+        f"{describe_test(result.phase, result.rules, result.simulated)}, {result.time[:10]})"
+        for number, result in enumerate(results, start=1)
+        if result.outcomes and phase in (None, result.phase)
+    ]
     if not lines:
         of = f" of phase {phase}" if phase else ""
         raise InputError(
@@ -135,23 +128,19 @@ def describe_test(phase: str, rules: str, simulated: bool) -> str:
 
 
 def find(word: str, results: list[Result], path: Path, phase: str | None) -> list[Scored]:
-    """Return all scores that a word of the command line may mean, the latest last.
-
-    The results are those of the record that lies at the path.
-    """
+    """Return all scores of a record, or of a file, that a word may mean, the latest last."""
     place = Path(word)
     if place.exists() and place.resolve().is_relative_to(layout.RELATED_DIR):
         raise InputError(f"{word}: is of a related challenge, expected scores of the tasks 1 to 4")
     if place.suffix.lower() in (".csv", ".zip") and (task := task_of(place)) != 4:
         return [score_submission(place, task, phase)]
-    of = f" of phase {phase}" if phase else ""
     of_phase = [result for result in results if phase in (None, result.phase)]
     if place.exists():
         shown = cli.show(place.resolve())
         own = [result for result in of_phase if shown in (result.submission, result.script)]
         missing = (
-            f"{word}: has no score{of} in {cli.show(path)}; its local_evaluation.py, or "
-            "`python -m tools.cross_validate`, adds one"
+            f"{word}: has no score{f' of phase {phase}' if phase else ''} in {cli.show(path)}; its "
+            "local_evaluation.py, or `python -m tools.cross_validate`, adds one"
         )
     elif word.isdecimal():
         own = results[int(word) - 1 : int(word)] if int(word) else []
@@ -162,26 +151,22 @@ def find(word: str, results: list[Result], path: Path, phase: str | None) -> lis
         if own and phase not in (None, own[0].phase):
             raise InputError(f"{word}: is of phase {own[0].phase}, expected one of phase {phase}")
     else:
-        own = find_name(word, results, of_phase)
+        own = [r for r in of_phase if r.name == word] or [r for r in of_phase if r.model == word]
+        # Passing over the related challenges, where the name is also of a task.
+        own = [result for result in own if isinstance(result.task, int)] or own
         missing = (
             f"{quote(word)}: is no file and no model in {cli.show(path)}, expected a "
             "submission, a script, or a number or name that `python -m tools.compare` lists"
         )
+        meanings = {(r.task, r.name): number for number, r in enumerate(results, 1) if r in own}
+        if len(meanings) > 1:
+            listed = ", ".join(f"{n} ({name}, task {of})" for (of, name), n in meanings.items())
+            raise InputError(
+                f"{quote(word)} may be any of these: {listed}; expected one such number"
+            )
     if not own:
         raise InputError(missing)
     return [as_scored(word, result, path) for result in own]
-
-
-def find_name(word: str, results: Sequence[Result], of_phase: list[Result]) -> list[Result]:
-    """Return the scores of a model, named with its options or without; of one task only."""
-    own = [r for r in of_phase if r.name == word] or [r for r in of_phase if r.model == word]
-    # Passing over the related challenges, where the name is also of a task.
-    own = [r for r in own if isinstance(r.task, int)] or own
-    meanings = {(r.task, r.name): number for number, r in enumerate(results, 1) if r in own}
-    if len(meanings) > 1:
-        listed = ", ".join(f"{n} ({name}, task {task})" for (task, name), n in meanings.items())
-        raise InputError(f"{quote(word)} may be any of these: {listed}; expected one such number")
-    return own
 
 
 def as_scored(word: str, result: Result, path: Path) -> Scored:
@@ -201,17 +186,15 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
             )
         place = path.with_name(layout.OUTCOMES_NAME) / f"{result.outcomes}.npz"
         kept = outcomes.read(place)
-        score = Scored(result.name, task, where, lambda: kept).score
-        if abs(score - result.score) > _SAME_SCORE:
+        if abs(score_of(task, kept) - result.score) > _SAME_SCORE:
             raise InputError(
-                f"{cli.show(place)}: its outcomes score {score:.4f}, and the line of "
-                f"{cli.show(path)} that names it, {quote(word)}, {result.score:.4f}: they do not "
-                "belong together, score it again"
+                f"{cli.show(place)}: its outcomes score {score_of(task, kept):.4f}, and the line "
+                f"of {cli.show(path)} that names it, {quote(word)}, {result.score:.4f}: they do "
+                "not belong together, score it again"
             )
         return kept
 
-    test = (result.phase, result.rules, result.data)
-    return Scored(result.name, task, where, read, test)
+    return Scored(result.name, task, where, read, (result.phase, result.rules, result.data))
 
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
@@ -220,9 +203,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     """
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
-    phase = phase or LOCAL
-    if (task, phase) == (3, LOCAL):
-        phase = layout.PHASES[0]
+    phase = layout.PHASES[0] if task == 3 and phase in (None, LOCAL) else phase or LOCAL
     reference = layout.answers_path(task, phase)
     made.require_current([reference])
     if task == 3:
@@ -230,8 +211,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
         kept = ranking.judge(path, reference, template, phase)[0].outcomes
         assert kept is not None
     else:
-        released = None if phase == LOCAL else phase
-        kept = score_pairs(path, reference, task, phase=released).outcomes
+        kept = score_pairs(path, reference, task, phase=None if phase == LOCAL else phase).outcomes
     where = describe_test(phase, "", made.is_simulated(reference))
     test = (phase, "", fingerprint_of(reference))
     return Scored(cli.show(path), task, where, lambda: kept, test)
@@ -257,6 +237,12 @@ def choose(words: Sequence[str], found: Sequence[list[Scored]]) -> tuple[Scored,
 
 
 # ---- Their difference ----------------------------------------------------------------------------
+
+
+def score_of(task: int, kept: Outcomes) -> float:
+    """Return the score that outcomes give, as the evaluation computes it."""
+    counts = kept.counts.sum(axis=1)
+    return float(combine(task, kept.count_right().sum(axis=1) / np.where(counts, counts, np.nan)))
 
 
 def combine(task: int, shares: FloatArray) -> FloatArray:

@@ -18,10 +18,10 @@ from pathlib import Path
 from common import charts, cli, io, layout, pages
 from common.evaluation.record import (
     CROSS_VALIDATION,
-    LOCAL,
     PHASES,
     TASK_TITLES,
     Result,
+    name_of_phase,
     read_results,
     title_of,
 )
@@ -85,46 +85,19 @@ class Table:
     former: list[Row]
     # Scores on answers that were scored before these, for each set of answers.
     earlier: list[list[Row]]
-
-    @property
-    def title(self) -> str:
-        """Name of the task or of the related challenge."""
-        return title_of(self.latest.task)
-
-    @property
-    def metric(self) -> str:
-        """Short name of the metric."""
-        return self.latest.metric_name or METRICS.get(self.latest.task, "score")
-
-    @property
-    def kind(self) -> str:
-        """What the scores measure, and on which answers."""
-        phase = name_of_phase(self.latest.phase)
-        return ", ".join(filter(None, (self.metric, phase, self.latest.rules)))
+    title: str
+    metric: str
+    # What the scores measure, and on which answers.
+    kind: str
+    # What the best expert of random rankings reaches (task 3): mean and 95th percentile; in words.
+    random_range: tuple[float, float] | None
+    about_random: str
 
     @property
     def heading(self) -> str:
         """All that the scores have in common."""
         answers = "simulated answers" if self.latest.simulated else "real answers"
         return f"{self.title}: {self.kind}, {answers}"
-
-    @property
-    def random_range(self) -> tuple[float, float] | None:
-        """What random rankings reach (task 3): mean and 95th percentile of the best expert's."""
-        low = self.latest.parts.get("random rankings, mean")
-        high = self.latest.parts.get("random rankings, 95th percentile")
-        return None if low is None or high is None else (low, high)
-
-    @property
-    def about_random(self) -> str:
-        """What random rankings reach, in words."""
-        if self.random_range is None:
-            return ""
-        low, high = self.random_range
-        return (
-            f"random rankings reach {low:.2f} on average with their best expert; "
-            f"at most 1 in 20 exceeds {high:.2f}"
-        )
 
     @property
     def key(self) -> str:
@@ -145,25 +118,15 @@ def main() -> None:
     """Read the record, print the tables, write the page."""
     p = cli.parser(__doc__)
     p.prog = "python -m tools.scoreboard"
-    default = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
-    p.add_argument(
-        "--results", type=Path, metavar="FILE", default=default, help=f"default {cli.show(default)}"
-    )
+    cli.add_record_flag(p)
     path = p.parse_args().results
     io.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
     cli.require_outputs([page], [path])
-    results = read_results(path)
-    tables = make_tables(results)
+    tables = make_tables(read_results(path))
     print(as_text(tables))
     io.write_text(page, as_page(tables))
     print(f"written: {cli.show(page)}")
-
-
-def name_of_phase(phase: str) -> str:
-    """Return what the answers of a phase are called; nothing where there are no phases."""
-    names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
-    return names.get(phase, f"{phase} test")
 
 
 # ---- Sorting the scores ----------------------------------------------------------------------
@@ -174,28 +137,45 @@ def make_tables(results: Iterable[Result]) -> list[Table]:
 
     def kind(result: Result) -> tuple[bool, bool, str, int, str, str]:
         place = PHASES.index(result.phase) if result.phase else 0
-        is_related = isinstance(result.task, str)
-        task = str(result.task)
+        is_related, task = isinstance(result.task, str), str(result.task)
         return (result.simulated, is_related, task, place, result.metric_name, result.rules)
 
-    tables = []
     by_time = sorted(results, key=lambda result: result.time)
-    for _, group in groupby(sorted(by_time, key=kind), kind):
-        by_data: dict[str, list[Result]] = {}
-        for result in group:
-            by_data.setdefault(result.data, []).append(result)
-        *earlier, last = sorted(by_data.values(), key=lambda results: results[-1].time)
-        latest = last[-1]
-        published = [
-            Row(name, float(score))
-            for task, phase, rules, name, score, _ in PUBLISHED
-            if (task, phase, False) == (latest.task, latest.phase, latest.simulated)
-            and rules in latest.rules
-        ]
-        rows, former = model_rows(last)
-        others = [own + old for own, old in map(model_rows, earlier)]
-        tables.append(Table(latest, _best_first(rows + published), former, others))
-    return tables
+    return [make_table([*group]) for _, group in groupby(sorted(by_time, key=kind), kind)]
+
+
+def make_table(results: Sequence[Result]) -> Table:
+    """Make a table of scores of one kind, of which the latest come last."""
+    by_data: dict[str, list[Result]] = {}
+    for result in results:
+        by_data.setdefault(result.data, []).append(result)
+    *earlier, last = sorted(by_data.values(), key=lambda results: results[-1].time)
+    latest = last[-1]
+    published = [
+        Row(name, float(score))
+        for task, phase, rules, name, score, _ in PUBLISHED
+        if (task, phase, False) == (latest.task, latest.phase, latest.simulated)
+        and rules in latest.rules
+    ]
+    rows, former = model_rows(last)
+    low = latest.parts.get("random rankings, mean")
+    high = latest.parts.get("random rankings, 95th percentile")
+    random_range = None if low is None or high is None else (low, high)
+    metric = METRICS.get(latest.task, latest.metric_name) or "score"
+    return Table(
+        latest=latest,
+        rows=_best_first(rows + published),
+        former=former,
+        earlier=[own + old for own, old in map(model_rows, earlier)],
+        title=title_of(latest.task),
+        metric=metric,
+        kind=", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
+        random_range=random_range,
+        about_random=f"random rankings reach {low:.2f} on average with their best expert; at most 1 "
+        f"in 20 exceeds {high:.2f}"
+        if random_range
+        else "",
+    )
 
 
 def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
@@ -218,19 +198,14 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
 def _as_row(name: str, results: list[Result]) -> Row:
     """Return the row of a model, given a result for each seed."""
-    scores = [result.score for result in results]
-    spread = scores
+    scores = spread = [result.score for result in results]
     if results[0].phase == CROSS_VALIDATION:
         spread = [part for r in results for part in r.parts.values() if part is not None]
     seconds = [result.seconds for result in results if result.seconds is not None]
-    return Row(
-        name=name,
-        score=statistics.fmean(scores),
-        deviation=statistics.stdev(spread) if len(spread) > 1 else None,
-        n_seeds=len(results),
-        seconds=statistics.median(seconds) if seconds else None,
-        day=max(result.time for result in results)[:10],
-    )
+    deviation = statistics.stdev(spread) if len(spread) > 1 else None
+    time = statistics.median(seconds) if seconds else None
+    day = max(result.time for result in results)[:10]
+    return Row(name, statistics.fmean(scores), deviation, len(results), time, day)
 
 
 def _best_first(rows: list[Row]) -> list[Row]:

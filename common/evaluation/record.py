@@ -140,6 +140,12 @@ def title_of(task: int | str) -> str:
     return TASK_TITLES.get(task, f"Task {task}")
 
 
+def name_of_phase(phase: str) -> str:
+    """Return what the answers of a phase are called; nothing where there are no phases."""
+    names = {"": "", LOCAL: "local split", CROSS_VALIDATION: CROSS_VALIDATION}
+    return names.get(phase, f"{phase} test")
+
+
 def append_result(output_dir: Path, task: int | str, evaluation: Evaluation) -> None:
     """Append the score of a submission to the record of a folder, and keep its outcomes beside it.
 
