@@ -13,7 +13,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 from common import charts, cli, io, layout, pages
 from common.evaluation.record import (
@@ -171,10 +170,10 @@ def make_table(results: Sequence[Result]) -> Table:
         metric=metric,
         kind=", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
         random_range=random_range,
-        about_random=f"random rankings reach {low:.2f} on average with their best expert; at most 1 "
-        f"in 20 exceeds {high:.2f}"
-        if random_range
-        else "",
+        about_random=""
+        if random_range is None
+        else "random rankings reach {:.2f} on average with their best expert; at most 1 in 20 "
+        "exceeds {:.2f}".format(*random_range),
     )
 
 

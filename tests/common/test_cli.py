@@ -1,5 +1,8 @@
 """Paths of a sample model: the metadata that belong to its training answers, what it writes."""
 
+import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,3 +133,58 @@ def test_no_command_writes_over_what_it_reads_or_scores_on(
     words = [*command.split(), file.format(tmp=tmp_path)]
     assert expected in fails(words, kit=scored_kit, cwd=scored_kit)
     assert {path: path.stat().st_mtime_ns for path in (scored_kit / "data").rglob("*")} == before
+
+
+# A byte that is not UTF-8, and what would make a terminal write in red.
+ODD = os.fsdecode(b"a\xff\x1b[31mb")
+ODD_COMMANDS = [
+    "task_1/local_evaluation.py --submission_dir {tmp} --submit_data {odd}.csv --output_dir {out}",
+    "-m tools.scoreboard --results {out}/results.jsonl",
+    "-m tools.compare --results {out}/results.jsonl",
+    "-m tools.compare {tmp}/{odd}.csv 1 --results {out}/results.jsonl",
+    "-m tools.check_submission {tmp}/{odd}.csv --task 1 --submission_template_dir data/test_input "
+    "--submission_template_file test_submission_task_1_2.csv",
+    "-m tools.plot_log {tmp}/{odd}.jsonl",
+    "task_1/sample_model_majority.py --local --output_dir {out} --output_file {odd}.csv",
+    "task_1/local_data_split.py --output_dir {out}",
+    "data/generate_sample.py --size tiny --output_dir {out}_data",
+]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_odd_names_are_shown_and_never_sent_to_the_terminal(
+    scored_kit: Path, succeeds: Show, tmp_path: Path
+) -> None:
+    shutil.copyfile(scored_kit / "1_majority.csv", tmp_path / f"{ODD}.csv")
+    start = {"event": "start", "command": [f"{ODD}.py"], "options": {}}
+    log = [json.dumps(start), '{"event": "step", "step": 1, "loss": 1}']
+    (tmp_path / f"{ODD}.jsonl").write_text("\n".join(log))
+    for command in ODD_COMMANDS:
+        words = [word.format(tmp=tmp_path, odd=ODD, out=tmp_path / ODD) for word in command.split()]
+        printed = succeeds(words, kit=scored_kit, cwd=scored_kit)
+        assert r"a\udcff\x1b[31mb" in printed and printed.replace("\n", "").isprintable()
+    for page in (tmp_path / ODD / "scoreboard.html", tmp_path / f"{ODD}.html"):
+        assert r"a\udcff" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "task_1/sample_model_majority.py --local --train_data",
+        "task_1/sample_model_majority.py --local --input_dir",
+        "task_1/sample_model_majority.py --local --output_dir",
+        "task_1/local_data_split.py --input_dir",
+        "task_1/local_evaluation.py --submit_data",
+        *(f"-m tools.{name}" for name in ("blend", "check_submission", "cross_validate")),
+        *(f"-m tools.{name}" for name in ("compare 1", "plot_log", "scoreboard --results")),
+        "data/generate_sample.py --size tiny --output_dir",
+        "data/download.py --archive",
+    ],
+)
+def test_a_link_in_a_circle_is_refused(
+    scored_kit: Path, fails: Show, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    line = fails([*command.split(), tmp_path / "loop.csv"], kit=scored_kit, cwd=scored_kit)
+    assert str(tmp_path / "loop.csv") in line
