@@ -5,7 +5,7 @@ Every challenge keeps its files beside its scripts, laid out like the kit's own 
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,23 @@ from common.errors import InputError, Report
 SUBMISSION = "submission.csv"
 
 
-def data_dir(script: str) -> Path:
-    """Return the folder of a challenge's files, `data/` beside its scripts."""
-    return Path(script).resolve().parent / layout.DATA_DIR.name
+def data_dir(script: str, name: str = "") -> Path:
+    """Return the folder of a challenge's files, `data/` beside its scripts, or one in there."""
+    return Path(script).resolve().parent / layout.DATA_DIR.name / name
+
+
+def parser(
+    doc: str | None,
+    script: str,
+    *,
+    input_dir: str = layout.TRAIN_DIR.name,
+    output_dir: str = layout.TEST_OUTPUT_DIR.name,
+) -> argparse.ArgumentParser:
+    """Make the parser of a script that reads one folder of `data/` and writes another."""
+    p = cli.parser(doc)
+    cli.add_folder(p, "--input_dir", data_dir(script, input_dir))
+    cli.add_folder(p, "--output_dir", data_dir(script, output_dir))
+    return p
 
 
 # ---- Samples and splits ----------------------------------------------------------------------
@@ -44,16 +58,11 @@ def run_generator(
     print(f"simulated files in {shown}")
 
 
-def split_parser(
-    doc: str | None, script: str, n_folds: int | None = None
-) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's `local_data_split.py`, which may split into folds."""
-    p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
-    cli.add_folder(p, "--output_dir", data_dir(script) / layout.TEST_INPUT_DIR.name)
-    if n_folds is not None:
-        p.add_argument("--folds", type=int, metavar="N", default=n_folds, help=f"default {n_folds}")
-        p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
+def fold_parser(doc: str | None, script: str, n_folds: int) -> argparse.ArgumentParser:
+    """Make the parser of a `local_data_split.py` that divides examples into folds."""
+    p = parser(doc, script, output_dir=layout.TEST_INPUT_DIR.name)
+    p.add_argument("--folds", type=int, metavar="N", default=n_folds, help=f"default {n_folds}")
+    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     return p
 
 
@@ -76,124 +85,104 @@ def split_into_folds(
 
 def model_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
     """Make the parser of a challenge's sample model; a model adds its own flags to it."""
-    p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
-    cli.add_folder(p, "--output_dir", data_dir(script) / layout.TEST_OUTPUT_DIR.name)
+    p = parser(doc, script)
     cli.add_file(p, "--output_file", SUBMISSION)
     return p
 
 
+def add_folds(p: argparse.ArgumentParser, script: str) -> None:
+    """Add the flags that name the folds which a model predicts."""
+    folder = data_dir(script, layout.TEST_INPUT_DIR.name)
+    cli.add_folder(p, "--submission_template_dir", folder)
+    cli.add_file(p, "--submission_template_file", layout.FOLDS)
+
+
+def add_local(p: argparse.ArgumentParser, script: str, train: str, test: str) -> None:
+    """Add the flags of a model that predicts a test file, or with --local the training file."""
+    cli.add_file(p, "--train_data", train)
+    cli.add_file(p, "--test_data", test)
+    told = "predict the training file instead, every fold after learning from the others"
+    p.add_argument("--local", action="store_true", help=told)
+    add_folds(p, script)
+
+
+def folds_path(options: argparse.Namespace) -> Path | None:
+    """Return the file of the folds that a model predicts; None where it predicts a test file."""
+    if not options.local:
+        return None
+    return Path(options.submission_template_dir / options.submission_template_file)
+
+
 def write_submission(
-    path: Path,
-    columns: Mapping[str, Any],
+    options: argparse.Namespace,
+    columns: Any,
     *,
     header: bool = True,
     folds_file: Path | None = None,
 ) -> None:
-    """Write a submission and, in a .json beside it, how it was made (`common.made`).
+    """Write columns, a DataFrame or a mapping, as a submission, and beside it how it was made.
 
-    Parameters
-    ----------
-    path
-        Where the CSV goes.
-    columns
-        For each column name an array.
-    header
-        Whether to write the column names in row 1.
-    folds_file
-        The folds, each predicted after learning from the others; None if there were none.
+    Of folds, each was predicted after learning from the others.
     """
+    path = options.output_dir / options.output_file
     split = "" if folds_file is None else folds.describe_folds(folds_file)
     with io.atomic_write(path, path.with_suffix(".json")) as (csv_file, origin_file):
         io.write_csv_to(csv_file, columns, header=header)
         made_now = made.this_process(path.parent, {path.name: csv_file}, split=split)
         origin_file.write(made_now.as_json())
-    print(f"written: {cli.show(path)} ({len(next(iter(columns.values()))):,} rows)")
+    print(f"written: {cli.show(path)} ({len(columns[next(iter(columns))]):,} rows)")
 
 
 # ---- Evaluations and checks ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """What an evaluation found; the first six as in `common.evaluation.record.Evaluation`."""
-
-    score: float
-    metric: str
-    facts: Sequence[tuple[str, str]]
-    parts: Mapping[str, float]
-    rules: str = ""
-    rests_on: Sequence[Path] = ()
-    # What the terminal shows.
-    lines: Sequence[str]
-    # What the score file holds after the score: {"ndcg_50_half": 0.04}.
-    figures: Mapping[str, float] = field(default_factory=dict)
-    # What the page shows below the facts, as HTML.
-    body: str = ""
-
-
 def evaluation_parser(
-    doc: str | None,
-    script: str,
-    *,
-    input_dir: str = layout.TRAIN_DIR.name,
-    ref_data: str | None = None,
+    doc: str | None, script: str, *, input_dir: str = layout.TRAIN_DIR.name, ref_data: str = ""
 ) -> argparse.ArgumentParser:
     """Make the parser of a challenge's `local_evaluation.py`.
 
     The true answers are a file, or where none is named all, of a folder in `data/`.
     """
-    output_dir = data_dir(script) / layout.TEST_OUTPUT_DIR.name
-    p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", data_dir(script) / input_dir)
-    cli.add_folder(p, "--submission_dir", output_dir)
+    p = parser(doc, script, input_dir=input_dir)
+    cli.add_folder(p, "--submission_dir", data_dir(script, layout.TEST_OUTPUT_DIR.name))
     cli.add_file(p, "--submit_data", SUBMISSION)
-    cli.add_folder(p, "--output_dir", output_dir)
-    if ref_data is None:
-        p.set_defaults(ref_data="")
-    else:
+    if ref_data:
         cli.add_file(p, "--ref_data", ref_data)
+    p.set_defaults(challenge=Path(script).resolve().parent.name, ref_data=ref_data)
     return p
 
 
-def evaluate(
-    p: argparse.ArgumentParser,
-    script: str,
-    title: str,
-    metric_name: str,
-    score: Callable[[argparse.Namespace, Path, Path], Scored],
-) -> None:
-    """Score a submission; print the score, write it as text and as a page, and record it.
-
-    `metric_name` is what the scoreboard calls the score; `score` is given the flags and the paths
-    of the submission and of the true answers.
-    """
-    # Models import this module too, and need none of these.
-    from common.evaluation import record, score_files
+def evaluation_flags(p: argparse.ArgumentParser) -> tuple[argparse.Namespace, Path, Path]:
+    """Read the flags, and take older scores away; return the submission and the true answers."""
+    # Models import this module too, and need no pages.
+    from common.evaluation import score_files
 
     options = p.parse_args()
-    name, output_dir = Path(script).resolve().parent.name, options.output_dir
     submission = options.submission_dir / options.submit_data
     reference = options.input_dir / options.ref_data
-    score_files.remove_scores(output_dir, name, (submission, reference))
-    found = score(options, submission, reference)
-    evaluation = record.Evaluation(
-        title=title,
-        metric=found.metric,
-        score=found.score,
-        submission=submission,
-        reference=reference,
-        facts=found.facts,
-        rules=found.rules,
-        parts=found.parts,
-        rests_on=found.rests_on,
-        metric_name=metric_name,
-    )
-    paths = score_files.write_scores(
-        output_dir, name, evaluation, figures=found.figures, body=found.body
-    )
-    record.append_result(output_dir, name, evaluation)
-    print("\n".join(found.lines))
+    score_files.remove_scores(options.output_dir, options.challenge, (submission, reference))
+    return options, submission, reference
+
+
+def write_scores(
+    options: argparse.Namespace,
+    *,
+    lines: Sequence[str],
+    figures: Mapping[str, float] | None = None,
+    body: str = "",
+    **found: Any,
+) -> None:
+    """Print lines; write a score as text, with further figures, and as a page; record it.
+
+    What was found is an `Evaluation` of `common.evaluation.record`; the body is HTML.
+    """
+    from common.evaluation import record, score_files
+
+    evaluation = record.Evaluation(**found)
+    name, folder = options.challenge, options.output_dir
+    paths = score_files.write_scores(folder, name, evaluation, figures=figures, body=body)
+    record.append_result(folder, name, evaluation)
+    print("\n".join(lines))
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
@@ -205,22 +194,34 @@ def in_columns(rows: Sequence[Sequence[str]], first: int, others: int) -> list[s
     ]
 
 
+def report_cells(
+    file: Path | io.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
+) -> None:
+    """Report the wrong cells of a column in one line: what is wrong, by their place from 0."""
+    if faults:
+        source = io.file_source(file) if isinstance(file, Path) else file
+        number = source.row_number
+        shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), io.SHOWN)]
+        more = f" and {len(faults) - io.SHOWN} more rows" if len(faults) > io.SHOWN else ""
+        report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
+
+
+def check_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's `check_submission.py`."""
+    p = cli.parser(doc)
+    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
+    cli.add_folder(p, "--input_dir", data_dir(script, layout.TRAIN_DIR.name))
+    p.set_defaults(challenge=Path(script).resolve().parent.name)
+    return p
+
+
 def run_check(
-    doc: str | None,
-    script: str,
-    check: Callable[[argparse.Namespace, Report], list[str]],
-    **files: str,
+    p: argparse.ArgumentParser, check: Callable[[argparse.Namespace, Report], list[str]]
 ) -> None:
     """Print all that is wrong with a submission and exit with 2, or a summary of a valid one.
 
-    `check` calls what it is given with each fault and returns the lines of the summary; `files` are
-    the defaults of further flags that name a file in --input_dir.
+    `check` calls what it is given with each fault and returns the lines of the summary.
     """
-    p = cli.parser(doc)
-    p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    cli.add_folder(p, "--input_dir", data_dir(script) / layout.TRAIN_DIR.name)
-    for name, default in files.items():
-        cli.add_file(p, f"--{name}", default)
     options = p.parse_args()
     faults: list[str] = []
     summary: list[str] = []
@@ -228,4 +229,4 @@ def run_check(
         summary = check(options, faults.append)
     except InputError as error:
         faults.append(str(error))
-    cli.print_verdict(options.file, Path(script).resolve().parent.name, faults, summary)
+    cli.print_verdict(options.file, options.challenge, faults, summary)

@@ -126,7 +126,8 @@ EXPERTS = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
 # By the names in `common.schema`, and what files of the related challenges hold.
 COLUMNS = {
     **{name.lower(): value for name, value in vars(schema).items() if isinstance(value, Column)},
-    **{name: Column(name, TEXT) for name in ("id", "ret", "prediction", "label", "answer")},
+    **{name: Column(name, TEXT) for name in ("id", "ret", "label", "answer")},
+    "prediction": Column("prediction", TEXT, may_be_empty=True),
     **{name: Column(name, TEXT) for name in ("prompt", *"ABCDE")},
     "is_target": schema.is_target(),
     "fold": Column("fold", high=9_999),

@@ -207,15 +207,16 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run
     assert "simulating data in related_challenges/cloze/data/train_data/" in first.stdout
     pattern = r"^\[\d/\d\] (\w+)  (.*): .*?(done already|failed|\d) ?s?$"
     said = re.findall(pattern, first.stdout, re.MULTILINE)
-    assert said[0][:2] == ("cloze", "local split")
-    assert sorted((challenge, name) for challenge, name, _ in said[1:]) == [
+    steps = [(challenge, name) for challenge, name, _ in said]
+    assert sorted(steps[:2]) == [("cloze", "local split"), ("science_exam", "local split")]
+    assert sorted(steps[2:]) == [
         ("cloze", "broken"), ("cloze", "frequent"), ("science_exam", "constant"),
     ]  # fmt: skip
     assert first.stderr.startswith("failed: cloze, broken: `python related_challenges/cloze/")
     assert scores(kit).keys() == {("cloze", "frequent"), ("science_exam", "constant")}
     shown = table(first.stdout)
     assert "Cloze: token F1, 5 folds, simulated answers\n" in shown
-    assert "Science exam: MAP@3, simulated answers\n" in shown
+    assert "Science exam: MAP@3, 10 folds, simulated answers\n" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
     assert (related / "cloze/data/test_output/frequent/scores_cloze.html").exists()
     idea = first.stdout.splitlines()[-1].split(" -m ")[1]
@@ -226,8 +227,11 @@ def test_related_challenges_are_simulated_scored_and_resumed(tmp_path: Path, run
     assert second.returncode == 0, second.stderr
     assert "simulating" not in second.stdout
     said = re.findall(pattern, second.stdout, re.MULTILINE)
-    again = {name: text == "done already" for _, name, text in said}
-    assert again == {"local split": True, "frequent": True, "constant": False}
+    again = {(challenge, name): text == "done already" for challenge, name, text in said}
+    assert again == {
+        **dict.fromkeys([("cloze", "local split"), ("cloze", "frequent")], True),
+        **dict.fromkeys([("science_exam", "local split"), ("science_exam", "constant")], False),
+    }
     # A script that runs again takes its own time.
     times = re.compile(r"[\d.]+  \d{4}-\d\d-\d\d$", re.MULTILINE)
     assert times.sub("", table(second.stdout)) == times.sub("", shown)

@@ -17,20 +17,28 @@ import numpy as np
 import queries
 
 
+def main() -> None:
+    """Check the file that the flags name."""
+    p = challenge.check_parser(__doc__, __file__)
+    cli.add_file(p, "--train_data", queries.TRAIN)
+    cli.add_file(p, "--test_data", queries.TEST)
+    queries.add_candidates(p, "guesses allowed, at least five")
+    challenge.run_check(p, check)
+
+
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
-    found = {
-        path: queries.read_queries(path, answers=False)["id"].tolist()
-        # Where neither is there, the first is missed.
-        for path in [path for path in paths if io.is_there(path)] or paths[:1]
-    }
+    # Where neither is there, the first is missed.
+    there = [path for path in paths if io.is_there(path)] or paths[:1]
+    found = {path: queries.read_queries(path, answers=False)["id"].tolist() for path in there}
     # What is wrong with the ids is reported below.
     ids = set(io.read_columns(options.file, (folds.ID,), lambda _: None)["id"])
     # Of a tie the test file, which comes first.
     path = max(found, key=lambda path: len(ids.intersection(found[path])))
-    guesses = queries.read_guesses(options.file, found[path], report)
-    n_guesses = [len(guess) for guess in guesses]
+    k = options.candidates
+    guesses = queries.read_guesses(options.file, found[path], report, candidates=k)
+    n_guesses = [len(guess or ()) for guess in guesses]
     return [
         f"{len(guesses):,} rows: every query of {cli.show(path)} once",
         f"guesses for each: {np.mean(n_guesses):.1f} on average, none for {n_guesses.count(0)}",
@@ -38,5 +46,4 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check, **files))
+    cli.run(main)

@@ -5,9 +5,9 @@ Writes:  related_challenges/cloze/data/train_data/KCT_train_public.txt
          and KCT_test_public.txt, without answers
 
 Invented people have a country, a profession, a birthday and a university, which lies in a country
-of its own; sentences ask for one of these in several wordings. Most people come from a few
+of its own; sentences ask for one of these in several wordings: facts. Most people come from a few
 countries and universities. In which country a person studied counts as reasoning: other sentences
-say where the university lies.
+say where the university lies. What a profession works with is common sense.
 """
 
 import json
@@ -19,7 +19,10 @@ import numpy as np
 import queries
 
 N_TRAIN, N_TEST = 600, 200
-PROFESSIONS = ("chemist", "physicist", "composer", "writer", "engineer", "judge")
+TOOLS = {
+    "chemist": "flask", "physicist": "prism", "composer": "piano", "writer": "pen",
+    "engineer": "ruler", "judge": "gavel",
+}  # fmt: skip
 MONTHS = ("january", "february", "march", "may", "june", "july", "august", "october", "november")
 SYLLABLES = ("al", "ber", "cor", "den", "fi", "gus", "han", "ila", "jor", "ka", "lin", "mo", "ra")
 WORDINGS = {
@@ -29,8 +32,8 @@ WORDINGS = {
     "profession": ("{name} of {country} is a {gap}.", "{name} works as a {gap}."),
     "place": ("the {university} lies in {gap}.", "{gap} is home to the {university}."),
     "abroad": ("{name} graduated from the {university} and so lived in {gap}.",),
+    "tool": ("a {profession} works with a {gap}.", "the {gap} belongs to every {profession}."),
 }
-DOMAINS = {"university": "education", "place": "places", "abroad": "education"}
 
 
 def write_sample(folder: Path, seed: int) -> None:
@@ -50,16 +53,17 @@ def write_sample(folder: Path, seed: int) -> None:
             "name": f"{invent(2)} {invent(3)}",
             "country": rng.choice(countries, p=popularity[:25] / popularity[:25].sum()),
             "university": rng.choice(universities, p=popularity / popularity.sum()),
-            "profession": rng.choice(PROFESSIONS),
+            "profession": rng.choice([*TOOLS]),
             "birthday": f"{rng.integers(1800, 1990)} {rng.choice(MONTHS)} {rng.integers(1, 29)}",
         }
         facts["place"] = facts["abroad"] = places[facts["university"]]
+        facts["tool"] = TOOLS[facts["profession"]]
         asked = str(rng.choice(list(WORDINGS)))
         record = {
             "qid": f"{number:06x}",
             "query": str(rng.choice(WORDINGS[asked])).format(gap=queries.MASK, **facts),
             "answer": [str(facts[asked])],
-            "domain": DOMAINS.get(asked, "people"),
+            "domain": "Common Sense" if asked == "tool" else "Fact",
             "NeedReasoning": asked == "abroad",
         }
         if number >= N_TRAIN:

@@ -13,7 +13,7 @@ import queries
 
 def main() -> None:
     """Split the file that the flags name."""
-    p = challenge.split_parser(__doc__, __file__, n_folds=5)
+    p = challenge.fold_parser(__doc__, __file__, n_folds=5)
     cli.add_file(p, "--train_data", queries.TRAIN)
     options = p.parse_args()
     path = options.input_dir / options.train_data

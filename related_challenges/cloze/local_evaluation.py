@@ -4,12 +4,10 @@ Run:     python related_challenges/cloze/local_evaluation.py
 Reads:   data/train_data/KCT_train_public.txt (the true answers) and data/test_output/submission.csv
 Writes:  data/test_output/scores_cloze.txt and .html, and a line of the record of all scores
 
+Words are compared as they stand, ignoring case alone; --normalise drops punctuation and articles.
 Where the queries say so, the score is also given by domain, and by whether reasoning is needed.
-With --candidates N only the first N guesses at each query count.
+With --candidates K only the first K guesses at each query count, and K may be above five.
 """
-
-import argparse
-from pathlib import Path
 
 from common import challenge, cli, pages
 
@@ -19,24 +17,26 @@ import queries
 HEADER = ("", "queries", "token F1", "in full")
 
 
-def main() -> None:
-    """Score the submission that the flags name."""
-    p = challenge.evaluation_parser(__doc__, __file__, ref_data=queries.TRAIN)
+def main(doc: str | None = __doc__) -> None:
+    """Score the submission that the flags name by the true answers."""
+    p = challenge.evaluation_parser(doc, __file__, ref_data=queries.TRAIN)
     queries.add_candidates(p, "how many guesses count")
-    challenge.evaluate(p, __file__, "Knowledge cloze test", "token F1", score)
-
-
-def score(options: argparse.Namespace, submission: Path, reference: Path) -> challenge.Scored:
-    """Score a submission by the true answers."""
+    told = "compare without punctuation and the articles a, an, the"
+    p.add_argument("--normalise", action="store_true", help=told)
+    options, submission, reference = challenge.evaluation_flags(p)
+    k = options.candidates
     asked = queries.read_queries(reference, answers=True)
-    guesses = queries.read_guesses(submission, asked["id"].tolist())
-    scores = np.array(
+    guesses = queries.read_guesses(submission, asked["id"].tolist(), candidates=k)
+    # The best F1 of a guess and an answer, 0 without a guess.
+    f1 = (
         [
-            queries.score_query(guessed[: options.candidates], answers)
-            for guessed, answers in zip(guesses, asked["answers"], strict=True)
+            queries.token_f1(guess, answer, normalise=options.normalise)
+            for guess in guessed[:k]
+            for answer in answers
         ]
+        for guessed, answers in zip(guesses, asked["answers"], strict=True)
     )
-    asked["score"] = scores
+    asked["score"] = scores = np.array([max(own, default=0.0) for own in f1])
     groups = [
         (f"{kind}: {str(name) or 'unknown'}", own.to_numpy())
         for kind in ("domain", "reasoning")
@@ -49,18 +49,24 @@ def score(options: argparse.Namespace, submission: Path, reference: Path) -> cha
         for name, own in groups
     ]
     caption = "By what the queries say of themselves"
-    few = "first guess" if options.candidates == 1 else f"first {options.candidates} guesses"
+    few = "first guess" if k == 1 else f"first {k} guesses"
+    rules = [few] * (k != queries.N_GUESSES) + ["normalised"] * options.normalise
     mean = float(scores.mean())
-    return challenge.Scored(
+    challenge.write_scores(
+        options,
+        title="Knowledge cloze test",
+        metric_name="token F1",
+        metric=f"Token F1 of the best of up to {k} guesses, mean over the queries",
         score=mean,
-        metric=f"Token F1 of the best of up to {options.candidates} guesses, mean over the queries",
+        submission=submission,
+        reference=reference,
         facts=[
             ("Queries", f"{len(asked):,}"),
             ("Answered in full", f"{np.mean(scores == 1):.1%}"),
             ("Answered in part", f"{np.mean((scores > 0) & (scores < 1)):.1%}"),
             ("Without a guess", f"{np.mean([not guessed for guessed in guesses]):.1%}"),
         ],
-        rules=few if options.candidates < queries.N_GUESSES else "",
+        rules=", ".join(rules),
         parts={name: float(own.mean()) for name, own in groups},
         body=pages.table(HEADER, rows, caption=caption, stacks=True) if rows else "",
         lines=[

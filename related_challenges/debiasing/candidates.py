@@ -12,6 +12,14 @@ import clicks
 import numpy as np
 import pandas as pd
 import recommend
+from sample_model_item_cf_time import (
+    CLICKED_POWER,
+    DISTANCE_POWER,
+    MAX_DISTANCE,
+    SCORED_POWER,
+    TIME_DECAY,
+    recent_clicks,
+)
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.extmath import randomized_svd
 
@@ -21,13 +29,8 @@ from sklearn.utils.extmath import randomized_svd
 FEWEST_CLICKS = 4
 # Candidates of a user from each of the two sources.
 N_SIMILAR, N_CLOSE = 300, 350
-# As in sample_model_item_cf_time.py.
-MAX_DISTANCE = 40
-DISTANCE_POWER = 0.5
-TIME_DECAY = 2.0
+# Two clicks count as at once if about so much time, as a share of the phase, lies between them.
 AT_ONCE = 0.002
-CLICKED_POWER, SCORED_POWER = 0.2, 0.55
-RECENCY_POWER = 0.9
 # Length of the items' vectors.
 N_DIMENSIONS = 128
 
@@ -60,12 +63,6 @@ def mask_latest(
     return masked, phase.item[rows]
 
 
-def places_from_latest(phase: recommend.Phase) -> clicks.IntArray:
-    """Number the clicks of every user from 1 for the latest, shape (clicks,)."""
-    end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
-    return np.asarray(end[phase.user] - np.arange(len(phase.user)))
-
-
 def count_clicks(phase: recommend.Phase) -> clicks.IntArray:
     """Count the clicks of every item, in the phase as at least `FEWEST_CLICKS`, shape (items,)."""
     n_items, is_inside = len(phase.item_ids), phase.time >= 0
@@ -84,37 +81,31 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     """
     n_items = len(phase.item_ids)
     activity = np.log1p(np.bincount(phase.user, minlength=phase.n_users))
-    keys, values, later_values, close_values, quiet_values = [], [], [], [], []
+    parts = []
     for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
         earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
         later = earlier + distance
         time = phase.time[later] - phase.time[earlier]
         value = distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
         first, second = phase.item[earlier].astype(np.int64), phase.item[later].astype(np.int64)
-        keys += [first * n_items + second, second * n_items + first]
-        values += [value] * 2
-        later_values += [value, np.zeros(len(value))]
-        close_values += [np.exp(-time / AT_ONCE) / distance] * 2
-        quiet_values += [value / activity[phase.user[earlier]]] * 2
-    key, pair = np.unique(np.concatenate(keys), return_inverse=True)
-    item, neighbour = key // n_items, key % n_items
-    n_clicks = count_clicks(phase)
-    scale = n_clicks[item] ** -CLICKED_POWER * n_clicks[neighbour] ** -SCORED_POWER
-
-    def total(parts: list[clicks.FloatArray]) -> clicks.FloatArray:
-        return np.asarray(scale * np.bincount(pair, np.concatenate(parts), len(key)))
-
-    return pd.DataFrame(
-        {
-            "item": item,
-            "neighbour": neighbour,
-            "similarity": total(values),
-            "forward": total(later_values),
-            "at_once": total(close_values),
-            "of_quiet_users": total(quiet_values),
-            "count": np.bincount(pair, minlength=len(key)).astype(float),
+        both_ways = {
+            "key": (first * n_items + second, second * n_items + first),
+            "similarity": (value, value),
+            "forward": (value, np.zeros(len(value))),
+            "at_once": [np.exp(-time / AT_ONCE) / distance] * 2,
+            "of_quiet_users": [value / activity[phase.user[earlier]]] * 2,
         }
+        parts.append({name: np.concatenate(values) for name, values in both_ways.items()})
+    sums = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    key, pair = np.unique(sums.pop("key"), return_inverse=True)
+    found = pd.DataFrame({"item": key // n_items, "neighbour": key % n_items})
+    n_clicks = count_clicks(phase)
+    scale = (
+        n_clicks[found["item"]] ** -CLICKED_POWER * n_clicks[found["neighbour"]] ** -SCORED_POWER
     )
+    for name in [*sums]:
+        found[name] = scale * np.bincount(pair, sums.pop(name), len(key))
+    return found.assign(count=np.bincount(pair, minlength=len(key)).astype(float))
 
 
 def similarity_matrix(neighbours: pd.DataFrame, n_items: int) -> csr_array:
@@ -162,21 +153,15 @@ def find_candidates(
     of the user's best item; closeness is the cosine of the item's vector and the user's.
     """
     n_items = len(phase.item_ids)
-    weight = places_from_latest(phase).astype(float) ** -RECENCY_POWER
-    shape = (phase.n_users, n_items)
-    recent = csr_array((weight, (phase.user, phase.item)), shape=shape)
-    recent = recommend.test_rows(phase, recent)
-    similarity = similarity_matrix(neighbours, n_items)
+    recent, similarity = recent_clicks(phase), similarity_matrix(neighbours, n_items)
     profile = unit_length(recent @ vectors)
     n_similar, n_close = min(N_SIMILAR, n_items), min(N_CLOSE, n_items)
     parts = []
     for begin in range(0, max(recent.shape[0], 1), recommend.BLOCK):
         block = slice(begin, begin + recommend.BLOCK)
-        score = (recent[block] @ similarity).toarray()
-        closeness = profile[block] @ vectors.T
-        clicked = recent[block].nonzero()
-        score[clicked] = 0
-        closeness[clicked] = 0
+        score, closeness = (recent[block] @ similarity).toarray(), profile[block] @ vectors.T
+        for values in (score, closeness):
+            values[recent[block].nonzero()] = 0
         similar = np.argpartition(-score, n_similar - 1)[:, :n_similar]
         close = np.argpartition(-closeness, n_close - 1)[:, :n_close]
         row = np.arange(len(score))[:, None]
@@ -185,22 +170,18 @@ def find_candidates(
         rank[row, similar[row, order]] = np.arange(n_similar)
         key = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
         user, item = key // n_items, key % n_items
-        kept = (score[user, item] > 0) | (closeness[user, item] > 0)
-        user, item = user[kept], item[kept]
         best = np.maximum(score.max(axis=1), np.finfo(float).tiny)
-        found = score[user, item]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "user": user + begin,
-                    "item": item,
-                    "score": found,
-                    "rank": rank[user, item],
-                    "share": found / best[user],
-                    "closeness": closeness[user, item],
-                }
-            )
+        found = pd.DataFrame(
+            {
+                "user": user + begin,
+                "item": item,
+                "score": score[user, item],
+                "rank": rank[user, item],
+                "share": score[user, item] / best[user],
+                "closeness": closeness[user, item],
+            }
         )
+        parts.append(found[(found["score"] > 0) | (found["closeness"] > 0)])
     return pd.concat(parts, ignore_index=True)
 
 

@@ -3,7 +3,7 @@
 Run:     python related_challenges/debiasing/check_submission.py FILE
          python -m tools.check_submission FILE --challenge debiasing
 Reads:   the submission and data/train_data/underexpose_test_qtime-T.csv, the users of all phases
-         that are there; no answers
+         that are there, or with --phase T of those that count then; no answers
 """
 
 import argparse
@@ -15,21 +15,29 @@ import clicks
 import numpy as np
 
 
+def main() -> None:
+    """Check the file that the flags name."""
+    p = challenge.check_parser(__doc__, __file__)
+    clicks.add_phase(p)
+    challenge.run_check(p, check)
+
+
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
-    phases = clicks.find_phases(options.input_dir)
-    paths = [options.input_dir / clicks.query_times_name(phase) for phase in phases]
+    folder = options.input_dir
+    phases = clicks.phases_at(options.phase, clicks.find_phases(folder), folder)
+    paths = [folder / clicks.QUERY_TIMES.format(phase) for phase in phases]
     wanted = np.concatenate([clicks.read_queries(path)["user_id"] for path in paths])
     recommended = clicks.read_recommendations(options.file, report)
     clicks.select_users(options.file, recommended, wanted, report)
     n_others = len(np.setdiff1d(recommended.index, wanted))
     summary = [
         f"{len(recommended):,} rows: every test user of the phases {', '.join(map(str, phases))} "
-        f"in {cli.show(options.input_dir)} once, {recommended.shape[1]} different items each",
+        f"in {cli.show(folder)} once, {recommended.shape[1]} different items each",
         f"different items recommended: {len(np.unique(recommended)):,}",
     ]
     return summary + [f"{n_others} rows of other users are ignored"] * bool(n_others)
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check))
+    cli.run(main)

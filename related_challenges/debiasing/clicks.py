@@ -5,11 +5,12 @@ named below. Phase T of the challenge, 0 to 9, has its own files; a user belongs
 of phase ``user_id mod 11``.
 """
 
-from collections.abc import Callable, Sequence
+import argparse
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import challenge, io
+from common import challenge, io, layout
 from common.errors import InputError, Report, stop
 from common.schema import Column
 
@@ -18,8 +19,15 @@ import numpy.typing as npt
 import pandas as pd
 
 N_RECOMMENDED = 50
-PHASES = range(10)
+PHASES, FINAL_PHASES = range(10), range(7, 10)
 USER_MODULUS = 11
+# Of phase T: the clicks of the other users, those of the test users before the one to be predicted,
+# the time of that, and, where it is known, the click itself.
+TRAIN_CLICKS, TEST_CLICKS, QUERY_TIMES, TRUE_CLICKS = (
+    f"underexpose_{kind}-{{}}.csv"
+    for kind in ("train_click", "test_click", "test_qtime", "test_qtime_with_answer")
+)
+# The clicks to be predicted in all phases, with the degrees of their items.
 ANSWERS = "debias_track_answer.csv"
 METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half")
 
@@ -27,70 +35,58 @@ METRICS = ("NDCG@50 full", "NDCG@50 half", "hit rate@50 full", "hit rate@50 half
 _USER = Column("user_id", high=9_999_999)
 _ITEM = Column("item_id", high=9_999_999)
 _TIME = Column("time", "float64", 0, 1, whole=False)
-_CLICK_COLUMNS = (_USER, _ITEM, _TIME)
-_QUERY_COLUMNS = (_USER, _TIME)
 _ANSWER_COLUMNS = (Column("phase_id", high=max(PHASES)), _USER, _ITEM, Column("item_degree"))
-_RECOMMENDATION_COLUMNS = (
-    _USER,
-    *(Column(f"item_{place}", high=_ITEM.high) for place in range(1, N_RECOMMENDED + 1)),
-)
+_ITEM_COLUMNS = [Column(f"item_{n}", high=_ITEM.high) for n in range(1, N_RECOMMENDED + 1)]
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
 
 
-def train_clicks_name(phase: int) -> str:
-    """Name of the clicks of the users who are not test users of a phase."""
-    return f"underexpose_train_click-{phase}.csv"
-
-
-def test_clicks_name(phase: int) -> str:
-    """Name of the clicks of the test users of a phase, before the click to be predicted."""
-    return f"underexpose_test_click-{phase}.csv"
-
-
-def query_times_name(phase: int) -> str:
-    """Name of the test users of a phase, with the time of the click to be predicted."""
-    return f"underexpose_test_qtime-{phase}.csv"
+# ---- Phases ----------------------------------------------------------------------------------
 
 
 def find_phases(folder: Path) -> list[int]:
     """Find the phases whose training clicks lie in a folder; there must be one."""
-    phases = [phase for phase in PHASES if io.is_there(folder / train_clicks_name(phase))]
+    phases = [phase for phase in PHASES if io.is_there(folder / TRAIN_CLICKS.format(phase))]
     if not phases:
-        io.require_file(folder / train_clicks_name(0))
+        io.require_file(folder / TRAIN_CLICKS.format(0))
     return phases
+
+
+def add_phase(p: argparse.ArgumentParser) -> None:
+    """Add the flag that says at which phase of the challenge a submission is scored."""
+    told = "at phase T: 0 to T count, from 7 on 7 to T (default: all phases that are there)"
+    p.add_argument("--phase", type=int, choices=PHASES, metavar="T", help=told)
+
+
+def phases_at(phase: int | None, there: Sequence[int], where: Path) -> list[int]:
+    """Return the phases that count at one of the challenge, which must be there."""
+    if phase is None:
+        return [*there]
+    first = FINAL_PHASES[0] if phase in FINAL_PHASES else PHASES[0]
+    wanted = [*range(first, phase + 1)]
+    if not {*wanted} <= {*there}:
+        found, expected = (", ".join(map(str, numbers)) for numbers in (there, wanted))
+        raise InputError(f"{where}: holds the phases {found}, --phase {phase} expects {expected}")
+    return wanted
+
+
+# ---- Clicks ----------------------------------------------------------------------------------
 
 
 def read_clicks(*paths: Path) -> pd.DataFrame:
     """Read files of clicks, one after the other: user_id, item_id, time from 0 to 1."""
-    return pd.concat([_read(path, _CLICK_COLUMNS)[0] for path in paths], ignore_index=True)
+    return pd.concat([_read(path, (_USER, _ITEM, _TIME)) for path in paths], ignore_index=True)
 
 
 def read_queries(path: Path) -> pd.DataFrame:
     """Read the test users of a phase, each once: user_id, time of the click to be predicted."""
-    queries, row_number = _read(path, _QUERY_COLUMNS)
-    _require_distinct_users(path, queries["user_id"], row_number)
-    return queries
-
-
-def read_answers(path: Path) -> pd.DataFrame:
-    """Read the clicks to be predicted, each user once: phase_id, user_id, item_id, item_degree."""
-    answers, row_number = _read(path, _ANSWER_COLUMNS)
-    _require_distinct_users(path, answers["user_id"], row_number)
-    other = np.flatnonzero(answers["user_id"] % USER_MODULUS != answers["phase_id"])
-    if len(other):
-        phase, user, *_ = answers.iloc[other[0]]
-        raise InputError(
-            f"{path}: column 'phase_id': row {row_number(int(other[0]))} is {phase} for user "
-            f"{user} ({len(other)} such rows), expected user_id mod {USER_MODULUS}"
-        )
-    return answers
+    return _read(path, (_USER, _TIME), once=True)
 
 
 def write(path: Path, frame: pd.DataFrame) -> None:
     """Write a file of the challenge, which has no header."""
-    io.write_csv(path, {str(name): frame[name].to_numpy() for name in frame}, header=False)
+    io.write_csv(path, frame, header=False)
 
 
 def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -99,31 +95,89 @@ def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     Of several clicks at the same moment the last in the file counts as the latest.
     """
     ordered = clicks.iloc[np.lexsort((clicks["time"], clicks["user_id"]))]
-    latest = ordered[~ordered["user_id"].duplicated(keep="last")]
+    latest = ordered.drop_duplicates("user_id", keep="last")
     return latest, clicks.drop(latest.index)
 
 
-def write_recommendations(path: Path, user: IntArray, items: IntArray) -> None:
+def read_answers(path: Path) -> pd.DataFrame:
+    """Read the clicks to be predicted, each user once: phase_id, user_id, item_id, item_degree.
+
+    Where `ANSWERS` is missing, it is made of the `TRUE_CLICKS` in its folder, as by the organisers;
+    the training clicks lie there too, or, if the local split wrote it, in `train_data` beside.
+    """
+    folder = path.parent
+    if io.is_there(path) or path.name != ANSWERS or not any(folder.glob(TRUE_CLICKS.format("*"))):
+        return _require_phase(path, _read(path, _ANSWER_COLUMNS, once=True))
+    is_split = not any(folder.glob(TRAIN_CLICKS.format("*")))
+    train = folder.parent / layout.TRAIN_DIR.name if is_split else folder
+    parts = []
+    for phase in find_phases(train):
+        clicks = read_clicks(train / TRAIN_CLICKS.format(phase), folder / TEST_CLICKS.format(phase))
+        answer, place = clicks.head(0), folder / TRUE_CLICKS.format(phase)
+        if io.is_there(place):
+            found = _read(place, (_USER, _ITEM, _TIME), once=True)
+            answer = _require_phase(place, found.assign(phase_id=phase))
+        parts.append((phase, clicks, answer))
+    return count_degrees(parts)
+
+
+def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd.DataFrame:
+    """Return the table of `ANSWERS` from the number, clicks and answers of every phase, in order.
+
+    The degree of an item is how often it was clicked in all phases up to that of the answer.
+    """
+    degree, found = pd.Series(dtype=int), []
+    for phase, clicks, answer in parts:
+        degree = degree.add(clicks["item_id"].value_counts(), fill_value=0)
+        item_degree = answer["item_id"].map(degree).fillna(0).astype(int)
+        found.append(answer.assign(phase_id=phase, item_degree=item_degree))
+    names = [column.name for column in _ANSWER_COLUMNS]
+    return pd.concat(found, ignore_index=True)[names]
+
+
+# ---- Recommendations -------------------------------------------------------------------------
+
+
+def write_recommendations(options: argparse.Namespace, user: IntArray, items: IntArray) -> None:
     """Write a submission: for the test users of all phases fifty items, (users, 50), best first."""
-    _check_recommendations(path, user, items, lambda row: row + 1)
-    names = (column.name for column in _RECOMMENDATION_COLUMNS)
-    columns = dict(zip(names, (user, *items.T), strict=True))
-    challenge.write_submission(path, columns, header=False)
+    found = pd.DataFrame(items, user, [column.name for column in _ITEM_COLUMNS])
+    path = options.output_dir / options.output_file
+    _require_fifty(found, lambda row: f"{path}: row {row + 1}", stop)
+    challenge.write_submission(options, found.reset_index(names=_USER.name), header=False)
 
 
 def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
     """Read and check a submission: the fifty items of every user, in the order of the file."""
-    found, row_number = _read(path, _RECOMMENDATION_COLUMNS, report)
-    found = found.set_index("user_id")
-    _check_recommendations(path, found.index.to_numpy(), found.to_numpy(), row_number, report)
+    columns = (_USER, *_ITEM_COLUMNS)
+    source = _source(path, columns)
+    n_items = {row: len(cells) - 1 for row, cells in source.rows()}
+    wrong = [row for row, n in n_items.items() if n != N_RECOMMENDED]
+    if wrong:
+        raise InputError(
+            f"{path}: row {wrong[0]} has {n_items[wrong[0]]} items after the user ({len(wrong)} "
+            f"such rows), expected {N_RECOMMENDED}"
+        )
+    found = _read(path, columns, report, once=True).set_index(_USER.name)
+    _require_fifty(found, lambda row: f"{path}: row {source.row_number(row)}", report)
     return found
+
+
+def _require_fifty(found: pd.DataFrame, where: Callable[[int], str], report: Report) -> None:
+    """Report users whose items are not all different."""
+    ordered = np.sort(found, axis=1)
+    # A cell that was reported as faulty is negative.
+    repeated = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    if repeated.any():
+        row = int(repeated.argmax())
+        told = f"has {found.iloc[row].nunique()} different items ({repeated.sum()} such rows)"
+        report(f"{where(row)}: user {found.index[row]} {told}, expected {N_RECOMMENDED}")
 
 
 def select_users(
     path: Path, recommended: pd.DataFrame, wanted: IntArray, report: Report = stop
 ) -> IntArray:
     """Return the items recommended to the users wanted, (wanted, 50); others are ignored."""
-    missing = wanted[~np.isin(wanted, recommended.index)]
+    missing = np.setdiff1d(wanted, recommended.index)
     if len(missing):
         shown = ", ".join(map(str, missing[: io.SHOWN]))
         report(
@@ -134,62 +188,51 @@ def select_users(
     return first.reindex(wanted, fill_value=-1).to_numpy()
 
 
-def rank_of_answer(items: IntArray, answer: IntArray) -> IntArray:
-    """Find at which rank, from 0, each user's answer is among the items, (users, 50); else 50."""
-    found = items == answer[:, None]
-    return np.where(found.any(axis=1), found.argmax(axis=1), N_RECOMMENDED)
+def score_phase(items: IntArray, answers: pd.DataFrame) -> list[float]:
+    """Score the items recommended to the users of one phase, (users, 50), by `METRICS`.
 
-
-def is_rare(degree: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell of which clicks of a phase the item is rare: its degree is at most the median one."""
-    return np.asarray(degree <= np.sort(degree)[len(degree) // 2])
-
-
-def score_phase(rank: IntArray, degree: IntArray) -> list[float]:
-    """Score one phase by `METRICS`: over all users, and over those whose item is rare ("half").
-
-    Given are the rank of each user's item, as from `rank_of_answer`, and how often it was clicked.
+    These are means over all users, and over those whose item is rare ("half"): its degree is at
+    most the median one.
     """
-    hit, rare = rank < N_RECOMMENDED, is_rare(degree)
-    gain = np.where(hit, 1 / np.log2(rank + 2), 0.0)
+    found = items == answers["item_id"].to_numpy()[:, None]
+    hit = found.any(axis=1)
+    gain = np.where(hit, 1 / np.log2(found.argmax(axis=1) + 2), 0.0)
+    rare = is_rare(answers)
     return [float(values.mean()) for values in (gain, gain[rare], hit, hit[rare])]
 
 
+def is_rare(answers: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Tell of which clicks of a phase the item is rare."""
+    degree = answers["item_degree"].to_numpy()
+    return np.asarray(degree <= np.sort(degree)[len(degree) // 2])
+
+
+# ---- Reading ---------------------------------------------------------------------------------
+
+
+def _source(path: Path, columns: Sequence[Column]) -> io.Source:
+    return io.file_source(path, tuple(column.name for column in columns))
+
+
 def _read(
-    path: Path, columns: Sequence[Column], report: Report = stop
-) -> tuple[pd.DataFrame, Callable[[int], int]]:
-    """Read a file, and return what says in which row of it a row of the frame lies."""
-    source = io.file_source(path, tuple(column.name for column in columns))
-    return pd.DataFrame(io.read_columns(source, columns, report)), source.row_number
+    path: Path, columns: Sequence[Column], report: Report = stop, *, once: bool = False
+) -> pd.DataFrame:
+    """Read a file in which, if so said, each user has one row."""
+    source = _source(path, columns)
+    frame = pd.DataFrame(io.read_columns(source, columns, report))
+    if once:
+        user = frame[_USER.name]
+        repeated = user[user.duplicated() & (user >= 0)]
+        faults = {row: f"repeats user {number}" for row, number in repeated.items()}
+        challenge.report_cells(source, _USER.name, faults, "each once", report)
+    return frame
 
 
-def _require_distinct_users(
-    path: Path, user: "pd.Series[int]", row_number: Callable[[int], int], report: Report = stop
-) -> None:
-    # A cell that was reported as faulty is negative.
-    repeats = np.flatnonzero(user.duplicated() & (user >= 0))
-    if len(repeats):
-        row = int(repeats[0])
-        report(
-            f"{path}: column 'user_id': row {row_number(row)} repeats user {user[row]} "
-            f"({len(repeats)} such rows), expected each once"
-        )
-
-
-def _check_recommendations(
-    path: Path,
-    user: IntArray,
-    items: IntArray,
-    row_number: Callable[[int], int],
-    report: Report = stop,
-) -> None:
-    _require_distinct_users(path, pd.Series(user), row_number, report)
-    ordered = np.sort(items, axis=1)
-    repeated = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    if items.shape != (len(user), N_RECOMMENDED) or repeated.any():
-        row = int(repeated.argmax())
-        found = len(np.unique(items[row]))
-        report(
-            f"{path}: row {row_number(row)}: user {user[row]} has {found} different items "
-            f"({int(repeated.sum())} such rows), expected {N_RECOMMENDED}"
-        )
+def _require_phase(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return clicks to be predicted; raise `InputError` if a user belongs to another phase."""
+    wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
+    told = "is " + wrong["user_id"].astype(str) + " of phase " + wrong["phase_id"].astype(str)
+    expected = f"phase = user_id mod {USER_MODULUS}"
+    source = _source(path, [column for column in _ANSWER_COLUMNS if column.name in answers])
+    challenge.report_cells(source, _USER.name, told.to_dict(), expected, stop)
+    return answers

@@ -57,9 +57,9 @@ def write_sample(folder: Path, seed: int) -> None:
         # A test user keeps at least two clicks, as in the real files.
         kept = rest["user_id"].value_counts().loc[lambda n: n >= 2].index
         asked, rest = (part[part["user_id"].isin(kept)] for part in (asked, rest))
-        clicks.write(folder / clicks.train_clicks_name(phase), inside[~is_test_user])
-        clicks.write(folder / clicks.test_clicks_name(phase), rest)
-        clicks.write(folder / clicks.query_times_name(phase), asked[["user_id", "time"]])
+        clicks.write(folder / clicks.TRAIN_CLICKS.format(phase), inside[~is_test_user])
+        clicks.write(folder / clicks.TEST_CLICKS.format(phase), rest)
+        clicks.write(folder / clicks.QUERY_TIMES.format(phase), asked[["user_id", "time"]])
 
 
 if __name__ == "__main__":

@@ -2,15 +2,17 @@
 
 Run:     python related_challenges/debiasing/local_data_split.py
 Reads:   data/train_data/underexpose_train_click-T.csv and underexpose_test_click-T.csv
-Writes:  data/test_input/underexpose_test_click-T.csv  the test users' clicks except the latest
-         data/test_input/underexpose_test_qtime-T.csv  the test users, with the time of that click
-         data/test_input/debias_track_answer.csv       phase_id, user_id, item_id, item_degree
+Writes to data/test_input, for every phase T and in the end for all:
+         underexpose_test_click-T.csv              the test users' clicks except the latest
+         underexpose_test_qtime-T.csv              the test users, with the time of that click
+         underexpose_test_qtime_with_answer-T.csv  the same, with its item: user, item, time
+         debias_track_answer.csv                   phase_id, user_id, item_id, item_degree
 
 The degree of an item is how often it was clicked in the files of all phases up to that of the
 answer; the masked clicks do not count.
 """
 
-from common import challenge, cli
+from common import challenge, cli, io, layout
 from common.errors import InputError
 
 import clicks
@@ -19,25 +21,26 @@ import pandas as pd
 
 def main() -> None:
     """Split the files that the flags name."""
-    options = challenge.split_parser(__doc__, __file__).parse_args()
+    p = challenge.parser(__doc__, __file__, output_dir=layout.TEST_INPUT_DIR.name)
+    options = p.parse_args()
     source, target = options.input_dir, options.output_dir
     if target.resolve() == source.resolve():
         raise InputError(f"{target}: holds the files to be split")
-    degree = pd.Series(dtype=int)
-    answers = []
+    parts, tables = [], {}
     for phase in clicks.find_phases(source):
-        train = clicks.read_clicks(source / clicks.train_clicks_name(phase))
-        test = clicks.read_clicks(source / clicks.test_clicks_name(phase))
+        train = clicks.read_clicks(source / clicks.TRAIN_CLICKS.format(phase))
+        test = clicks.read_clicks(source / clicks.TEST_CLICKS.format(phase))
         answer, rest = clicks.split_latest(test)
-        clicks.write(target / clicks.test_clicks_name(phase), rest)
-        clicks.write(target / clicks.query_times_name(phase), answer[["user_id", "time"]])
-        n_clicks = pd.concat([train["item_id"], rest["item_id"]]).value_counts()
-        degree = degree.add(n_clicks, fill_value=0)
-        answer = answer.assign(phase_id=phase, item_degree=answer["item_id"].map(degree))
-        answers.append(answer[["phase_id", "user_id", "item_id", "item_degree"]])
+        parts.append((phase, pd.concat([train, rest]), answer))
+        tables[clicks.TEST_CLICKS.format(phase)] = rest
+        tables[clicks.QUERY_TIMES.format(phase)] = answer[["user_id", "time"]]
+        tables[clicks.TRUE_CLICKS.format(phase)] = answer
+    tables[clicks.ANSWERS] = clicks.count_degrees(parts)
+    with io.atomic_write(*(target / name for name in tables)) as files:
+        for file, table in zip(files, tables.values(), strict=True):
+            io.write_csv_to(file, table, header=False)
     path = target / clicks.ANSWERS
-    clicks.write(path, pd.concat(answers).fillna(0).astype(int))
-    print(f"written: {cli.show(path)} and the test files of {len(answers)} phases beside it")
+    print(f"written: {cli.show(path)} and the test files of {len(parts)} phases beside it")
 
 
 if __name__ == "__main__":

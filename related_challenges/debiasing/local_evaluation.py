@@ -1,16 +1,16 @@
-"""Debiasing: score recommendations by NDCG@50 and hit rate@50, by the challenge's rules.
+"""Debiasing: score recommendations by NDCG@50 and hit rate@50, as the organisers' script does.
 
 Run:     python related_challenges/debiasing/local_evaluation.py
-Reads:   data/test_input/debias_track_answer.csv and data/test_output/submission.csv
+Reads:   data/test_output/submission.csv and data/test_input/debias_track_answer.csv, or where that
+         is missing underexpose_test_qtime_with_answer-T.csv and the clicks of all phases T
 Writes:  data/test_output/scores_debiasing.txt and .html, and a line of the record of all scores
 
 The score is NDCG@50 over all users, summed over the phases; scores_debiasing.txt holds the sums of
 all four metrics, named as on the challenge's leaderboard. Rows of users who are not scored are
-ignored. With --final_stage only the phases 7 to 9 are scored, and 7 is added to each sum, as the
-organisers did at the end of the challenge.
+ignored. --phase T scores at phase T of the challenge: phases 0 to T, from 7 on 7 to T, when the
+organisers gave everybody 1 for each of the phases before: --official_sum adds these 7.
 """
 
-import argparse
 from pathlib import Path
 
 from common import challenge, cli, io, layout, made, pages
@@ -19,43 +19,37 @@ from common.errors import InputError
 import clicks
 import numpy as np
 
-FINAL_PHASES = (7, 8, 9)
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
 
 def main() -> None:
-    """Score the submission that the flags name."""
+    """Score the submission that the flags name by the clicks to be predicted."""
     input_dir = layout.TEST_INPUT_DIR.name
     p = challenge.evaluation_parser(__doc__, __file__, input_dir=input_dir, ref_data=clicks.ANSWERS)
-    p.add_argument("--final_stage", action="store_true", help="score phases 7 to 9, plus 7")
-    title, metric = "Debiasing: the next item clicked", "NDCG@50 full, sum over the phases"
-    challenge.evaluate(p, __file__, title, metric, score)
-
-
-def score(options: argparse.Namespace, submission: Path, reference: Path) -> challenge.Scored:
-    """Score a submission by the clicks to be predicted."""
-    answers = clicks.read_answers(reference)
-    phases = sorted(answers["phase_id"].unique().tolist())
-    require_hidden_answers(submission, reference.parent, phases[0])
+    clicks.add_phase(p)
+    p.add_argument("--official_sum", action="store_true", help="from phase 7 on, add 7 to each sum")
+    told = "--phase 9 --official_sum: how the challenge ended"
+    p.add_argument("--final_stage", action="store_true", help=told)
+    options, submission, reference = challenge.evaluation_flags(p)
     if options.final_stage:
-        if not set(FINAL_PHASES) <= set(phases):
-            raise InputError(
-                f"{reference}: holds the phases {', '.join(map(str, phases))}, --final_stage "
-                f"expects {', '.join(map(str, FINAL_PHASES))}"
-            )
-        phases = list(FINAL_PHASES)
+        options.phase, options.official_sum = max(clicks.PHASES), True
+    if options.official_sum and options.phase not in clicks.FINAL_PHASES:
+        raise InputError("--official_sum is for --phase 7, 8 and 9: phases before add nothing")
+    answers = clicks.read_answers(reference)
+    there = sorted(answers["phase_id"].unique().tolist())
+    require_hidden_answers(submission, reference.parent, there[0])
+    phases = clicks.phases_at(options.phase, there, reference)
     recommended = clicks.read_recommendations(submission)
-    scores, n_rare = [], 0
+    scores, n_rare, n_scored = [], 0, 0
     for phase in phases:
         own = answers[answers["phase_id"] == phase]
-        user, item, degree = own[["user_id", "item_id", "item_degree"]].to_numpy().T
-        items = clicks.select_users(submission, recommended, user)
-        scores.append(clicks.score_phase(clicks.rank_of_answer(items, item), degree))
-        n_rare += int(clicks.is_rare(degree).sum())
+        items = clicks.select_users(submission, recommended, own["user_id"].to_numpy())
+        scores.append(clicks.score_phase(items, own))
+        n_rare += int(clicks.is_rare(own).sum())
+        n_scored += len(own)
 
     values = np.array(scores)
-    # In the final stage the organisers gave everybody 1 for each of the phases 0 to 6.
-    more = min(FINAL_PHASES) if options.final_stage else 0
+    more = min(clicks.FINAL_PHASES) if options.official_sum else 0
     totals = values.sum(axis=0) + more
     lines = {
         **{f"phase {phase}": own for phase, own in zip(phases, values, strict=True)},
@@ -63,19 +57,24 @@ def score(options: argparse.Namespace, submission: Path, reference: Path) -> cha
         "sum" + (f" + {more}" if more else ""): totals,
     }
     rows = [[name, *map("{:.4f}".format, own)] for name, own in lines.items()]
-    n_scored = int(answers["phase_id"].isin(phases).sum())
     how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}"
     how += f", plus {more}" if more else ""
+    rules = "" if options.phase is None else f"phase {options.phase}" + ", plus 7" * (more > 0)
     header = ["", "NDCG full", "half", "hit full", "half"]
-    return challenge.Scored(
-        score=float(totals[0]),
+    challenge.write_scores(
+        options,
+        title="Debiasing: the next item clicked",
+        metric_name="NDCG@50 full, sum over the phases",
         metric=f"NDCG@50 over all test users, {how}",
+        score=float(totals[0]),
+        submission=submission,
+        reference=reference if io.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{n_scored:,}"),
             ("Users of rare items (half)", f"{n_rare:,}"),
         ],
         rests_on=sorted((reference.parent.parent / layout.TRAIN_DIR.name).glob("*")),
-        rules="final stage" if options.final_stage else "",
+        rules="final stage" if rules == "phase 9, plus 7" else rules,
         parts={
             f"{metric}, {name}": float(value)
             for name, own in lines.items()
@@ -96,8 +95,8 @@ def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     The users of the split are the published test users; only their latest click is hidden. The
     folder of the split has the test files of a phase that is scored, but no training files.
     """
-    is_split = io.is_there(folder / clicks.test_clicks_name(phase)) and not io.is_there(
-        folder / clicks.train_clicks_name(phase)
+    is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase)) and not io.is_there(
+        folder / clicks.TRAIN_CLICKS.format(phase)
     )
     origin = made.read(submission)
     if not is_split or origin is None:

@@ -24,15 +24,11 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
     """Read the flags of a sample model; `test_dir` becomes the folder of the test clicks."""
     p = challenge.model_parser(doc, __file__)
     p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
-    local_dir = challenge.data_dir(__file__) / layout.TEST_INPUT_DIR.name
-    p.add_argument(
-        "--local",
-        action="store_true",
-        help=f"use the local split: the default of --test_dir becomes {cli.show(local_dir)}",
-    )
+    local_dir = challenge.data_dir(__file__, layout.TEST_INPUT_DIR.name)
+    told = f"use the local split: the default of --test_dir becomes {cli.show(local_dir)}"
+    p.add_argument("--local", action="store_true", help=told)
     options = p.parse_args()
-    if options.test_dir is None:
-        options.test_dir = local_dir if options.local else options.input_dir
+    options.test_dir = options.test_dir or (local_dir if options.local else options.input_dir)
     return options
 
 
@@ -55,6 +51,10 @@ class Phase:
     n_users: int
     number: int = 0
 
+    def by_user(self, values: clicks.FloatArray) -> csr_array:
+        """Return a value for each click as a matrix, (users, items), added up."""
+        return csr_array((values, (self.user, self.item)), shape=(self.n_users, len(self.item_ids)))
+
 
 def read_phases(options: argparse.Namespace) -> Iterator[Phase]:
     """Read the phases that the flags of a sample model name, one by one."""
@@ -71,13 +71,13 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
     """
 
     def read(phase: int) -> pd.DataFrame:
-        test = test_dir / clicks.test_clicks_name(phase)
-        return clicks.read_clicks(train_dir / clicks.train_clicks_name(phase), test)
+        test = test_dir / clicks.TEST_CLICKS.format(phase)
+        return clicks.read_clicks(train_dir / clicks.TRAIN_CLICKS.format(phase), test)
 
     inside = read(number)
     item_ids = np.unique(inside["item_id"])
     begin, length = inside["time"].min(), max(np.ptp(inside["time"]), np.finfo(float).tiny)
-    queries = clicks.read_queries(test_dir / clicks.query_times_name(number))
+    queries = clicks.read_queries(test_dir / clicks.QUERY_TIMES.format(number))
     # Without the clicks to be predicted a phase may seem to begin later than it does.
     parts, first = [inside], min(begin, queries["time"].min())
     for earlier in reversed([n for n in clicks.find_phases(train_dir) if n < number]):
@@ -89,12 +89,11 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         first = min(first, older["time"].min())
     found = pd.concat(parts)
     user_ids, user = np.unique(found["user_id"], return_inverse=True)
-    item = np.searchsorted(item_ids, found["item_id"])
     order = np.lexsort((found["time"], user))
     test_user_ids = queries["user_id"].to_numpy()
     return Phase(
         user=user[order],
-        item=item[order],
+        item=np.searchsorted(item_ids, found["item_id"])[order],
         time=(found["time"].to_numpy()[order] - begin) / length,
         item_ids=item_ids,
         test_user_ids=test_user_ids,
@@ -107,8 +106,7 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
 
 def click_matrix(phase: Phase) -> csr_array:
     """Return the clicks as a matrix with 1 where a user clicked an item, shape (users, items)."""
-    shape = (phase.n_users, len(phase.item_ids))
-    matrix = csr_array((np.ones(len(phase.user)), (phase.user, phase.item)), shape=shape)
+    matrix = phase.by_user(np.ones(len(phase.user)))
     matrix.data[:] = 1
     return matrix
 
@@ -116,11 +114,15 @@ def click_matrix(phase: Phase) -> csr_array:
 def test_rows(phase: Phase, matrix: csr_array) -> csr_array:
     """Return the rows of a (users, items) matrix that belong to the test users, in their order."""
     known = np.flatnonzero(phase.test_user >= 0)
-    pick = csr_array(
-        (np.ones(len(known)), (known, phase.test_user[known])),
-        shape=(len(phase.test_user), phase.n_users),
-    )
+    places = (known, phase.test_user[known])
+    pick = csr_array((np.ones(len(known)), places), shape=(len(phase.test_user), phase.n_users))
     return csr_array(pick @ matrix)
+
+
+def places_from_latest(phase: Phase) -> clicks.IntArray:
+    """Number the clicks of every user from 1 for the latest, shape (clicks,)."""
+    end = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
+    return np.asarray(end[phase.user] - np.arange(len(phase.user)))
 
 
 def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
@@ -150,16 +152,16 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
             f"the phase holds {n_unseen} items that a user has not clicked, expected at least "
             f"{clicks.N_RECOMMENDED}"
         )
-    best = np.empty((len(phase.test_user), clicks.N_RECOMMENDED), phase.item_ids.dtype)
-    for start in range(0, len(best), BLOCK):
-        block = scores[start : start + BLOCK].toarray()
+    best = [np.empty((0, clicks.N_RECOMMENDED), phase.item_ids.dtype)]
+    for start in range(0, len(phase.test_user), BLOCK):
+        rows = slice(start, start + BLOCK)
+        block = scores[rows].toarray()
         block = np.where(block > 0, block, popularity)
-        block[seen[start : start + BLOCK].nonzero()] = -np.inf
+        block[seen[rows].nonzero()] = -np.inf
         top = np.argpartition(-block, clicks.N_RECOMMENDED - 1)[:, : clicks.N_RECOMMENDED]
-        top_scores = np.take_along_axis(block, top, axis=1)
-        order = np.argsort(-top_scores, axis=1, kind="stable")
-        best[start : start + BLOCK] = phase.item_ids[np.take_along_axis(top, order, axis=1)]
-    return best
+        order = np.argsort(-np.take_along_axis(block, top, axis=1), axis=1, kind="stable")
+        best.append(phase.item_ids[np.take_along_axis(top, order, axis=1)])
+    return np.concatenate(best)
 
 
 def write(
@@ -167,4 +169,4 @@ def write(
 ) -> None:
     """Write a submission where the flags say: test users and best items of every phase."""
     users, items = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    clicks.write_recommendations(options.output_dir / options.output_file, users, items)
+    clicks.write_recommendations(options, users, items)

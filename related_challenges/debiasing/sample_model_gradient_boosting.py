@@ -110,7 +110,7 @@ def describe(
     similarity, forward, at_once = matched["similarity"], matched["forward"], matched["at_once"]
     query = np.clip(phase.query_time, 0, 1)[found["user"]]
     since = query[row] - phase.time[click]
-    place = candidates.places_from_latest(phase)
+    place = recommend.places_from_latest(phase)
     is_latest = place[click] == 1
 
     def total(values: Any) -> NDArray[Any]:

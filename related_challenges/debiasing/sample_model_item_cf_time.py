@@ -51,15 +51,14 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     is_needed[phase.item[np.isin(phase.user, phase.test_user)]] = True
     clicked, scored, weight = [], [], []
     for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
-        earlier, later = slice(None, -distance), slice(distance, None)
-        same_user = phase.user[earlier] == phase.user[later]
-        pair = phase.item[earlier][same_user], phase.item[later][same_user]
-        time = (phase.time[later] - phase.time[earlier])[same_user]
+        earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
+        later = earlier + distance
+        time = phase.time[later] - phase.time[earlier]
         value = distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
-        for source, target in (pair, pair[::-1]):
-            rows = is_needed[source]
-            clicked.append(source[rows])
-            scored.append(target[rows])
+        for source, target in ((earlier, later), (later, earlier)):
+            rows = is_needed[phase.item[source]]
+            clicked.append(phase.item[source[rows]])
+            scored.append(phase.item[target[rows]])
             weight.append(value[rows])
     source, target = np.concatenate(clicked), np.concatenate(scored)
     value = np.concatenate(weight)
@@ -69,13 +68,8 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
 
 def recent_clicks(phase: recommend.Phase) -> csr_array:
     """Weigh the clicks of the test users by how recent they are, (test users, items)."""
-    last = np.cumsum(np.bincount(phase.user, minlength=phase.n_users))
-    place = last[phase.user] - np.arange(len(phase.user))
-    shape = (phase.n_users, len(phase.item_ids))
-    weights = csr_array(
-        (place.astype(float) ** -RECENCY_POWER, (phase.user, phase.item)), shape=shape
-    )
-    return recommend.test_rows(phase, weights)
+    weight = recommend.places_from_latest(phase).astype(float) ** -RECENCY_POWER
+    return recommend.test_rows(phase, phase.by_user(weight))
 
 
 if __name__ == "__main__":

@@ -14,24 +14,25 @@ from common.errors import Report
 import exam
 
 
+def main() -> None:
+    """Check the file that the flags name."""
+    p = challenge.check_parser(__doc__, __file__)
+    cli.add_file(p, "--test_data", exam.TEST)
+    challenge.run_check(p, check)
+
+
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     test = options.input_dir / options.test_data
     questions = exam.read_questions(test, answers=False)
     predicted = exam.read_predictions(options.file, questions, report)
     first = Counter(guesses[0] for guesses in predicted if guesses)
-    n_long = sum(len(guesses) > exam.N_GUESSES for guesses in predicted)
-    summary = [
+    return [
         f"{len(predicted):,} rows: every question of {cli.show(test)} once",
         "first guesses: " + ", ".join(f"{label} {first[label]}" for label in exam.LABELS),
+        *(f"{n} rows {told}" for told, n in exam.count_odd(predicted).items()),
     ]
-    if n_long:
-        summary.append(
-            f"{n_long} rows hold more than {exam.N_GUESSES} labels, of which only the first "
-            f"{exam.N_GUESSES} count"
-        )
-    return summary
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_check(__doc__, __file__, check, test_data=exam.TEST))
+    cli.run(main)

@@ -1,11 +1,12 @@
 """Files and metric of the science exam: questions with five options, up to three guesses each."""
 
+import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import challenge, folds, io
+from common import challenge, cli, folds, io
 from common.errors import InputError, Report, quote, stop
 from common.schema import TEXT, Column
 
@@ -16,8 +17,7 @@ import pandas as pd
 LABELS = ("A", "B", "C", "D", "E")
 N_GUESSES = 3
 TRAIN, TEST, SAMPLE = "train.csv", "test.csv", "sample_submission.csv"
-# Standard errors to either side of a 95 % interval.
-_Z = 1.96
+N_FOLDS = 10
 
 # What guessing at random scores: a chance of 1/5 each for 1, 1/2 and 1/3 of a point.
 RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
@@ -33,14 +33,9 @@ def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     ids = questions["id"].to_numpy()
     folds.match_ids(path, ids, list(dict.fromkeys(ids)), "the file itself")
     if answers:
-        unknown = np.flatnonzero(~questions["answer"].isin(LABELS))
-        if len(unknown):
-            row = int(unknown[0])
-            raise InputError(
-                f"{path}: column 'answer': row {io.file_source(path).row_number(row)} is "
-                f"{quote(questions['answer'][row])} ({len(unknown)} such rows), expected one of "
-                f"{', '.join(LABELS)}"
-            )
+        wrong = questions["answer"][~questions["answer"].isin(LABELS)]
+        faults = {row: f"is {quote(answer)}" for row, answer in wrong.items()}
+        challenge.report_cells(path, "answer", faults, f"one of {', '.join(LABELS)}", stop)
     return questions
 
 
@@ -54,96 +49,113 @@ def right_options(questions: pd.DataFrame) -> IntArray:
     return questions["answer"].map(LABELS.index).to_numpy()
 
 
-def assign_folds(
-    train: pd.DataFrame, questions: pd.DataFrame, n_folds: int, seed: int
-) -> tuple[IntArray, IntArray]:
-    """Assign questions to folds, so that none is predicted by a model that has seen its answer.
+def shared_words(questions: pd.DataFrame) -> FloatArray:
+    """Count the words that every option shares with its question, shape (questions, 5)."""
+    words = questions[["prompt", *LABELS]].map(lambda text: {*re.findall(r"\w+", text.lower())})
+    return np.array([[float(len(prompt & own)) for own in rest] for prompt, *rest in words.values])
+
+
+# ---- Models ----------------------------------------------------------------------------------
+
+
+def model_parser(doc: str | None, *, learns: bool = False) -> argparse.ArgumentParser:
+    """Make the parser of a sample model, which may learn from the training questions."""
+    p = challenge.model_parser(doc, __file__)
+    challenge.add_local(p, __file__, TRAIN, TEST)
+    if learns:
+        told = "of the folds without --local (default 0)"
+        p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help=told)
+    return p
+
+
+def read_asked(options: argparse.Namespace) -> pd.DataFrame:
+    """Read the questions to predict, without their answers."""
+    name = options.train_data if options.local else options.test_data
+    return read_questions(options.input_dir / name, answers=False)
+
+
+def read_train(
+    options: argparse.Namespace, asked: pd.DataFrame
+) -> tuple[pd.DataFrame, IntArray, IntArray]:
+    """Read the training questions, and divide them so that no question teaches its own answer.
 
     Returns
     -------
-    two arrays of int, shape (training questions,) and (questions,)
-        Fold of each; equal prompts are in one fold. -1 for one that is not among the training
-        questions: its model may learn from all.
+    DataFrame and two arrays of int
+        The questions; the fold of each; and the fold of those asked for, whose model must not learn
+        from it: -1 for one that is not among the training questions. Equal prompts are in one fold.
     """
-    group, prompts = pd.factorize(train["prompt"])
-    fold = folds.assign_folds(group, min(n_folds, len(prompts)), seed)
+    train = read_questions(options.input_dir / options.train_data, answers=True)
+    if path := challenge.folds_path(options):
+        fold = folds.read_folds(path, train["id"].tolist())
+    else:
+        group, prompts = train["prompt"].factorize()
+        fold = folds.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
     fold_of = dict(zip(train["prompt"], fold.tolist(), strict=True))
-    return fold, questions["prompt"].map(fold_of).fillna(-1).to_numpy(int)
+    return train, fold, asked["prompt"].map(fold_of).fillna(-1).to_numpy(int)
 
 
-def words(text: str) -> set[str]:
-    """Return the set of words of a text."""
-    return set(re.findall(r"\w+", text.lower()))
-
-
-def shared_words(questions: pd.DataFrame) -> FloatArray:
-    """Count the words that every option shares with its question, shape (questions, 5)."""
-    return np.array(
-        [
-            [float(len(words(text) & words(prompt))) for text in texts]
-            for prompt, *texts in questions[["prompt", *LABELS]].to_numpy()
-        ]
-    )
-
-
-def write_predictions(path: Path, questions: pd.DataFrame, scores: FloatArray) -> None:
+def write_predictions(
+    options: argparse.Namespace, questions: pd.DataFrame, scores: FloatArray
+) -> None:
     """Write a submission: for every question the three labels with the highest scores.
 
     Scores have the shape (questions, 5); of equal ones the earlier label comes first.
     """
     if scores.shape != (len(questions), len(LABELS)) or np.isnan(scores).any():
         raise InputError(
-            f"{path}: scores have shape {scores.shape} and {int(np.isnan(scores).sum())} NaN, "
-            f"expected ({len(questions)}, {len(LABELS)}) and none"
+            f"{options.output_file}: scores have shape {scores.shape} and {np.isnan(scores).sum()} "
+            f"NaN, expected ({len(questions)}, {len(LABELS)}) and none"
         )
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
-    prediction = [" ".join(LABELS[option] for option in row) for row in best]
+    prediction = [" ".join(row) for row in np.array(LABELS)[best]]
     columns = {"id": questions["id"], "prediction": prediction}
-    challenge.write_submission(
-        path, {name: np.array(values, object) for name, values in columns.items()}
-    )
+    challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
+
+
+# ---- Evaluation ------------------------------------------------------------------------------
 
 
 def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop) -> list[list[str]]:
-    """Read and check a submission: the labels guessed for each question."""
-    data = io.read_columns(path, (folds.ID, Column("prediction", TEXT)), report)
+    """Read and check a submission: the labels guessed for each question, possibly none."""
+    guessed = Column("prediction", TEXT, may_be_empty=True)
+    data = io.read_columns(path, (folds.ID, guessed), report)
     rows = folds.match_ids(path, data["id"], list(questions["id"]), "the questions", report)
-    # An empty cell has been reported already.
-    texts = [text or "" for text in data["prediction"]]
-    wrong = [row for row, text in enumerate(texts) if not set(text.split()) <= set(LABELS)]
-    if wrong:
-        source = io.file_source(path)
-        found = [
-            f"row {source.row_number(row)} is {quote(texts[row])}" for row in wrong[: io.SHOWN]
-        ]
-        more = f" and {len(wrong) - io.SHOWN} more rows" if len(wrong) > io.SHOWN else ""
-        report(
-            f"{path}: column 'prediction': {'; '.join(found)}{more}, expected up to {N_GUESSES} of "
-            f"{', '.join(LABELS)}, separated by spaces"
-        )
-    return [texts[row].split() for row in rows]
+    guesses = [text.split() for text in data["prediction"]]
+    faults = {
+        row: f"is {quote(data['prediction'][row])}"
+        for row, own in enumerate(guesses)
+        if not {*own} <= {*LABELS}
+    }
+    expected = f"up to {N_GUESSES} of {', '.join(LABELS)}, separated by spaces"
+    challenge.report_cells(path, "prediction", faults, expected, report)
+    return [guesses[row] for row in rows]
 
 
-def average_precision(answer: str, predicted: Sequence[str]) -> float:
-    """Score the guesses at one question: 1, 1/2 or 1/3 for the right one in first to third place.
-
-    Only the first three guesses count, and the right label counts once. A wrong label that is
-    repeated takes up a place each time.
-    """
-    guesses = list(predicted[:N_GUESSES])
-    return 1 / (guesses.index(answer) + 1) if answer in guesses else 0.0
+def count_odd(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Count the predictions that are valid and yet unusual, by what is said of them."""
+    n_labels = np.array([len(guesses) for guesses in predicted])
+    too_many = f"hold more than {N_GUESSES} labels; only the first {N_GUESSES} count"
+    odd = {too_many: n_labels > N_GUESSES, "hold no label and score 0": n_labels == 0}
+    return {told: int(found.sum()) for told, found in odd.items() if found.any()}
 
 
 def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]]) -> FloatArray:
-    """Return the points of every question, shape (questions,); their mean is MAP@3."""
-    pairs = zip(questions["answer"], predicted, strict=True)
-    return np.array([average_precision(*pair) for pair in pairs])
+    """Return the points of every question, shape (questions,); their mean is MAP@3.
+
+    They are 1, 1/2 or 1/3 for the right label in first to third place. Only three guesses count,
+    and the right label once; a wrong label that is repeated takes up a place each time.
+    """
+    points = []
+    for answer, guesses in zip(questions["answer"], predicted, strict=True):
+        kept = [*guesses[:N_GUESSES]]
+        points.append(1 / (kept.index(answer) + 1) if answer in kept else 0.0)
+    return np.array(points)
 
 
 def interval_95(points: FloatArray) -> tuple[float, float]:
     """Return a 95 % interval of the mean: 1.96 standard errors to either side, inside 0 to 1."""
-    mean = float(points.mean())
     if len(points) < 2:  # Nothing to tell how much questions differ.
         return 0.0, 1.0
-    margin = _Z * float(points.std(ddof=1)) / len(points) ** 0.5
-    return max(mean - margin, 0.0), min(mean + margin, 1.0)
+    mean, margin = points.mean(), 1.96 * points.std(ddof=1) / len(points) ** 0.5
+    return max(float(mean - margin), 0.0), min(float(mean + margin), 1.0)

@@ -1,12 +1,14 @@
 """Science exam baseline: the same three labels for every question.
 
-Run:     python related_challenges/science_exam/sample_model_constant.py
+Run:     python related_challenges/science_exam/local_data_split.py
+         python related_challenges/science_exam/sample_model_constant.py --local
          python related_challenges/science_exam/local_evaluation.py
+Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
 Scores:  0.378 on the 200 public questions; only how often each label is right there matters
 """
 
-from common import challenge, cli
+from common import cli
 
 import exam
 import numpy as np
@@ -14,17 +16,15 @@ import numpy as np
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    cli.add_file(p, "--test_data", exam.TEST)
-    options = p.parse_args()
-    questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
+    options = exam.model_parser(__doc__).parse_args()
+    questions = exam.read_asked(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `questions`. Out: `scores`, shape (questions, 5); the highest is guessed first.
     scores = np.tile([5.0, 4.0, 3.0, 2.0, 1.0], (len(questions), 1))
     # ---- End of the model. --------------------------------------------------------------------
 
-    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
+    exam.write_predictions(options, questions, scores)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Science exam sample model: other samples' scores and the options' words, blended by a ranker.
 
-Run:     python related_challenges/science_exam/sample_model_ensemble.py
+Run:     python related_challenges/science_exam/local_data_split.py
+         python related_challenges/science_exam/sample_model_ensemble.py --local
          python related_challenges/science_exam/local_evaluation.py
+Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
 Scores:  0.58 on the 200 public questions, as the longest option first (0.58); of the other samples
          alone (--members length overlap cosine) 0.56
@@ -13,17 +15,20 @@ question is predicted by a model that has seen its answer: each fold is predicte
 on the others, questions that are not among the training ones by a model trained on all.
 """
 
-from common import challenge, cli, folds
+from collections.abc import Callable
+
+from common import cli, folds
 
 import exam
 import numpy as np
 import pandas as pd
+from sample_model_tfidf import cosine_with_question
 from scipy.sparse import csr_array, hstack, vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegressionCV
 from tqdm import tqdm
 
-N_FOLDS, N_INNER_FOLDS = 10, 5
+N_INNER_FOLDS = 5
 # Of the ranker; the larger, the less it is held back.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 MEMBERS = ("length", "overlap", "cosine", "words")
@@ -33,39 +38,30 @@ MIN_OPTIONS = 5
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    cli.add_file(p, "--train_data", exam.TRAIN)
-    cli.add_file(p, "--test_data", exam.TEST)
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds (default 0)")
+    p = exam.model_parser(__doc__, learns=True)
+    told = f"what to blend, of {', '.join(MEMBERS)} (default length words)"
+    default = ["length", "words"]
     p.add_argument(
-        "--members",
-        nargs="+",
-        choices=MEMBERS,
-        default=["length", "words"],
-        metavar="NAME",
-        help=f"what to blend, of {', '.join(MEMBERS)} (default length words)",
+        "--members", nargs="+", choices=MEMBERS, default=default, metavar="NAME", help=told
     )
     options = p.parse_args()
-    train = exam.read_questions(options.input_dir / options.train_data, answers=True)
-    questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
-    fold, test_fold = exam.assign_folds(train, questions, N_FOLDS, options.seed)
+    questions = exam.read_asked(options)
+    train, fold, test_fold = exam.read_train(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
     answer = exam.right_options(train)
     scores = np.empty((len(questions), len(exam.LABELS)))
     for number in tqdm(np.unique(test_fold), "folds", disable=None):
-        rows = np.flatnonzero(fold != number)
+        rows, asked = np.flatnonzero(fold != number), test_fold == number
         vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, len(rows)), sublinear_tf=True)
         vectorizer.fit(exam.texts_of(train.iloc[rows]))
         known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
         weights = fit_ranker(known, answer, rows, options.seed)
-        scores[test_fold == number] = (features @ weights).reshape(scores.shape)[
-            test_fold == number
-        ]
+        scores[asked] = (features @ weights).reshape(scores.shape)[asked]
     # ---- End of the model. --------------------------------------------------------------------
 
-    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
+    exam.write_predictions(options, questions, scores)
 
 
 def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVectorizer) -> csr_array:
@@ -73,22 +69,17 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
 
     A score is standardised within its question; of words there are TF-IDF weights.
     """
-    texts = exam.texts_of(questions)
-    prompts = np.repeat(questions["prompt"], len(exam.LABELS))
+    score_of: dict[str, Callable[[], exam.FloatArray]] = {
+        "length": lambda: questions[[*exam.LABELS]].map(len).to_numpy(float),
+        "overlap": lambda: exam.shared_words(questions),
+        "cosine": lambda: cosine_with_question(questions),
+    }
     blocks = []
     for member in members:
         if member == "words":
-            blocks.append(csr_array(vectorizer.transform(texts)))
+            blocks.append(csr_array(vectorizer.transform(exam.texts_of(questions))))
             continue
-        if member == "length":
-            score = np.array([len(text) for text in texts], float)
-        elif member == "overlap":
-            score = exam.shared_words(questions)
-        else:
-            whole = TfidfVectorizer().fit([*questions["prompt"], *texts])
-            product = whole.transform(prompts).multiply(whole.transform(texts))
-            score = np.asarray(product.sum(axis=1)).ravel()
-        score = score.reshape(len(questions), -1)
+        score = score_of[member]()
         deviation = score.std(axis=1, keepdims=True)
         score = (score - score.mean(axis=1, keepdims=True)) / np.where(deviation, deviation, 1)
         blocks.append(csr_array(score.reshape(-1, 1)))
@@ -104,9 +95,9 @@ def fit_ranker(
     chosen by the log loss of pairs, in folds of the seed. The shape is (features,).
     """
     n_options = len(exam.LABELS)
-    others = np.array([[o for o in range(n_options) if o != a] for a in range(n_options)])
-    right = np.repeat(n_options * rows + answer[rows], n_options - 1)
-    wrong = (n_options * rows[:, None] + others[answer[rows]]).ravel()
+    is_right = np.arange(n_options) == answer[rows, None]
+    options = n_options * rows[:, None] + np.arange(n_options)
+    right, wrong = np.repeat(options[is_right], n_options - 1), options[~is_right]
     difference = features[right] - features[wrong]
     # Each pair in both orders, so that there are two classes to tell apart.
     both = csr_array(vstack([difference, -difference]))

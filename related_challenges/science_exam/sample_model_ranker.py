@@ -1,7 +1,9 @@
 """Science exam sample model: a pairwise logistic ranker on simple features of the texts.
 
-Run:     python related_challenges/science_exam/sample_model_ranker.py
+Run:     python related_challenges/science_exam/local_data_split.py
+         python related_challenges/science_exam/sample_model_ranker.py --local
          python related_challenges/science_exam/local_evaluation.py
+Without --local it predicts test.csv.
 Writes:  data/test_output/submission.csv
 Scores:  0.54 on the 200 public questions, less than the longest option first (0.58)
 
@@ -12,7 +14,7 @@ are divided into folds by their prompt, each predicted by a model trained on the
 questions by a model trained on all.
 """
 
-from common import challenge, cli
+from common import cli
 
 import exam
 import numpy as np
@@ -21,20 +23,12 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-N_FOLDS = 10
-
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = challenge.model_parser(__doc__, __file__)
-    cli.add_file(p, "--train_data", exam.TRAIN)
-    cli.add_file(p, "--test_data", exam.TEST)
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds (default 0)")
-    options = p.parse_args()
-    train = exam.read_questions(options.input_dir / options.train_data, answers=True)
-    questions = exam.read_questions(options.input_dir / options.test_data, answers=False)
-
-    fold, test_fold = exam.assign_folds(train, questions, N_FOLDS, options.seed)
+    options = exam.model_parser(__doc__, learns=True).parse_args()
+    questions = exam.read_asked(options)
+    train, fold, test_fold = exam.read_train(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
@@ -46,7 +40,7 @@ def main() -> None:
         scores[test_fold == number] = features[test_fold == number] @ weights
     # ---- End of the model. --------------------------------------------------------------------
 
-    exam.write_predictions(options.output_dir / options.output_file, questions, scores)
+    exam.write_predictions(options, questions, scores)
 
 
 def describe(questions: pd.DataFrame) -> exam.FloatArray:

@@ -5,20 +5,21 @@ that no answer has been learned from. `Matches` finds once which words match; ho
 told by training answers alone, so that it weighs them for every fold anew.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
-from typing import Any
 
 from common.folds import BoolArray
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 import similarity
-from responses import FloatArray, IntArray, Responses
+from responses import FloatArray, IntArray
 from scipy.sparse import csr_array
 
-ENDINGS = ("ations", "ation", "ings", "ing", "ed", "es", "s", "ly")
+# Behind at least three letters.
+ENDING = re.compile(r"(?<=\w{3})(ations|ation|ings|ing|ed|es|s|ly)$")
 FUNCTION_WEIGHT = 0.3  # Of a function word, as a share of its rarity.
 MIN_SPELLING = 0.55  # Below this similarity of spelling, two words are different ones.
 SAME_SPELLING = 0.8  # From this on, a word counts as one of the question.
@@ -35,20 +36,13 @@ COMPARED = (
 # Of these, the smallest value over the reference answers is a feature as well.
 _SMALLEST = [0, 1, 2, 3, 15]
 
-# Words, and how well each is matched.
+# A set of words, and how well another text matches each, from 0 to 1.
 Matched = tuple[IntArray, FloatArray]
 
 
 def stems(text: str) -> list[str]:
     """Split a text into lower-case words without their endings."""
-    return [_stem(word) for word in similarity.words(text)]
-
-
-def _stem(word: str) -> str:
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(word) >= len(ending) + 3:
-            return word.removesuffix(ending)
-    return word
+    return [ENDING.sub("", word) for word in similarity.words(text)]
 
 
 # As stems: words are compared without their endings.
@@ -101,9 +95,28 @@ class Words:
         """Return the number of each word of a text, in order."""
         return np.array([self.number_of[word] for word in stems(text)], int)
 
-    def best_match(self, some: IntArray, others: IntArray) -> FloatArray:
-        """Return for each of some words how much the most similar of others resembles it."""
-        return np.asarray(self.spelling[np.ix_(some, others)].max(axis=1, initial=0))
+    def match(self, *pairs: tuple[IntArray, IntArray]) -> list[Matched]:
+        """Return, for some words each, how much the most similar of others resembles them."""
+        spelling = self.spelling
+        return [(own, spelling[np.ix_(own, by)].max(axis=1, initial=0)) for own, by in pairs]
+
+
+def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
+    """Compare two texts, given as numbers of words, by what in `COMPARED` needs no weights."""
+    own, other = np.unique(answer), np.unique(reference)
+    own_content, other_content = (x[~words.is_function_word[x]] for x in (own, other))
+    own_symbols, other_symbols = (x[words.is_symbol[x]] for x in (own, other))
+    of_content = words.match((other_content, own_content), (own_content, other_content))
+    return [
+        *share(of_content, np.ones(len(words.number_of))),
+        *shared_runs(answer, reference, 2),
+        *shared_runs(answer, reference, 3),
+        mean(np.isin(other, own)),
+        mean(np.isin(other_symbols, own), 1.0),
+        mean(np.isin(own_symbols, other), 1.0),
+        float(words.is_negation[own].any()) - float(words.is_negation[other].any()),
+        float(np.log((len(answer) + 1) / (len(reference) + 1))),
+    ]
 
 
 def shared_runs(left: IntArray, right: IntArray, n: int) -> tuple[float, float]:
@@ -116,52 +129,21 @@ def shared_runs(left: IntArray, right: IntArray, n: int) -> tuple[float, float]:
     return shared / max(runs[1].total(), 1), shared / max(runs[0].total(), 1)
 
 
-def compare(answer: IntArray, reference: IntArray, words: Words) -> list[float]:
-    """Compare two texts, given as numbers of words, by what in `COMPARED` needs no weights."""
-    own, other = np.unique(answer), np.unique(reference)
-    own_symbols, other_symbols = (x[words.is_symbol[x]] for x in (own, other))
-    return [
-        *shared_runs(answer, reference, 2),
-        *shared_runs(answer, reference, 3),
-        _mean(np.isin(other, own)),
-        _mean(np.isin(other_symbols, own), 1.0),
-        _mean(np.isin(own_symbols, other), 1.0),
-        float(words.is_negation[own].any()) - float(words.is_negation[other].any()),
-        float(np.log((len(answer) + 1) / (len(reference) + 1))),
-    ]
-
-
-def _mean(values: npt.NDArray[Any], of_none: float = 0.0) -> float:
+def mean(values: FloatArray | BoolArray, of_none: float = 0.0) -> float:
+    """Return the mean of values, or another one of none."""
     return float(values.mean()) if len(values) else of_none
 
 
-class Sets:
-    """Sets of words, every word with how well another text matches it, from 0 to 1."""
+def share(sets: Sequence[Matched], weight: FloatArray) -> FloatArray:
+    """Return which share of the weight of every set's words is matched, (sets,); of no word, 0."""
+    totals = ((weight[own] @ matched, weight[own].sum()) for own, matched in sets)
+    return np.array([part / whole if whole else 0.0 for part, whole in totals])
 
-    def __init__(self, sets: Sequence[Matched]) -> None:
-        sizes = [len(words) for words, _ in sets]
-        self.n_sets, self.set = len(sets), np.repeat(np.arange(len(sets)), sizes)
-        self.slices = [slice(*bounds) for bounds in pairwise(np.cumsum([0, *sizes]).tolist())]
-        self.word = np.concatenate([words for words, _ in sets])
-        self.matched = np.concatenate([matched for _, matched in sets])
 
-    def share(self, weight: FloatArray) -> FloatArray:
-        """Return which share of every set's weight is matched, shape (sets,); of no word, 0."""
-        own = weight[self.word]
-        totals = ((own[s] @ self.matched[s], own[s].sum()) for s in self.slices)
-        return np.array([matched / whole if whole else 0.0 for matched, whole in totals])
-
-    def mean(self, weight: FloatArray) -> FloatArray:
-        """Return the mean weight of every set's words, shape (sets,); of no word, 0."""
-        own = weight[self.word]
-        return np.array([_mean(own[s]) for s in self.slices])
-
-    def heaviest(self, weight: FloatArray, *, unmatched: bool = False) -> FloatArray:
-        """Return the largest weight of every set's words, or of the unmatched ones; of none, 0."""
-        result = np.zeros(self.n_sets)
-        counts = self.matched == 0 if unmatched else True
-        np.maximum.at(result, self.set, np.where(counts, weight[self.word], 0))
-        return result
+def harmonic(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the harmonic means of two arrays, 0 where both are."""
+    total = left + right
+    return np.asarray(2 * left * right / np.where(total, total, 1))
 
 
 class Matches:
@@ -174,60 +156,51 @@ class Matches:
     no weights, shape (pairs, 11) and (cases, 9).
     """
 
-    def __init__(self, answers: Responses) -> None:
-        questions = answers.questions
-        texts = chain(answers.texts, questions["text"], *questions["references"])
+    def __init__(self, answers: pd.DataFrame) -> None:
+        asked = answers.drop_duplicates("question")[["question", "question_text", "references"]]
+        texts = chain(answers["text"], asked["question_text"], *asked["references"])
         words = Words(sorted({stem for text in texts for stem in stems(text)}))
-        asked = [words.numbers(text) for text in questions["text"]]
-        references = [[words.numbers(text) for text in texts] for texts in questions["references"]]
-        is_asked_in = [
-            words.spelling[:, own].max(axis=1, initial=0) >= SAME_SPELLING for own in asked
-        ]
+        questions = {
+            number: (words.numbers(text), [words.numbers(reference) for reference in references])
+            for number, text, references in asked.itertuples(index=False)
+        }
         number_of: dict[tuple[int, ...], int] = {}
         case = [
             number_of.setdefault((question, *words.numbers(text).tolist()), len(number_of))
-            for question, text in zip(answers.question, answers.texts, strict=True)
+            for question, text in zip(answers["question"], answers["text"], strict=True)
         ]
         pairs: list[list[Matched]] = []
         cases: list[list[Matched]] = []
         first_pair, pair_features, case_features = [], [], []
         for question, *spoken in number_of:
-            answer, of_question = np.array(spoken, int), np.unique(asked[question])
-            is_asked = is_asked_in[question]
+            answer, (of_question, references) = np.array(spoken, int), questions[question]
+            is_asked = words.spelling[:, of_question].max(axis=1, initial=0) >= SAME_SPELLING
             own = np.unique(answer)
             own_new = own[~is_asked[own]]
             first_pair.append(len(pairs))
-            for reference in references[question]:
+            for reference in references:
                 other = np.unique(reference)
                 # Where the question lacks nothing of it, the whole reference answer.
                 other_new = other if is_asked[other].all() else other[~is_asked[other]]
-                contents = [x[~words.is_function_word[x]] for x in (other, own)]
-                both_ways = [
-                    *((other, own), (own, other), (other_new, own), (own_new, other)),
-                    *(contents, contents[::-1]),
-                ]
-                pairs.append([(some, words.best_match(some, by)) for some, by in both_ways])
+                both_ways = (other, own), (own, other), (other_new, own), (own_new, other)
+                pairs.append(words.match(*both_ways))
                 pair_features.append(compare(answer, reference, words))
-            both_ways = [(of_question, own), (own, of_question)]
-            cases.append([(some, words.best_match(some, by)) for some, by in both_ways])
-            lengths = [len(reference) for reference in references[question]]
+            unique = np.unique(of_question)
+            cases.append(words.match((unique, own), (own, unique)))
+            lengths = [len(reference) for reference in references]
             case_features.append(
                 [
                     *(len(answer), len(own_new), len(own_new) / max(len(own), 1)),
                     words.is_negation[answer].sum(),
-                    _mean(words.is_function_word[answer]),
+                    mean(words.is_function_word[answer]),
                     words.is_symbol[answer].sum(),
-                    *(len(lengths), np.mean(lengths), len(asked[question])),
+                    *(len(lengths), np.mean(lengths), len(of_question)),
                 ]
             )
-        pair_sets = [Sets(sets) for sets in zip(*pairs, strict=True)]
-        of_content = [sets.share(np.ones(len(words.number_of))) for sets in pair_sets[4:]]
         self.is_function_word = words.is_function_word
         self.case, self.first_pair = np.array(case), np.array(first_pair)
-        self.pair_sets = pair_sets[:4]
-        self.case_sets = [Sets(sets) for sets in zip(*cases, strict=True)]
-        self.pair_features = np.column_stack([*of_content, pair_features])
-        self.case_features = np.array(case_features)
+        self.pair_sets, self.case_sets = [*zip(*pairs, strict=True)], [*zip(*cases, strict=True)]
+        self.pair_features, self.case_features = np.array(pair_features), np.array(case_features)
 
     def describe(self, train: BoolArray) -> FloatArray:
         """Describe every answer, words weighed by how rare they are in the training answers alone.
@@ -238,19 +211,21 @@ class Matches:
         """
         n_answers = np.bincount(self.case[train], minlength=len(self.first_pair))
         of_reference, _, _, new_of_answer = self.pair_sets
-        of_question, own = self.case_sets
-        n_with = np.bincount(own.word, n_answers[own.set], len(self.is_function_word))
+        of_question, of_answer = self.case_sets
+        own_words = [words for words, _ in of_answer]
+        times = np.repeat(n_answers, [len(words) for words in own_words])
+        n_with = np.bincount(np.concatenate(own_words), times, len(self.is_function_word))
         # Plus 0.3, so that no word counts nothing.
         rarity = np.log((train.sum() + 1) / (n_with + 1)) + 0.3
         weight = rarity * np.where(self.is_function_word, FUNCTION_WEIGHT, 1)
 
-        recall, precision, new_recall, new_precision = (s.share(weight) for s in self.pair_sets)
+        recall, precision, new_recall, new_precision = (share(s, weight) for s in self.pair_sets)
         compared = np.column_stack(
             [
-                *(recall, precision, _harmonic(recall, precision)),
-                *(new_recall, new_precision, _harmonic(new_recall, new_precision)),
+                *(recall, precision, harmonic(recall, precision)),
+                *(new_recall, new_precision, harmonic(new_recall, new_precision)),
                 self.pair_features,
-                of_reference.heaviest(weight, unmatched=True),
+                [weight[words[by == 0]].max(initial=0) for words, by in of_reference],
             ]
         )
         first = self.first_pair
@@ -265,38 +240,32 @@ class Matches:
                 largest,
                 [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
                 np.minimum.reduceat(compared, first)[:, _SMALLEST],
-                *(of_question.share(weight), own.share(weight)),
+                *(share(of_question, weight), share(of_answer, weight)),
                 self.case_features[:, :4],
-                new_of_answer.heaviest(weight)[first],
-                own.mean(weight),
+                [weight[new_of_answer[pair][0]].max(initial=0) for pair in first],
+                [mean(weight[words]) for words in own_words],
                 self.case_features[:, 4:],
             ]
         )
         return np.asarray(features[self.case])
 
 
-def _harmonic(left: FloatArray, right: FloatArray) -> FloatArray:
-    total = left + right
-    return np.asarray(2 * left * right / np.where(total, total, 1))
-
-
-def mark_words(answers: Responses) -> list[str]:
+def mark_words(answers: pd.DataFrame) -> list[str]:
     """Return every answer's words, each with where else it occurs, as one text for each answer.
 
     ``=word`` is in a reference answer too, ``?word`` only in the question, ``+word`` in neither,
     and ``-word`` is what the most similar reference answer has and the answer lacks; besides, words
     and pairs of words as they are. ``+not`` says the same thing about answers to any question.
     """
-    asked = [set(stems(text)) for text in answers.questions["text"]]
-    references = [[set(stems(text)) for text in own] for own in answers.questions["references"]]
     marked = []
-    for number, text in zip(answers.question, answers.texts, strict=True):
-        answer = stems(text)
-        own, known = set(answer), set().union(*references[number])
-        best = max(
-            references[number], key=lambda other: len(own & other) / max(len(own) + len(other), 1)
-        )
-        signs = ["=" if w in known else "?" if w in asked[number] else "+" for w in answer]
+    asked = answers.drop_duplicates("question").set_index("question")
+    of_question = asked["question_text"].map(lambda text: {*stems(text)})
+    of_references = asked["references"].map(lambda texts: [{*stems(text)} for text in texts])
+    for number, text in zip(answers["question"], answers["text"], strict=True):
+        answer, references = stems(text), of_references[number]
+        own, known = {*answer}, set().union(*references)
+        best = max(references, key=lambda other: len(own & other) / max(len(own) + len(other), 1))
+        signs = ["=" if w in known else "?" if w in of_question[number] else "+" for w in answer]
         terms = [sign + word for sign, word in zip(signs, answer, strict=True)]
         terms += [f"-{word}" for word in sorted(best - own)]
         terms += [f"{a}_{b}" for a, b in pairwise(answer)]

@@ -25,37 +25,22 @@ def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
 def evaluate(counts: IntArray) -> pd.DataFrame:
     """Compute the paper's measures from a matrix of counts; 0/0 counts as 0.
 
-    Parameters
-    ----------
-    counts
-        Predictions in rows, gold labels in columns, ``correct`` first. A row beyond the labels
-        holds the answers without an interpretation: they count in the gold totals, but are no
-        prediction of any label and lead to no correction.
+    Predictions are in rows, gold labels in columns, ``correct`` first. A row beyond the labels
+    holds the answers without an interpretation: they count in the gold totals, but are no
+    prediction of any label and lead to no correction.
 
-    Returns
-    -------
-    DataFrame
-        The columns precision, recall and F1; a row for each label, then their mean (`MACRO`), their
-        mean weighted by how many gold answers have each label (`MICRO`: its recall is the
-        accuracy), and the decision that an answer needs correction, which is anything but
-        ``correct`` (`CORRECTIVE`).
-
-    References
-    ----------
-    Dzikovska, Nielsen, Brew (2012), Towards effective tutorial feedback for explanation questions:
-    a dataset and baselines, NAACL-HLT, section 4 and tables 2 and 3.
+    The columns are precision, recall and F1, the rows each label, then their mean (`MACRO`), their
+    mean weighted by how many gold answers have each label (`MICRO`: its recall is the accuracy),
+    and the decision that an answer needs correction, which is anything but ``correct``
+    (`CORRECTIVE`): section 4 of the paper.
     """
     labelled = counts[: counts.shape[1]]
     gold, predicted = counts.sum(axis=0), labelled.sum(axis=1)
     by_label = precision_recall_f1(np.diag(labelled), predicted, gold)
     corrective = labelled[1:, 1:].sum(), predicted[1:].sum(), gold[1:].sum()
-    rows = [
-        *by_label,
-        by_label.mean(axis=0),
-        gold @ by_label / gold.sum(),
-        precision_recall_f1(*corrective),
-    ]
+    means = by_label.mean(axis=0), gold @ by_label / gold.sum()
     names = [*LABEL_SETS[counts.shape[1]], MACRO, MICRO, CORRECTIVE]
+    rows = [*by_label, *means, precision_recall_f1(*corrective)]
     return pd.DataFrame(rows, names, ["precision", "recall", "F1"])
 
 

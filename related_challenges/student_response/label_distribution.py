@@ -13,45 +13,36 @@ from pathlib import Path
 from common import challenge, cli, layout
 from common.errors import printable
 
-import numpy as np
+import pandas as pd
 import responses
 
 
 def main() -> None:
     """Print the table of the folders that the flags name."""
-    default = challenge.data_dir(__file__) / layout.TRAIN_DIR.name
+    default = challenge.data_dir(__file__, layout.TRAIN_DIR.name)
     p = cli.parser(__doc__)
-    p.add_argument(
-        "--input_dir",
-        type=Path,
-        nargs="+",
-        metavar="DIR",
-        default=[default],
-        help=f"default {cli.show(default)}",
-    )
-    folders = p.parse_args().input_dir
-    columns = [describe(responses.read_responses(folder)) for folder in folders]
-    names = [printable("/".join(folder.resolve().parts[-3:])) for folder in folders]
-    width = max(18, *map(len, names))
-    print(f"{'':28s}" + "".join(f"  {name:>{width}s}" for name in names))
-    for name in columns[0]:
-        cells = [column[name] for column in columns]
-        if any(cells):
-            print(f"{name:28s}" + "".join(f"  {cell:>{width}s}" for cell in cells))
-
-
-def describe(answers: responses.Responses) -> dict[str, str]:
-    """Return the cells of a folder's column, empty where a label is not of its set."""
-    counts = np.bincount(answers.label, minlength=len(answers.labels))
-    cells = {
-        name: f"{number:,} ({number / len(answers):.1%})"
-        for name, number in zip(answers.labels, counts, strict=True)
+    told = f"default {cli.show(default)}"
+    p.add_argument("--input_dir", type=Path, nargs="+", metavar="DIR", default=[default], help=told)
+    columns = {
+        printable("/".join(folder.resolve().parts[-3:])): describe(responses.read_responses(folder))
+        for folder in p.parse_args().input_dir
     }
+    order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
+    table = pd.DataFrame(columns).reindex(order).dropna(how="all").fillna("")
+    width = max(18, *map(len, columns)) + 1
+    rows = [["", *columns], *table.reset_index().to_numpy().tolist()]
+    print("\n".join(challenge.in_columns(rows, 28, width)))
+
+
+def describe(answers: pd.DataFrame) -> dict[str, str]:
+    """Return the cells of a folder's column, by the name of the row."""
+    counts = answers["label"].value_counts()
+    modules = answers["module"][answers["module"] != ""]
     return {
-        **{name: cells.get(name, "") for name in responses.ALL_LABELS},
+        **{str(name): f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()},
         "answers": f"{len(answers):,}",
-        "questions": f"{len(answers.questions):,}",
-        "modules": f"{len({*answers.questions['module']} - {''}):,}",
+        "questions": f"{answers['question'].nunique():,}",
+        "modules": f"{modules.nunique():,}",
     }
 
 

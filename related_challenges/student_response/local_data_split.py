@@ -14,34 +14,29 @@ a module are (SciEntsBank has 12), so that it is scored only on topics that are 
 from common import challenge, cli
 from common.errors import InputError
 
-import numpy as np
 import responses
 
 
 def main() -> None:
     """Split the files that the flags name."""
-    p = challenge.split_parser(__doc__, __file__, n_folds=10)
+    p = challenge.fold_parser(__doc__, __file__, n_folds=10)
     together = p.add_mutually_exclusive_group()
-    together.add_argument(
-        "--by_question", action="store_true", help="keep each question's answers in one fold"
-    )
-    together.add_argument(
-        "--by_domain", action="store_true", help="keep the answers of each module in one fold"
-    )
+    for flag, told in (
+        ("--by_question", "keep each question's answers in one fold"),
+        ("--by_domain", "keep the answers of each module in one fold"),
+    ):
+        together.add_argument(flag, action="store_true", help=told)
     options = p.parse_args()
     answers = responses.read_responses(options.input_dir)
-    group: responses.IntArray = np.arange(len(answers))
-    if options.by_question:
-        group = answers.question
-    elif options.by_domain:
-        without = answers.questions["path"][answers.questions["module"] == ""]
+    name = "question" if options.by_question else "module" if options.by_domain else "id"
+    if options.by_domain:
+        without = answers["path"][answers["module"] == ""]
         if len(without):
-            raise InputError(
-                f"{without.iloc[0]}: <question> has no attribute 'module', which --by_domain needs"
-            )
-        group = answers.questions["module"].factorize(sort=True)[0][answers.question]
-    paths = answers.questions["path"].tolist()
-    challenge.split_into_folds(options, "answers", answers.ids, group, paths)
+            told = "<question> has no attribute 'module', which --by_domain needs"
+            raise InputError(f"{without.iloc[0]}: {told}")
+    group = answers[name].factorize(sort=options.by_domain)[0]
+    paths = answers["path"].unique().tolist()
+    challenge.split_into_folds(options, "answers", answers["id"].tolist(), group, paths)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,6 @@ holds test sets (test-unseen-answers, -questions, -domains), they are scored one
 SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their macro F1.
 """
 
-import argparse
-from pathlib import Path
-
 from common import challenge, cli, pages
 from common.errors import InputError
 
@@ -23,73 +20,67 @@ import semeval_2013
 
 
 def main() -> None:
-    """Score the submission that the flags name."""
+    """Score the submission that the flags name by the true labels."""
     p = challenge.evaluation_parser(__doc__, __file__)
-    p.add_argument(
-        "--ways", type=int, choices=(2, 3, 5), help="number of labels (default: as in the files)"
-    )
-    challenge.evaluate(p, __file__, "Student response analysis", "macro F1", score)
-
-
-def score(options: argparse.Namespace, submission: Path, folder: Path) -> challenge.Scored:
-    """Score a submission by the true labels."""
+    told = "number of labels (default: as in the files)"
+    p.add_argument("--ways", type=int, choices=(2, 3, 5), help=told)
+    options, submission, folder = challenge.evaluation_flags(p)
     answers = responses.read_responses(folder)
-    ways = options.ways or len(answers.labels)
-    if ways > len(answers.labels):
-        raise InputError(f"--ways is {ways}, but {folder} has only {len(answers.labels)} labels")
+    n_labels = len(responses.labels_of(answers))
+    ways = options.ways or n_labels
+    if ways > n_labels:
+        raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(submission, answers)
     labels = responses.LABEL_SETS[ways]
-    gold = [answers.labels[number] for number in answers.label]
-    counts = grading_measures.count(gold, predicted, ways)
+    counts = grading_measures.count(answers["label"].tolist(), predicted, ways)
     measured = grading_measures.evaluate(counts)
     accuracy = float(measured["recall"][grading_measures.MICRO])
     corpus = semeval_2013.corpus_of(folder)
     tested = semeval_2013.score_scenarios(answers, predicted, corpus)
-    of_sets = tested[tested["labels"] == ways]["macro F1"]
-    if len(tested):
+    mean = float(measured["F1"][grading_measures.MACRO])
+    metric, what = "Macro-averaged F1 over the labels", f"macro F1 of {len(answers):,} answers"
+    if tested:
+        of_sets = [macro for _, own_ways, _, _, macro, _ in tested if own_ways == ways]
         mean, what = sum(of_sets) / len(of_sets), f"mean macro F1 of {len(of_sets)} test sets"
         metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
-    else:
-        mean = float(measured["F1"][grading_measures.MACRO])
-        metric, what = "Macro-averaged F1 over the labels", f"macro F1 of {len(answers):,} answers"
 
     header = ["", *measured.columns]
     rows = [[name, *map("{:.4f}".format, values)] for name, *values in measured.itertuples()]
-    test_rows = semeval_2013.rows_shown(tested, corpus)
+    predicted_as = zip((*labels, responses.UNINTERPRETABLE), counts, strict=True)
     count_rows = [
         [f"predicted {name}", *map(str, row)]
-        for name, row in zip((*labels, responses.UNINTERPRETABLE), counts, strict=True)
+        for name, row in predicted_as
         if name in labels or row.any()
     ]
-    note = "SemEval-2013 task 7; sources of published figures: semeval_2013.py"
+    caption = "Numbers of answers, predictions in rows as in the paper."
     body = [
         pages.table(header, rows, caption="Micro: weighted by class size", stacks=True),
         "<h2>Confusion matrix</h2>",
-        pages.table(
-            ["", *(f"truly {name}" for name in labels)],
-            count_rows,
-            caption="Numbers of answers, predictions in rows as in the paper.",
-        ),
+        pages.table(["", *(f"truly {name}" for name in labels)], count_rows, caption=caption),
     ]
+    test_rows = semeval_2013.rows_shown(tested, corpus)
     if test_rows:
-        above = pages.table(semeval_2013.HEADER, test_rows, caption=note)
+        caption = "SemEval-2013 task 7; sources of published figures: semeval_2013.py"
+        above = pages.table(semeval_2013.HEADER, test_rows, caption=caption)
         body = [above, "<h2>All test sets together</h2>", *body]
     shown = [semeval_2013.HEADER, *test_rows] if test_rows else []
-    return challenge.Scored(
-        score=mean,
+    challenge.write_scores(
+        options,
+        title="Student response analysis",
+        metric_name="macro F1",
         metric=metric,
+        score=mean,
+        submission=submission,
+        reference=folder,
         facts=[
-            ("Answers", f"{len(answers):,} to {len(answers.questions):,} questions"),
+            ("Answers", f"{len(answers):,} to {answers['question'].nunique():,} questions"),
             ("Accuracy", f"{accuracy:.4f}"),
         ],
-        rules=f"{ways} labels" + (", mean of test sets" if test_rows else ""),
+        rules=f"{ways} labels" + (", mean of test sets" if tested else ""),
         parts={
             "accuracy": accuracy,
             **{f"{name}, F1": float(value) for name, value in measured["F1"].items()},
-            **{
-                f"{scenario}, {own_ways} labels": macro
-                for scenario, own_ways, _, _, macro, _ in tested.itertuples(index=False)
-            },
+            **{f"{name}, {own_ways} labels": macro for name, own_ways, _, _, macro, _ in tested},
         },
         body="".join(body),
         lines=[

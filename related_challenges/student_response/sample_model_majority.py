@@ -15,6 +15,7 @@ from common import cli
 from common.errors import InputError, quote
 
 import numpy as np
+import responses
 import train_and_test
 
 
@@ -24,9 +25,10 @@ def main() -> None:
     p.add_argument("--label", metavar="NAME", help="of every answer (default: the most frequent)")
     options = p.parse_args()
     answers, splits = train_and_test.read(options)
-    if options.label not in (None, *answers.labels):
-        expected = ", ".join(answers.labels)
-        raise InputError(f"--label is {quote(options.label)}, expected one of {expected}")
+    labels = responses.labels_of(answers)
+    if options.label not in (None, *labels):
+        told = f"--label is {quote(options.label)}, expected one of {', '.join(labels)}"
+        raise InputError(told)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
@@ -36,7 +38,7 @@ def main() -> None:
         if options.label is None:
             prediction[test] = np.bincount(label[train]).argmax()
         else:
-            prediction[test] = answers.labels.index(options.label)
+            prediction[test] = labels.index(options.label)
     # ---- End of the model. --------------------------------------------------------------------
 
     train_and_test.write(options, answers, prediction)

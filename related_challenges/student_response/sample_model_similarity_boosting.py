@@ -58,25 +58,25 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
     # for each.
-    similarities = similarity.describe(answers)
+    similarities, question = similarity.describe(answers), answers["question"].to_numpy()
     matches, marked = alignment.Matches(answers), alignment.mark_words(answers)
     in_question = [
         " ".join(f"{number}_{word}" for word in alignment.stems(text))
-        for number, text in zip(answers.question, answers.texts, strict=True)
+        for number, text in zip(question, answers["text"], strict=True)
     ]
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(splits, "fits", disable=None):
         features = np.hstack([matches.describe(train), similarities])
-        is_known = np.isin(answers.question, answers.question[train])
+        is_known = np.isin(question, question[train])
         for part, is_new in ((test & ~is_known, True), (test & is_known, False)):
             if not part.any():
                 continue
             terms = [similarity.weigh_terms(marked, train, token_pattern=r"\S+", min_df=2)]
             if not is_new:
                 pieces = {"analyzer": "char_wb", "ngram_range": (2, 5), "min_df": 2}
-                terms.append(similarity.weigh_terms(answers.texts, train, **pieces))
+                terms.append(similarity.weigh_terms(answers["text"], train, **pieces))
                 terms.append(similarity.weigh_terms(in_question, train, token_pattern=r"\S+"))
-            group = answers.question if is_new else np.arange(len(answers))
+            group = question if is_new else np.arange(len(answers))
             opinions = ask_words(csr_array(hstack(terms)), label, train, group)
             both = np.hstack([features, opinions])
             models = (

@@ -35,16 +35,16 @@ def main() -> None:
     similarities = similarity.describe(answers)
     in_question = [
         " ".join(f"{number}_{word}" for word in similarity.words(text))
-        for number, text in zip(answers.question, answers.texts, strict=True)
+        for number, text in zip(answers["question"], answers["text"], strict=True)
     ]
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(splits, "folds", disable=None):
         features = csr_array(
             hstack(
                 [
-                    similarity.weigh_terms(answers.texts, train, ngram_range=(1, 2)),
+                    similarity.weigh_terms(answers["text"], train, ngram_range=(1, 2)),
                     similarity.weigh_terms(
-                        answers.texts, train, analyzer="char_wb", ngram_range=(2, 5)
+                        answers["text"], train, analyzer="char_wb", ngram_range=(2, 5)
                     ),
                     similarity.weigh_terms(in_question, train, token_pattern=r"\S+"),
                     # Divided by 4, so that each weighs about as much as a text's vector.

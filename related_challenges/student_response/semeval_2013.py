@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import grading_measures
-import numpy as np
 import pandas as pd
 import responses
 
@@ -49,18 +48,14 @@ def corpus_of(folder: Path) -> str:
     return next((corpus for corpus in (BEETLE, SCIENTSBANK) if corpus.lower() in names), "")
 
 
-def excluded_labels(corpus: str, ways: int, scenario: str) -> tuple[str, ...]:
-    """Return the labels that the macro average leaves out.
+def excluded_labels(corpus: str, ways: int, scenario: str) -> list[str]:
+    """Return the labels that the macro average leaves out, as `macroav.exclude` in evaluation.R.
 
     Of SciEntsBank's 5-way labels this is ``non_domain`` with unseen answers and unseen questions,
     which have three such answers and none; with unseen domains it counts.
-
-    References
-    ----------
-    The task's scorer: `macroav.exclude` in `semeval.challenge.evaluation` of evaluation.R.
     """
     leaves_out = corpus == SCIENTSBANK and ways == 5 and scenario in (ANSWERS, QUESTIONS)
-    return ("non_domain",) if leaves_out else ()
+    return ["non_domain"] * leaves_out
 
 
 def measure(
@@ -74,39 +69,35 @@ def measure(
     counts = grading_measures.count(gold, predicted, ways)
     measured = grading_measures.evaluate(counts)
     is_absent = (counts.sum(axis=0) == 0) & (counts[:ways].sum(axis=1) == 0)
-    f1 = np.where(is_absent, 1.0, measured["F1"].to_numpy()[:ways])
-    kept = [n for n, name in enumerate(responses.LABEL_SETS[ways]) if name not in excluded]
+    f1 = measured["F1"].head(ways).mask(is_absent, 1.0).drop([*excluded], errors="ignore")
     accuracy, weighted_f1 = (float(measured[of][grading_measures.MICRO]) for of in ("recall", "F1"))
-    return accuracy, float(f1[kept].mean()), weighted_f1
+    return accuracy, float(f1.mean()), weighted_f1
 
 
 def score_scenarios(
-    answers: responses.Responses, predicted: Sequence[str], corpus: str
-) -> pd.DataFrame:
+    answers: pd.DataFrame, predicted: Sequence[str], corpus: str
+) -> list[tuple[str, int, int, float, float, float]]:
     """Score every test set with all its labels, then with coarser ones: 5, 3 and 2 ways.
 
-    Returns
-    -------
-    DataFrame
-        The columns of `HEADER`; without a row if no question is of a test set.
+    The cells of a row are those of `HEADER`; there is none if no question is of a test set.
     """
-    scores = []
-    scenario_of = answers.questions["scenario"].to_numpy()[answers.question]
-    for scenario in responses.SCENARIOS:
-        rows = np.flatnonzero(scenario_of == scenario).tolist()
-        gold = [answers.labels[answers.label[row]] for row in rows]
+    rows = []
+    given = answers.assign(predicted=predicted)
+    for scenario, own in given[given["scenario"] != ""].groupby("scenario", sort=False):
         for ways in responses.LABEL_SETS:
-            if rows and ways <= len(answers.labels):
-                left_out = excluded_labels(corpus, ways, scenario)
-                measures = measure(gold, [predicted[row] for row in rows], ways, left_out)
-                scores.append((scenario, ways, len(rows), *measures))
-    return pd.DataFrame(scores, columns=HEADER)
+            if ways <= len(responses.labels_of(answers)):
+                left_out = excluded_labels(corpus, ways, str(scenario))
+                measures = measure(own["label"].tolist(), own["predicted"].tolist(), ways, left_out)
+                rows.append((str(scenario), ways, len(own), *measures))
+    return rows
 
 
-def rows_shown(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
+def rows_shown(
+    scores: Sequence[tuple[str, int, int, float, float, float]], corpus: str
+) -> list[list[str]]:
     """Return the rows of a table of scores, each above what is published beside it."""
     rows = []
-    for scenario, ways, n_answers, *measures in scores.itertuples(index=False):
+    for scenario, ways, n_answers, *measures in scores:
         cells = [f"{value:.4f}" for value in measures]
         rows.append([scenario, str(ways), f"{n_answers:,}", *cells])
         for *known, system, accuracy, macro, weighted in PUBLISHED:

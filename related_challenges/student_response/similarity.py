@@ -1,17 +1,17 @@
 """What texts have in common: four measures of the phrases that two share, and weighted terms."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from common import folds
 
 import numpy as np
-import responses
+import pandas as pd
+from responses import FloatArray
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-MEASURES = ("overlap", "f1", "lesk", "cosine")
 
 
 def words(text: str) -> list[str]:
@@ -42,7 +42,7 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
 
 def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
-    """Measure what two texts share, in the order of `MEASURES`.
+    """Measure what two texts share: four figures.
 
     Returns
     -------
@@ -64,29 +64,29 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
     return overlap, f1, lesk, overlap / (len(left) * len(right)) ** 0.5
 
 
-def describe(answers: responses.Responses) -> responses.FloatArray:
+def describe(answers: pd.DataFrame) -> FloatArray:
     """Describe every answer by its similarity to the question and to the best reference answer.
 
-    Returns
-    -------
-    array of float64, shape (answers, 8)
-        The four measures against the question, and of each the largest against a reference.
+    The shape is (answers, 8): the four measures against the question, and of each the largest
+    against a reference.
     """
-    question_words = [words(text) for text in answers.questions["text"]]
-    reference_words = [[words(text) for text in own] for own in answers.questions["references"]]
-    known: dict[tuple[int, str], responses.FloatArray] = {}
-    rows = []
-    for number, text in zip(answers.question, answers.texts, strict=True):
-        if (number, text) not in known:
-            answer = words(text)
-            to_references = [measure(answer, other) for other in reference_words[number]]
-            to_question = measure(answer, question_words[number])
-            known[number, text] = np.concatenate([to_question, np.max(to_references, axis=0)])
-        rows.append(known[number, text])
-    return np.array(rows)
+    asked = answers.drop_duplicates("question").set_index("question")
+    question_words = asked["question_text"].map(words)
+    reference_words = asked["references"].map(lambda texts: [words(text) for text in texts])
+
+    @cache
+    def compare(number: int, text: str) -> FloatArray:
+        answer = words(text)
+        to_references = [measure(answer, other) for other in reference_words[number]]
+        to_question = measure(answer, question_words[number])
+        return np.concatenate([to_question, np.max(to_references, axis=0)])
+
+    return np.array(
+        [compare(*pair) for pair in zip(answers["question"], answers["text"], strict=True)]
+    )
 
 
-def weigh_terms(texts: list[str], train: folds.BoolArray, **terms: Any) -> csr_array:
+def weigh_terms(texts: Iterable[str], train: folds.BoolArray, **terms: Any) -> csr_array:
     """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
 
     What counts as a term is named as by scikit-learn's `TfidfVectorizer`.

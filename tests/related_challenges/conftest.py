@@ -29,10 +29,9 @@ def challenge_kit(
         folder = f"related_challenges/{name}"
         if not (kit / folder / "data").exists():
             succeeds([f"{folder}/generate_sample.py"], kit=kit)
-            if name != "science_exam":
-                flags = [] if name == "debiasing" else ["--folds", "3"]
-                flags += ["--by_question"] if name == "student_response" else []
-                succeeds([f"{folder}/local_data_split.py", *flags], kit=kit)
+            flags = [] if name == "debiasing" else ["--folds", "3"]
+            flags += ["--by_question"] if name == "student_response" else []
+            succeeds([f"{folder}/local_data_split.py", *flags], kit=kit)
         return kit
 
     return prepare
@@ -49,7 +48,7 @@ def score(
 
     def predict_and_score(challenge: str, model: str, *flags: object) -> str:
         kit, folder = challenge_kit(challenge), f"related_challenges/{challenge}"
-        local = ["--local"] if challenge in ("cloze", "debiasing") else []
+        local = [] if challenge == "student_response" else ["--local"]
         own = ["--output_dir", tmp_path]
         succeeds([f"{folder}/sample_model_{model}.py", *local, *flags, *own], kit=kit)
         scored = [f"{folder}/local_evaluation.py", "--submission_dir", tmp_path, *own]

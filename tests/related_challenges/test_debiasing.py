@@ -10,6 +10,7 @@ from typing import Any
 from common.errors import InputError
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,10 +58,9 @@ def test_metrics_agree_with_plain_ones(cases: list[tuple[int, int]]) -> None:
         ranks = [rank for rank, degree in cases if degree <= limit]
         gains = [1 / math.log2(rank + 2) for rank in ranks if rank < 50]
         expected += [sum(gains) / len(ranks), len(gains) / len(ranks)]
-    answer, degree = np.array(cases).T
-    rank = clicks.rank_of_answer(np.array([range(50)] * len(cases)), answer)
-    np.testing.assert_array_equal(rank, answer)
-    scores = dict(zip(clicks.METRICS, clicks.score_phase(rank, degree), strict=True))
+    answers = pd.DataFrame(cases, columns=["item_id", "item_degree"])
+    items = np.array([range(50)] * len(cases))
+    scores = dict(zip(clicks.METRICS, clicks.score_phase(items, answers), strict=True))
     names = ("NDCG@50 full", "hit rate@50 full", "NDCG@50 half", "hit rate@50 half")
     assert [scores[name] for name in names] == pytest.approx(expected)
 
@@ -72,7 +72,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     folder = write("debias_track_answer.csv", answers).parent
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 11, 7)))
     line = fails(evaluation("debiasing", folder, "--final_stage"))
-    assert "holds the phases 0, 7, 8, --final_stage expects 7, 8, 9" in line
+    assert "holds the phases 0, 7, 8, --phase 9 expects 7, 8, 9" in line
     write("debias_track_answer.csv", f"{answers}9,9,99,4\n")
     printed = succeeds(evaluation("debiasing", folder))
     assert "score 2.0000 (NDCG@50 full of 6 users, a sum over 4 phases)" in printed
@@ -98,10 +98,44 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     parts = last_record(folder)["parts"]
     assert parts["NDCG@50 half, mean"] == 0.5
     assert parts["hit rate@50 full, phase 0"] == pytest.approx(2 / 3)
-    printed = succeeds(evaluation("debiasing", folder, "--final_stage"))
-    assert "a sum over 3 phases, plus 7)" in printed
-    assert list(scores_in(folder).values()) == pytest.approx([8.5, 8.5, 8.5, 9, 9])
-    assert last_record(folder)["rules"] == "final stage"
+    for flags, how, rules, sums in (
+        ("--final_stage", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
+        ("--phase 9 --official_sum", "3 phases, plus 7", "final stage", [8.5, 8.5, 8.5, 9, 9]),
+        ("--phase 9", "3 phases", "phase 9", [1.5, 1.5, 1.5, 2, 2]),
+        ("--phase 7 --official_sum", "1 phase, plus 7", "phase 7, plus 7", [8] * 5),
+        ("--phase 0", "1 phase", "phase 0", [0.5, 0.5, 0.5, 2 / 3, 0.5]),
+    ):
+        printed = succeeds(evaluation("debiasing", folder, *flags.split()))
+        assert f"a sum over {how})" in printed
+        assert list(scores_in(folder).values()) == pytest.approx(sums)
+        assert last_record(folder)["rules"] == rules
+    line = fails(evaluation("debiasing", folder, "--phase", "6", "--official_sum"))
+    assert "--official_sum is for --phase 7, 8 and 9" in line
+
+
+def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fails: Check) -> None:
+    """Nor are their rows wrong; the limits of the challenge have a message each."""
+    for phase in range(10):
+        write(f"underexpose_train_click-{phase}.csv", "11,1,0.5\n")
+        write(f"underexpose_test_qtime-{phase}.csv", f"{phase},0.5\n")
+    answers = "".join(f"{phase},{phase},1,4\n" for phase in range(10))
+    folder = write("debias_track_answer.csv", answers).parent
+    rows = [row(user, FIFTY) for user in range(7)]
+    path = write("submission.csv", "".join(rows))
+    score = evaluation("debiasing", folder)
+    check = [f"{FOLDER}/check_submission.py", path, "--input_dir", folder]
+    for command in (score, check):
+        assert "1 of 1 test users" in (line := fails(command)) or "3 of 10 test users" in line
+        printed = succeeds([*command, "--phase", "6"])
+        assert "score 7.0000" in printed or "phases 0, 1, 2, 3, 4, 5, 6 in " in printed
+        for wrong, message in (
+            (row(1, FIFTY[1:]), "row 8 has 49 items after the user (1 such rows), expected 50"),
+            (row(8, [2, *FIFTY[1:]]), "row 8: user 8 has 49 different items (1 such rows)"),
+            (rows[3], "column 'user_id': row 8 repeats user 3, expected each once"),
+        ):
+            write("submission.csv", "".join([*rows, wrong]))
+            assert message in fails([*command, "--phase", "6"])
+        write("submission.csv", "".join(rows))
 
 
 def test_times_keep_all_their_digits(write: Write) -> None:
@@ -111,19 +145,47 @@ def test_times_keep_all_their_digits(write: Write) -> None:
     assert clicks.read_clicks(path)["time"].tolist() == times
 
 
-def test_split_masks_the_latest_click_and_counts_degrees(write: Write, succeeds: Check) -> None:
-    write("in/underexpose_train_click-0.csv", "1,7,0.1\n2,7,0.2\n2,8,0.3\n")
-    write("in/underexpose_test_click-0.csv", "11,9,0.7\n0,7,0.3\n11,7,0.2\n0,8,0.4\n0,9,0.1\n")
-    write("in/underexpose_train_click-1.csv", "2,9,0.5\n")
-    folder = write("in/underexpose_test_click-1.csv", "12,7,0.6\n12,8,0.5\n").parent
-    output = folder.parent / "out"
-    succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", folder, "--output_dir", output])
-    assert (output / "underexpose_test_click-0.csv").read_text() == "0,7,0.3\n11,7,0.2\n0,9,0.1\n"
-    assert (output / "underexpose_test_qtime-0.csv").read_text() == "0,0.4\n11,0.7\n"
+def test_split_masks_the_latest_click_and_counts_degrees(
+    write: Write, succeeds: Check, fails: Check, tmp_path: Path
+) -> None:
+    clicks_of_phases = {
+        "train_click-0": "1,7,0.1\n2,7,0.2\n2,8,0.3\n",
+        "test_click-0": "11,9,0.7\n0,7,0.3\n11,7,0.2\n0,8,0.4\n0,9,0.1\n",
+        "train_click-1": "2,9,0.5\n",
+        "test_click-1": "12,7,0.6\n12,8,0.5\n",
+    }
+    for name, text in clicks_of_phases.items():
+        source = write(f"train_data/underexpose_{name}.csv", text).parent
+    split = tmp_path / "test_input"
+    succeeds([f"{FOLDER}/local_data_split.py", "--input_dir", source, "--output_dir", split])
+
+    def written(name: str) -> str:
+        return (split / f"underexpose_test_{name}-0.csv").read_text()
+
+    assert written("click") == "0,7,0.3\n11,7,0.2\n0,9,0.1\n"
+    assert written("qtime") == "0,0.4\n11,0.7\n"
+    assert written("qtime_with_answer") == "0,8,0.4\n11,9,0.7\n"
     # Item 8 has one click in phase 0 and item 9 one: the masked ones are not among them. Item 7 has
     # two training and two test clicks there, none in phase 1 but the masked one.
-    answers = (output / "debias_track_answer.csv").read_text()
-    assert answers == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
+    answers = split / "debias_track_answer.csv"
+    assert answers.read_text() == "0,0,8,1\n0,11,9,1\n1,12,7,4\n"
+
+    # Without that file it is made of those of the phases, in a split and in the organisers' folder.
+    known = clicks.read_answers(answers)
+    answers.unlink()
+    shutil.copytree(split, tmp_path / "all")
+    shutil.copytree(source, tmp_path / "all", dirs_exist_ok=True)
+    for path in split.glob("underexpose_test_click-*"):
+        shutil.copy(path, tmp_path / "all")
+    write("submission.csv", "".join(row(user, FIFTY) for user in (0, 11, 12)))
+    for folder in (split, tmp_path / "all"):
+        pd.testing.assert_frame_equal(clicks.read_answers(folder / answers.name), known, False)
+        score = evaluation("debiasing", tmp_path, "--input_dir", folder)
+        assert "full of 3 users, a sum over 2 phases)" in succeeds(score)
+        assert page_in(tmp_path).tables[0].row("Scored against")[1] == str(folder)
+    assert "other.csv: file not found" in fails([*score, "--ref_data", "other.csv"])
+    write("all/underexpose_test_qtime_with_answer-1.csv", "12,7,0.6\n13,7,0.6\n")
+    assert "column 'user_id': row 2 is 13 of phase 1, expected phase = " in fails(score)
 
 
 # Files of clicks, by the middle of their names; the phase that is read; its clicks, in their order.

@@ -1,5 +1,6 @@
 """Science exam: the metric by known answers, an evaluation by hand, models, no leak."""
 
+import argparse
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -19,10 +20,14 @@ HEADER = "id,prompt,A,B,C,D,E,answer\n"
 
 @pytest.mark.parametrize(
     ("predicted", "score"),
-    [("A A B", 1), ("A", 1), ("B A", 1 / 2), ("B B A", 1 / 3), ("B C A A", 1 / 3), ("B C D A", 0)],
-)
+    [
+        ("A A B", 1), ("A", 1), ("B A", 1 / 2), ("B B A", 1 / 3), ("B C A A", 1 / 3),
+        ("B C D A", 0), ("", 0),
+    ],
+)  # fmt: skip
 def test_worked_examples(predicted: str, score: float) -> None:
-    assert exam.average_precision("A", predicted.split()) == pytest.approx(score)
+    questions = pd.DataFrame({"answer": ["A"]})
+    assert exam.score_questions(questions, [predicted.split()]) == pytest.approx([score])
 
 
 @pytest.mark.parametrize(
@@ -39,38 +44,40 @@ def test_the_interval_is_that_of_a_mean(points: list[float], interval: tuple[flo
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:
     questions = pd.DataFrame({"id": ["7", "x"]})
-    path = tmp_path / "submission.csv"
-    exam.write_predictions(path, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
-    assert path.read_text() == "id,prediction\n7,E B D\nx,A B C\n"
+    options = argparse.Namespace(output_dir=tmp_path, output_file="mine.csv", local=False)
+    exam.write_predictions(options, questions, np.array([[0, 2, 1, 2, 3], [1, 1, 1, 1, 1.0]]))
+    assert (tmp_path / "mine.csv").read_text() == "id,prediction\n7,E B D\nx,A B C\n"
+    wrong = np.array([[0, 2, 1, 2, np.nan], [1, 1, 1, 1, 1]])
     with pytest.raises(InputError, match="1 NaN"):
-        exam.write_predictions(path, questions, np.array([[0, 2, 1, 2, np.nan], [1, 1, 1, 1, 1]]))
+        exam.write_predictions(options, questions, wrong)
 
 
 def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
     """Places, interval and what counts too much are printed, on the page and in the record."""
-    rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEE"))
+    rows = (f"{n},Which?,a,b,c,d,e,{answer}\n" for n, answer in enumerate("ABEEC"))
     folder = write("train.csv", HEADER + "".join(rows)).parent
-    write("submission.csv", "id,prediction\n1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n")
+    write("submission.csv", "id,prediction\n1,A C D B\n0,C A B D E\n3,A B E\n2,B E A\n4,\n")
     done = run(evaluation("science_exam", folder))
-    warning = "warning: 2 predictions hold more than 3 labels; only the first 3 count\n"
-    assert done.stderr == warning
+    odd = ("2 {} hold more than 3 labels; only the first 3 count", "1 {} hold no label and score 0")
+    warnings = [f"warning: {told.format('predictions')}" for told in odd]
+    assert done.stderr.splitlines() == warnings
     given = [folder / "submission.csv", "--input_dir", folder, "--test_data", "train.csv"]
     checked = run([f"{FOLDER}/check_submission.py", *given]).stdout
-    assert checked.endswith("\n2 rows hold more than 3 labels, of which only the first 3 count\n")
-    points = np.array([0, 1 / 2, 1 / 3, 1 / 2])
-    margin = 1.96 * points.std(ddof=1) / 2
+    assert checked.splitlines()[-2:] == [told.format("rows") for told in odd]
+    points = np.array([0, 1 / 2, 1 / 3, 1 / 2, 0])
+    margin = 1.96 * points.std(ddof=1) / 5**0.5
     low, high = points.mean() - margin, points.mean() + margin
     shown = f"{low:.4f} to {high:.4f}"
-    assert f"score 0.3333, 95 % interval {shown} (MAP@3 on 4 questions" in done.stdout
-    expected = {"score": 1 / 3, "interval_low": low, "interval_high": high}
+    assert f"score 0.2667, 95 % interval {shown} (MAP@3 on 5 questions" in done.stdout
+    expected = {"score": 4 / 15, "interval_low": low, "interval_high": high}
     assert scores_in(folder) == pytest.approx(expected)
-    assert last_record(folder)["score"] == pytest.approx(1 / 3)
+    assert last_record(folder)["score"] == pytest.approx(4 / 15)
     assert page_in(folder).tables[0].rows[2:] == [
-        ["Questions", "4"],
+        ["Questions", "5"],
         ["95 % interval", shown],
         ["Right answer in place 1", "0.0%"],
-        ["Right answer in place 2", "50.0%"],
-        ["Right answer in place 3", "25.0%"],
+        ["Right answer in place 2", "40.0%"],
+        ["Right answer in place 3", "20.0%"],
         ["Random guesses score", "0.3667"],
     ]
 
@@ -108,6 +115,19 @@ def test_no_question_is_predicted_by_a_model_that_has_seen_its_answer(
         rest = [f"{line[:-1]}{others}" for line in lines[1:21]]
         found.append(predict(model, copies + rest, copies[:1]))
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("model", ["ranker", "ensemble"])
+def test_the_split_is_that_of_the_test_file_which_repeats_the_questions(
+    model: str, lines: list[str], predict: Check, succeeds: Check, tmp_path: Path
+) -> None:
+    """By default; with other folds the predictions are others."""
+    former = predict(model, lines[:40], lines[:40])
+    local = ["--local", "--submission_template_dir", tmp_path]
+    for folds, is_same in (("10", True), ("2", False)):
+        split = ["--input_dir", tmp_path, "--output_dir", tmp_path, "--folds", folds]
+        succeeds([f"{FOLDER}/local_data_split.py", *split])
+        assert (predict(model, lines[:40], lines[:1], *local) == former) == is_same
 
 
 @pytest.mark.parametrize(("model", "flags"), [("ranker", []), ("ensemble", ["--members", "words"])])

@@ -27,7 +27,7 @@ def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
     folder = write("a.xml", one_answer("a", "a.1")).parent
     # Not at all; or, to check a submission, where all have one.
     answers = responses.read_responses(folder, reads_labels=None)
-    assert answers.labels == ()
+    assert responses.labels_of(answers) == []
     for name in ("incorrect", "irrelevant"):  # Of two sets: which one is not known.
         good = write("submission.csv", f"id,label\na.1,{name}\n")
         assert responses.read_predictions(good, answers) == [name]
@@ -39,8 +39,8 @@ def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
             responses.read_responses(folder, reads_labels=reads_labels)
     write("b.xml", one_answer("b", "b.1", "whatever"))
     answers = responses.read_responses(folder, reads_labels=False)
-    assert (answers.ids, answers.labels) == (["a.1", "b.1"], ())
-    assert answers.label.tolist() == [responses.UNKNOWN] * 2
+    assert (answers["id"].tolist(), responses.labels_of(answers)) == (["a.1", "b.1"], [])
+    assert answers["label"].isna().all()
 
 
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
         ("", ["test-unseen-answers", one]), (one, [one]), (f"{one}/Core", [one])
     ):  # fmt: skip
         answers = responses.read_responses(tmp_path / "beetle" / folder, reads_labels=False)
-        assert answers.questions["scenario"].tolist() == expected
+        assert answers["scenario"].tolist() == expected
 
 
 def join(write: Write, scenario: str, question: str, module: str, answer: str) -> Any:
@@ -78,8 +78,8 @@ def test_a_question_of_both_is_one_where_the_test_set_says_so(
     write: Write, scenario: str, question: str, module: str, found: list[int]
 ) -> None:
     answers = join(write, scenario, question, module, "a.1")
-    assert answers.question.tolist() == found
-    assert answers.label.tolist() == [0, responses.UNKNOWN]
+    assert answers["question"].tolist() == found
+    assert answers["label"].cat.codes.tolist() == [0, -1]
 
 
 def test_wrong_test_sets_are_refused(write: Write) -> None:
@@ -106,17 +106,21 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
     flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
     flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
-    known = responses.read_responses(tmp_path / "xml").label
+    known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
     answers, splits = train_and_test.read(argparse.Namespace(**flags))
-    assert (answers.label == responses.UNKNOWN).all()
+    assert answers["label"].isna().all()
     assert len(splits) == 3
     for train, test, label in splits:
         assert (train == ~test).all() and test.sum() == 8
         assert (label[train] == known[train]).all()
-        assert (label[test] == responses.UNKNOWN).all()
+        assert (label[test] == train_and_test.UNKNOWN).all()
     # The same, of one folder and another.
     other = write("test/b.xml", one_answer("Q", "b.1", "correct")).parent
     flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
     answers, ((train, test, label),) = train_and_test.read(argparse.Namespace(**flags))
-    assert label.tolist() == [*known.tolist(), responses.UNKNOWN] == answers.label.tolist()
+    assert (
+        label.tolist()
+        == [*known.tolist(), train_and_test.UNKNOWN]
+        == answers["label"].cat.codes.tolist()
+    )
     assert test.tolist() == [False] * 24 + [True] == (~train).tolist()

@@ -40,10 +40,8 @@ def test_alignment_by_hand() -> None:
     # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
     assert spelling[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
     words = alignment.Words(["bulb", "bulbs", "cat"])
-    matched = words.best_match(np.array([0, 2]), np.array([1]))
-    sets = alignment.Sets([(np.array([0, 2]), matched), (np.array([], int), np.array([]))])
-    assert sets.share(np.array([1.0, 1.0, 3.0])).tolist() == pytest.approx([0.7 / 4, 0])
-    assert sets.heaviest(np.array([1.0, 1.0, 3.0]), unmatched=True).tolist() == [3, 0]
+    sets = words.match(*((np.array(own, int), np.array([1])) for own in ([0, 2], [])))
+    assert alignment.share(sets, np.array([1.0, 1.0, 3.0])).tolist() == pytest.approx([0.7 / 4, 0])
     runs = alignment.shared_runs(np.array([0, 1, 2]), np.array([0, 1, 0, 1]), 2)
     assert runs == (1 / 3, 1 / 2)
 

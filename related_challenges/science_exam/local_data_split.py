@@ -1,0 +1,28 @@
+"""Science exam: divide the training questions into folds for cross-validation.
+
+Run:     python related_challenges/science_exam/local_data_split.py [--seed N]
+Reads:   data/train_data/train.csv
+Writes:  data/test_input/folds.csv, with the columns id and fold
+
+Questions with the same prompt are in one fold. The sample models with --local predict every fold
+after learning from the others.
+"""
+
+from common import challenge, cli
+
+import exam
+
+
+def main() -> None:
+    """Split the file that the flags name."""
+    p = challenge.fold_parser(__doc__, __file__, exam.N_FOLDS)
+    cli.add_file(p, "--train_data", exam.TRAIN)
+    options = p.parse_args()
+    path = options.input_dir / options.train_data
+    questions = exam.read_questions(path, answers=True)
+    group = questions["prompt"].factorize()[0]
+    challenge.split_into_folds(options, "questions", questions["id"].tolist(), group, [path])
+
+
+if __name__ == "__main__":
+    cli.run(main)
