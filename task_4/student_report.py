@@ -12,9 +12,9 @@ Writes:  data/test_output/student_report/student_21.html …
 
 import argparse
 from collections.abc import Sequence
-from math import erf, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import NormalDist
+from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
 from common.adaptive import entry_files, playing, training
@@ -40,15 +40,12 @@ _MIN_QUESTIONS = 5
 _N_EXAMPLES = 3
 _OUTCOMES = ("wrong", "right")
 
+# The few areas of mathematics, and topics in them; the names stand above the charts.
+_AREAS, _TOPICS = "Areas of mathematics", "Topics"
+
 Ends = tuple[float, float]
-
-
-class Subject(NamedTuple):
-    """A subject of the bank: one of the few areas of mathematics, or a topic in one."""
-
-    name: str
-    is_area: bool
-    questions: IntArray
+# Of every subject of a kind its name and its questions.
+Subjects = dict[str, list[tuple[str, IntArray]]]
 
 
 def main() -> None:
@@ -138,19 +135,19 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
     return [int(row) for row in rows]
 
 
-def find_subjects(metadata_dir: Path, n_questions: int) -> list[Subject]:
+def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     """Return the areas of mathematics and the topics of the bank; none without metadata."""
     questions = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
     subjects = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
     if not (questions and subjects):
-        return []
+        return {}
     tree = metadata.read_subject_tree(subjects)
     of_question = metadata.read_question_subjects(questions, np.arange(n_questions), tree)
-    found = []
+    found: Subjects = {_AREAS: [], _TOPICS: []}
     for place, rows in of_question.groupby("subject")["row"]:
         level, members = int(tree["Level"][place]), rows.unique()
         if level == 1 or (level == 2 and len(members) >= _MIN_QUESTIONS):
-            found.append(Subject(tree["Name"][place], level == 1, members))
+            found[_AREAS if level == 1 else _TOPICS].append((tree["Name"][place], members))
     return found
 
 
@@ -162,16 +159,18 @@ def student_page(
     bank: Bank,
     course: Course,
     names: Sequence[str],
-    subjects: Sequence[Subject],
+    subjects: Subjects,
     facts: Sequence[tuple[str, str]],
     simulated: bool,
 ) -> str:
     """Return the page of one student.
 
-    `names` are the subjects of each question asked, `subjects` areas and topics, empty where they
-    are not known; `facts` tell where the answers come from and what the rules were.
+    `names` are the subjects of each question asked, "" where they are not known; `facts` tell where
+    the answers come from and what the rules were.
     """
-    steps: list[Any] = [*course.steps.itertuples()]
+    reach = _NORMAL_QUANTILE * course.steps["error"]
+    ends = {"low": course.steps["ability"] - reach, "high": course.steps["ability"] + reach}
+    steps: list[Any] = [*course.steps.assign(reach=reach, **ends).itertuples()]
     first, last, after = steps[0], steps[-1], steps[1:]
     asked = [
         (
@@ -180,16 +179,13 @@ def student_page(
             f"{step.QuestionId}",
             f"{step.expected:.0%}",
             _OUTCOMES[step.is_right],
-            f"{_signed(step.ability)} ± {_NORMAL_QUANTILE * step.error:.2f}",
+            f"{_signed(step.ability)} ± {step.reach:.2f}",
             f"{step.share:.0%}",
         )
         for step, name in zip(after, names, strict=True)
     ]
-    topics = [subject for subject in subjects if not subject.is_area]
-    areas = [subject for subject in subjects if subject.is_area]
-    chosen = [step.QuestionId for step in after]
-    drawn = {"Areas of mathematics": expect(bank, course, areas)}
-    drawn["Topics"] = expect(bank, course, topics)
+    chosen, topics = [step.QuestionId for step in after], subjects.get(_TOPICS, [])
+    drawn = {kind: expect(bank, course, members) for kind, members in subjects.items()}
     axis = "share of the questions expected right"
     p, truth = course.hidden_probability, course.hidden_truth
     prediction, outcomes = p > 0.5, []
@@ -207,8 +203,9 @@ def student_page(
         n_right=sum(step.is_right for step in after),
         facts=facts,
         share_ends=interval(course.draws.mean(axis=1)),
-        below=_share_below(last.ability),
-        below_ends=[_share_below(end) for end in _range(last)],
+        # The share of the training students, normal around 0, with a lower ability.
+        below=NormalDist().cdf(last.ability),
+        below_ends=[NormalDist().cdf(end) for end in (last.low, last.high)],
         ability_chart=Html(_ability_chart(steps)),
         asked=asked,
         subject_charts={
@@ -217,8 +214,8 @@ def student_page(
             if dots
         },
         n_topics=len(topics),
-        n_topics_asked=sum(bool(np.isin(topic.questions, chosen).any()) for topic in topics),
-        least_known=sorted(drawn["Topics"], key=_certainty)[:_N_LEAST_KNOWN],
+        n_topics_asked=sum(bool(np.isin(members, chosen).any()) for _, members in topics),
+        least_known=sorted(drawn.get(_TOPICS, []), key=_certainty)[:_N_LEAST_KNOWN],
         is_hit=prediction == (truth == 1),
         unsure=_UNSURE,
         is_unsure=(p > _UNSURE[0]) & (p < _UNSURE[1]),
@@ -235,16 +232,16 @@ def interval(draws: FloatArray | IntArray) -> Ends:
     return low, high
 
 
-def expect(bank: Bank, course: Course, subjects: Sequence[Subject]) -> list[charts.Dot]:
+def expect(bank: Bank, course: Course, subjects: list[tuple[str, IntArray]]) -> list[charts.Dot]:
     """Return the share expected right in every subject, least first, as it is to be drawn."""
     return [
         charts.Dot(
-            subject.name,
-            float(course.probability[subject.questions].mean()),
-            interval=interval(course.draws[:, subject.questions].mean(axis=1)),
-            mark=float(bank.share[subject.questions].mean()),
+            name,
+            float(course.probability[members].mean()),
+            interval=interval(course.draws[:, members].mean(axis=1)),
+            mark=float(bank.share[members].mean()),
         )
-        for subject in sorted(subjects, key=lambda s: course.probability[s.questions].mean())
+        for name, members in sorted(subjects, key=lambda one: course.probability[one[1]].mean())
     ]
 
 
@@ -256,28 +253,17 @@ def _certainty(dot: charts.Dot) -> float:
 def _ability_chart(steps: Sequence[Any]) -> str:
     drawn = []
     for step in steps:
-        low, high = _range(step)
         outcome = f", {_OUTCOMES[step.is_right]}" if step.Index else ""
         tooltip = f"after {step.Index} questions{outcome}: {_signed(step.ability)}, "
-        tooltip += f"{_signed(low)} to {_signed(high)}"
-        marker = "xo"[step.is_right] if step.Index else "D"
-        drawn.append(charts.Step(step.ability, (low, high), marker=marker, tooltip=tooltip))
+        tooltip += f"{_signed(step.low)} to {_signed(step.high)}"
+        marker, ends = "xo"[step.is_right] if step.Index else "D", (step.low, step.high)
+        drawn.append(charts.Step(step.ability, ends, marker=marker, tooltip=tooltip))
     return charts.interval_chart(
         drawn,
         label="Ability after each question",
         axis="questions asked",
         unit="ability, compared with the training students",
     )
-
-
-def _range(step: Any) -> Ends:
-    reach = _NORMAL_QUANTILE * step.error
-    return step.ability - reach, step.ability + reach
-
-
-def _share_below(ability: float) -> float:
-    """Return the share of the training students, normal around 0, with a lower ability."""
-    return 0.5 * (1 + erf(ability / sqrt(2)))
 
 
 def _signed(value: float) -> str:

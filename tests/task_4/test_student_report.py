@@ -16,7 +16,7 @@ from ability import Bank, Course
 from conftest import Says
 from page_reading import Page, read_page
 from run_scripts import ROOT
-from student_report import Subject, interval, student_page
+from student_report import Subjects, interval, student_page
 from task_4_models import as_reference, load_package, plain_model
 
 PACKAGE = "task_4/item_response"
@@ -121,7 +121,7 @@ def test_questions_that_the_bank_or_the_file_lacks(
 # ---- The page ----------------------------------------------------------------------------------
 
 
-def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
+def page_of(bank: Bank, subjects: Subjects, **changes: Any) -> Page:
     values = {
         "steps": pd.DataFrame(
             {
@@ -147,7 +147,7 @@ def page_of(bank: Bank, subjects: list[Subject], **changes: Any) -> Page:
 
 def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     bank = bank_of(tmp_path, np.ones((4, 1)))
-    page = page_of(bank, [])
+    page = page_of(bank, {})
     for sentence in (
         "2 questions asked, 1 answered correctly",
         "to answer 30% correctly, with a probability of 90% between 21% and 79%",
@@ -175,15 +175,17 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert outcomes.columns == ["", "right", "wrong", "together"]
     assert outcomes.rows == [["expected right", "1", "1", "2"], ["expected wrong", "1", "1", "2"]]
     nothing = np.array([], int)
-    page = page_of(bank, [], hidden_probability=nothing, hidden_truth=nothing)
+    page = page_of(bank, {}, hidden_probability=nothing, hidden_truth=nothing)
     assert "None of this student’s answers is hidden with this mask" in page.text
 
 
 def test_subjects_by_what_is_expected_and_the_least_known_topics(tmp_path: Path) -> None:
     members = {"Beta & more": [1], "Delta": [3], "Alpha": [0], "Gamma": [2]}
-    subjects = [Subject("All", True, np.arange(4)), Subject("Three", True, np.arange(1, 4))]
-    subjects += [Subject(name, False, np.array(rows)) for name, rows in members.items()]
-    page = page_of(bank_of(tmp_path, np.ones((4, 1))), subjects[::-1])
+    subjects = {
+        "Areas of mathematics": [("All", np.arange(4)), ("Three", np.arange(1, 4))],
+        "Topics": [(name, np.array(rows)) for name, rows in members.items()][::-1],
+    }
+    page = page_of(bank_of(tmp_path, np.ones((4, 1))), subjects)
     # Least expected first, each after the diamond of a training student.
     areas = ["Three: 0.50", "Three: 0.37", "All: 0.50", "All: 0.40"]
     assert page.chart("Areas of mathematics").titles == areas
