@@ -3,6 +3,7 @@
 import reprlib
 import traceback
 from collections.abc import Callable
+from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -58,14 +59,9 @@ class PlayedGame(NamedTuple):
 
 def find_strategies() -> dict[str, Strategy]:
     """Return the public functions of `strategies.py`, in their order there."""
-    return {
-        name: value
-        for name, value in vars(strategies).items()
-        if not name.startswith("_")
-        and callable(value)
-        and not isinstance(value, type)
-        and value.__module__ == strategies.__name__
-    }
+    functions = filter(isfunction, vars(strategies).values())
+    own = [found for found in functions if found.__module__ == strategies.__name__]
+    return {found.__name__: found for found in own if not found.__name__.startswith("_")}
 
 
 def load_package() -> tuple[ModuleType, ModuleType]:
