@@ -4,6 +4,7 @@ All paths derive from the location of this file, so that scripts run from any wo
 """
 
 import os
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -71,6 +72,13 @@ OUTCOMES_NAME = "outcomes"
 
 PHASES = ("public", "private")
 
+# Names of official files, which the simulation uses as well.
+_OFFICIAL = re.compile(
+    r"train_task_(1_2|3_4)\.csv|(question|student|answer)_metadata_task_(1_2|3_4)\.csv"
+    r"|subject_metadata\.csv|quality_response_remapped_(public|private)\.csv"
+    r"|test_(public|private)_(answers_task_[12]|task_4_more_splits)\.csv"
+)
+
 
 def is_data(path: Path) -> bool:
     """Return whether a path leads into a folder of answers, metadata or templates of the kit."""
@@ -128,39 +136,25 @@ def submission_path(task: int, phase: str) -> Path:
     return max(places, key=lambda path: path.stat().st_mtime if path.is_file() else 0)
 
 
-def _official_names() -> set[str]:
-    """Return the names of all official files, which the simulation uses as well."""
-    metadata = {
-        f"{kind}_metadata_task_{tasks}.csv"
-        for kind in ("question", "student", "answer")
-        for tasks in ("1_2", "3_4")
-    }
-    tests = {
-        name
-        for phase in PHASES
-        for name in (
-            test_answers_name(1, phase),
-            test_answers_name(2, phase),
-            test_masks_name(phase),
-            expert_judgements_name(phase),
-        )
-    }
-    return {TRAIN_TASK_1_2, TRAIN_TASK_3_4, SUBJECT_METADATA, *metadata, *tests}
-
-
 def where_to_get(path: Path) -> str:
     """Say which command makes or fetches a missing file, as the end of an error message."""
     if path.is_relative_to(RELATED_DIR):
-        return _where_to_get_related(path)
-    if path.name in (VALID_TASK_1_2, LOCAL_TEMPLATE_TASK_1_2) or path == (
-        TEST_INPUT_DIR / TRAIN_TASK_1_2
-    ):
-        return "`python task_1/local_data_split.py` makes it"
-    for task, names in ((3, (TRAIN_TASK_3, VALID_TASK_3)), (4, (TRAIN_TASK_4, VALID_TASK_4))):
-        if path.name in names:
-            return f"`python task_{task}/local_data_split.py` makes it"
-    if path.name == TEMPLATE_TASK_1_2 or path == TEMPLATE_DIR / TEMPLATE_TASK_3:
-        return "`python -m tools.templates` builds it from the files in data/"
+        challenge = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
+        made_by = {
+            TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the challenge's "
+            "files",
+            TEST_INPUT_DIR.name: f"`python {challenge}/local_data_split.py` makes it",
+            TEST_OUTPUT_DIR.name: f"every sample model in {challenge} makes one",
+        }
+        return made_by.get(path.parent.name, "")
+    stamp = STAMP_OF_FILE.get(path.name, "")
+    # Of these names there are other files too.
+    elsewhere = {TRAIN_TASK_1_2: TEST_INPUT_DIR, TEMPLATE_TASK_3: TEMPLATE_DIR}
+    if path.parent == elsewhere.get(path.name, path.parent):
+        if split := re.fullmatch(r"split_task_(\d).*", stamp):
+            return f"`python task_{split[1]}/local_data_split.py` makes it"
+        if stamp.startswith("template"):
+            return "`python -m tools.templates` builds it from the files in data/"
     for task in (1, 2, 3):
         model = f"python task_{task}/sample_model_{'entropy' if task == 3 else 'majority'}.py"
         if path.name == local_submission_name(task):
@@ -169,19 +163,9 @@ def where_to_get(path: Path) -> str:
             return f"`{model}` makes one"
     if path.name == RESULTS_NAME:
         return "`python task_1/local_evaluation.py` and those of the other tasks append to it"
-    if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR) and path.name in _official_names():
+    if path.parent in (TRAIN_DIR, METADATA_DIR, TEST_DIR) and _OFFICIAL.fullmatch(path.name):
         return (
             "`python data/download.py` fetches the official file, "
             "`python data/generate_sample.py` simulates one"
         )
     return ""
-
-
-def _where_to_get_related(path: Path) -> str:
-    """As `where_to_get`, for the default folders of a related challenge."""
-    challenge = f"related_challenges/{path.relative_to(RELATED_DIR).parts[0]}"
-    return {
-        TRAIN_DIR.name: f"`python {challenge}/generate_sample.py` simulates the challenge's files",
-        TEST_INPUT_DIR.name: f"`python {challenge}/local_data_split.py` makes it",
-        TEST_OUTPUT_DIR.name: f"every sample model in {challenge} makes one",
-    }.get(path.parent.name, "")

@@ -212,8 +212,8 @@ def run_again(
                 [*flags, "--probabilities", str(path)],
                 table,
                 held_out,
+                script_runs.metadata_of(train),
                 Path(temporary),
-                metadata=script_runs.metadata_of(train),
                 what="80 % of the training answers",
             )
             logs.append(logarithms(read_probabilities(path, task).at(read_pairs(template))))

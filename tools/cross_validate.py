@@ -17,9 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,8 +56,7 @@ _PLACES = [
 ]
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """One run of an entry: all answers, and which of them it does not learn from."""
 
     title: str
@@ -81,8 +78,7 @@ class Ran(NamedTuple):
     @property
     def score(self) -> float:
         """The share of answers predicted correctly."""
-        truth, value = (self.predicted[name].to_numpy() for name in ("truth", "value"))
-        return metrics.accuracy(truth, value)
+        return metrics.accuracy(*(self.predicted[name].to_numpy() for name in ("truth", "value")))
 
 
 def main() -> None:
@@ -95,7 +91,8 @@ def main() -> None:
         io.require_file(entry / "train_model.py")
     elif (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
-    cli.require_outputs([results_path(options.output_dir)])
+    record = results_path(options.output_dir)
+    cli.require_outputs([record])
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
     made.require_current([train])
@@ -115,10 +112,14 @@ def main() -> None:
                 title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
                 with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
                     fold = Fold(title, table, number == k, metadata, Path(temporary))
-                    if task == 4:
-                        runs[title] = play_fold(entry, flags, fold, rules, limits)
-                    else:
-                        runs[title] = predict_fold(entry, flags, fold, task)
+                    try:
+                        runs[title] = (
+                            play_fold(entry.resolve(), flags, fold, rules, limits)
+                            if task == 4
+                            else predict_fold(entry, flags, fold, task)
+                        )
+                    except InputError as fault:
+                        raise InputError(name_fold(str(fault), entry, fold)) from None
                 progress.write(f"{title}: {runs[title].score:.4f}", file=sys.stdout)
                 progress.update()
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
@@ -130,7 +131,7 @@ def main() -> None:
     append_result(options.output_dir, task, evaluation)
     deviation = statistics.stdev(evaluation.parts.values())
     print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
-    print(f"recorded in {cli.show(results_path(options.output_dir))}")
+    print(f"recorded in {cli.show(record)}")
 
 
 def evaluate(
@@ -173,13 +174,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds: default 0")
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     p.add_argument("--train_data", metavar="FILE", help="default that of the task")
-    p.add_argument(
-        "--output_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.TEST_OUTPUT_DIR,
-        help="of the record: default data/test_output",
-    )
+    cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     adaptive_options.add_flags(p)
     cli.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
@@ -208,27 +203,17 @@ def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> 
 
 def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
-    template = script_runs.run_on_split(
-        script,
-        flags,
-        fold.table,
-        fold.held_out,
-        fold.folder,
-        metadata=fold.metadata,
-        what=fold.title,
-    )
+    template = script_runs.run_on_split(script, flags, *fold[1:], what=fold.title)
     path = fold.folder / layout.submission_name(task)
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
     column = schema.PREDICTED_COLUMN[task]
     wanted = fold.table.loc[fold.held_out, ["UserId", "QuestionId", column.name]]
-    wanted = wanted.rename(columns={column.name: "truth"})
-    with name_fold(script, fold):
-        found = read_pair_values(io.file_source(path), column)
-        rows, _ = find_pairs(found, read_pairs(template))
+    found = read_pair_values(io.file_source(path), column)
+    rows, _ = find_pairs(found, read_pairs(template))
+    predicted = wanted.rename(columns={column.name: "truth"}).assign(value=found.value[rows])
     took = made.read(path)
     seconds, memory = (took.seconds, took.memory) if took else (float("nan"), None)
-    predicted = wanted.assign(value=found.value[rows])
     return Ran(predicted, seconds, memory, source_code.fingerprint(script))
 
 
@@ -237,7 +222,6 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     from common.adaptive import evaluation, playing, training
     from common.adaptive.entry_process import fingerprint_code, read_entry_file
 
-    package = package.resolve()
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
     train, reference_path = data / script_runs.TRAIN, data / "students.csv"
@@ -251,9 +235,8 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     script_runs.run_script(command, fold.title, shown=trainer)
     started = time.perf_counter()
     setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
-    with name_fold(package, fold):
-        reference = playing.read_students(setting)
-        games = playing.play_all(setting, reference).games
+    reference = playing.read_students(setting)
+    games = playing.play_all(setting, reference).games
     *columns, _ = evaluation.games_as_columns(reference, games)
     names = ("UserId", "QuestionId", "truth", "value")
     predicted = pd.DataFrame(dict(zip(names, columns, strict=True)))
@@ -263,16 +246,13 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     return Ran(predicted, seconds, took.memory if took else None, code)
 
 
-@contextmanager
-def name_fold(entry: Path, fold: Fold) -> Iterator[None]:
-    """Let faults name the entry and the fold, instead of files that will be gone."""
-    try:
-        yield
-    except InputError as fault:
-        text = str(fault)
-        for path in (fold.folder / entry.name, fold.folder):
-            text = text.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
-        raise InputError(f"{cli.show(entry.resolve())}: {fold.title}: {text}") from None
+def name_fold(fault: str, entry: Path, fold: Fold) -> str:
+    """Let a fault name the entry and the fold, instead of files that will be gone."""
+    if fold.title in fault:
+        return fault
+    for path in (fold.folder / entry.resolve().name, fold.folder):
+        fault = fault.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
+    return f"{cli.show(entry.resolve())}: {fold.title}: {fault}"
 
 
 if __name__ == "__main__":

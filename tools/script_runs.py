@@ -97,9 +97,8 @@ def run_on_split(
     flags: Sequence[str],
     table: pd.DataFrame,
     held_out: npt.NDArray[np.bool_],
-    folder: Path,
-    *,
     metadata: Path | None,
+    folder: Path,
     what: str,
 ) -> Path:
     """Let a script of task 1 or 2 learn from some answers and predict the others.

@@ -131,8 +131,8 @@ def _shown_groups(pairs: pd.DataFrame, groups: pd.Series, n_all: int) -> pd.Data
     return table
 
 
-def accuracy_by(pairs: pd.DataFrame, groups: pd.Series) -> pd.DataFrame:
-    """Measure the accuracy in groups of answers, a category of each pair.
+def accuracy_by(pairs: pd.DataFrame, groups: pd.Series | None = None) -> pd.DataFrame:
+    """Measure the accuracy in groups of answers, a category of each pair, or of all together.
 
     The pairs have the columns student_code (0 to n - 1), right and, where the majority is known,
     majority_right. There is a row for each group that has answers, in the order of the categories:
@@ -140,6 +140,8 @@ def accuracy_by(pairs: pd.DataFrame, groups: pd.Series) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if groups is None:
+        groups = _named(np.zeros(len(pairs), np.int8), ["all"])
     code, student = groups.cat.codes.to_numpy(), pairs["student_code"].to_numpy()
     shape = len(groups.cat.categories), int(student.max()) + 1
     cell = code.astype(np.int64) * shape[1] + student
@@ -199,14 +201,10 @@ def clustered_intervals(
 # ---- Groups by numbers ---------------------------------------------------------------------------
 
 
-def all_together(pairs: pd.DataFrame) -> pd.Series:
-    """Return one group of all answers."""
-    return _named(np.zeros(len(pairs), np.int8), ["all"])
-
-
 def by_tenth(share: pd.Series) -> pd.Series:
     """Group by tenths of a share from 0 to 1, NaN where it is not known."""
-    ends = [k / _N_SHARES for k in range(_N_SHARES)]
+    # Above 1, so that the last tenth includes it.
+    ends = [*(k / _N_SHARES for k in range(_N_SHARES)), 2]
     return _cut(share, ends, [f"{10 * k} to {10 * k + 10} %" for k in range(_N_SHARES)])
 
 
@@ -216,19 +214,21 @@ def by_count(count: pd.Series) -> pd.Series:
         f"{low:,}" if high == low + 1 else f"{low:,} to {high - 1:,}"
         for low, high in pairwise(_COUNTS)
     ]
-    return _cut(count, _COUNTS, ["none", *names[1:], f"from {_COUNTS[-1]:,}"])
+    return _cut(count, [*_COUNTS, np.inf], ["none", *names[1:], f"from {_COUNTS[-1]:,}"])
 
 
 def by_age(age: pd.Series) -> pd.Series:
     """Group by years, NaN where they are not known, with the youngest together, and the oldest."""
     names = [f"up to {_AGES[0]}", *map(str, _AGES[1:-1]), f"from {_AGES[-1]}"]
-    return _cut(age, [0, *_AGES[1:]], names)
+    return _cut(age, [0, *_AGES[1:], np.inf], names)
 
 
-def _cut(values: pd.Series, begins: Sequence[float], names: Sequence[str]) -> pd.Series:
+def _cut(values: pd.Series, ends: Sequence[float], names: Sequence[str]) -> pd.Series:
     """Group numbers by where each group begins; what is not known is the last group."""
-    code = np.searchsorted(begins, values, side="right") - 1
-    return _named(np.where(np.isnan(values), len(names), code), [*names, _NOT_KNOWN])
+    import pandas as pd
+
+    groups = pd.cut(values, ends, right=False, labels=names).cat.add_categories(_NOT_KNOWN)
+    return groups.fillna(_NOT_KNOWN)
 
 
 def _named(code: Any, names: Sequence[str]) -> pd.Series:
@@ -237,7 +237,7 @@ def _named(code: Any, names: Sequence[str]) -> pd.Series:
 
     code = np.asarray(code)
     known = np.where(code < 0, len(names) - 1, code)
-    return pd.Series(pd.Categorical.from_codes(known, dtype=pd.CategoricalDtype([*names])))
+    return pd.Series(pd.Categorical.from_codes(known, pd.Index(names)))
 
 
 # ---- Where most is lost --------------------------------------------------------------------------

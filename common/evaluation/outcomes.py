@@ -22,26 +22,18 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What was predicted right, in an order that depends on the answers alone.
+    """What was predicted right, in an order that depends on the answers alone."""
 
-    Attributes
-    ----------
-    answers
-        Fingerprint of what was predicted, the true values included: outcomes can be compared only
-        where it is the same.
-    counts
-        Number of answers of each unit in each part, shape (parts, units). Units are what is drawn
-        in a bootstrap: the students, by UserId; in task 3 the pairs of questions. Parts are what a
-        score is made of: masks (task 4), folds (cross-validation), experts (task 3), else one.
-    right
-        Whether each answer was predicted right, by part, unit and question, shape (answers,).
-    distinct
-        Whether each answer counts once; an answer may be a target of several masks.
-    """
-
+    # Fingerprint of what was predicted and of the true values: only where it is the same can
+    # outcomes be compared.
     answers: str
+    # Number of answers of each unit in each part, shape (parts, units). Units are what is drawn in
+    # a bootstrap: the students, by UserId; in task 3 the pairs of questions. Parts are what a score
+    # is made of: masks (task 4), folds (cross-validation), experts (task 3), else one.
     counts: npt.NDArray[np.int64]
+    # Whether each answer was predicted right, by part, unit and question, shape (answers,).
     right: npt.NDArray[np.bool_]
+    # Whether each answer counts once; an answer may be a target of several masks.
     distinct: bool
 
     def count_right(self) -> npt.NDArray[np.int64]:

@@ -222,7 +222,7 @@ def explain(
         pairs["majority_right"] = pairs["majority"] == truth
     n_students = pairs["student_code"].nunique()
     error = metrics.clustered_standard_error(truth == predicted, pairs["student_code"].to_numpy())
-    (total,) = breakdown.accuracy_by(pairs, breakdown.all_together(pairs)).to_dict("records")
+    (total,) = breakdown.accuracy_by(pairs).to_dict("records")
     evaluation = Evaluation(
         title=record.TASK_TITLES[task],
         metric="Accuracy: the share of pairs predicted correctly",
