@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from conftest import ROOT, Run, Says, copy_kit, keep_only
 from run_scripts import LIBRARIES, run_process
@@ -30,6 +32,23 @@ LONG_FITS = (
     ("task_2/sample_model_gradient_boosting.py", '"max_iter": 1000', '"max_iter": 20'),
     ("common/answer_features/known.py", "_ENOUGH = 150_000", "_ENOUGH = 2_000"),
 )
+# Typed in these folders after the quickstart, as the challenge's guide says.
+GUIDE = {
+    "task_1": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
+    "task_2": ("local_data_split.py", "sample_model_majority.py", "local_evaluation.py"),
+    "task_3": ("sample_model_entropy.py", "sample_model_random.py"),
+    "task_4": ("local_data_split.py",),
+    "task_4/numpy": ("train_model.py", "local_evaluation.py"),
+    "task_4/pytorch": ("train_model.py", "local_evaluation.py"),
+}
+PLACES = """
+data/test_input/train_task_1_2.csv data/test_input/valid_task_1_2.csv
+data/test_input/train_task_4.csv data/test_input/valid_task_4.csv
+submissions/submission_task_1.csv submissions/submission_task_2.csv
+submissions/submission_task_3.csv
+task_4/numpy/model_task_4_most_popular.npy task_4/numpy/model_task_4_num_answers.npy
+task_4/pytorch/model_task_4.pt
+"""
 # Scripts that stand for those of the kit where only the quickstart's own part is tried.
 QUICK_SCRIPT = "from common import layout\n"
 QUICK_EVALUATION = """import json, sys
@@ -81,24 +100,33 @@ def scores(kit: Path) -> dict[tuple[str, str], float]:
     return {(str(r["task"]), r["model"]): r["score"] for r in map(json.loads, lines)}
 
 
-@pytest.mark.slow
-def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path, run: Run) -> None:
-    kit = copy_kit(tmp_path / "a kit")
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, run: Run) -> tuple[Path, str]:
+    """A fresh clone after its first quickstart, with all models; what that printed."""
+    kit = copy_kit(tmp_path_factory.mktemp("finished") / "a kit")
     for file, long, short in LONG_FITS:
         text = (kit / file).read_text(encoding="utf-8")
         assert text.count(long) == 1, file
         (kit / file).write_text(text.replace(long, short), encoding="utf-8")
     first = run(["quickstart.py", "--size", "tiny"], kit=kit, timeout=280)
     assert first.returncode == 0, first.stdout + first.stderr
-    assert "simulating tiny data" in first.stdout
+    return kit, first.stdout
+
+
+@pytest.mark.slow
+def test_everything_is_scored_and_a_second_run_only_shows_it(
+    finished: tuple[Path, str], run: Run
+) -> None:
+    kit, first = finished
+    assert "simulating tiny data" in first
     assert not (kit / ".venv").exists()
     found = scores(kit)
     models = [*kit.glob("task_[123]/sample_model_*.py"), *kit.glob("task_4/*/train_model.py")]
     assert len(found) == len(models)
-    assert steps(first.stdout) == dict.fromkeys([*SPLITS, *found], "run")
+    assert steps(first) == dict.fromkeys([*SPLITS, *found], "run")
     # The quick ones come first, whatever else runs beside them.
-    assert list(steps(first.stdout))[2][1] not in ("partial_vae", "pytorch", "gradient_boosting")
-    shown = table(first.stdout)
+    assert list(steps(first))[2][1] not in ("partial_vae", "pytorch", "gradient_boosting")
+    shown = table(first)
     for (_, name), score in found.items():
         assert 0.2 < score < 1
         assert re.search(rf"^ +{name} .*{score:.4f} ", shown, re.MULTILINE), name
@@ -107,6 +135,38 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(tmp_path: Path, run
     assert second.returncode == 0
     assert steps(second.stdout) == dict.fromkeys([*SPLITS, *found], "done already")
     assert table(second.stdout) == shown
+
+
+@pytest.mark.slow
+def test_commands_and_places_of_the_challenges_guide(
+    finished: tuple[Path, str], tmp_path: Path, succeeds: Callable[..., str]
+) -> None:
+    """Word for word: its commands in its folders, its places of files."""
+    kit = Path(shutil.copytree(finished[0], tmp_path / "kit"))
+    for folder, scripts in GUIDE.items():
+        for script in scripts:
+            done = run_process([f"{folder}/{script}"], kit=kit, cwd=kit / folder)
+            assert (done.returncode, done.stderr) == (0, ""), f"{folder}: {done.stdout}"
+        assert ("score 0." in done.stdout) == (script == "local_evaluation.py"), done.stdout
+    missing = [place for place in PLACES.split() if not (kit / place).is_file()]
+    assert not missing
+
+    # Predictions of the local split: the guide keeps them beside it, and they are found there.
+    for task in (1, 2):
+        valid = pd.read_csv(kit / "data/test_input/valid_task_1_2.csv")
+        place = kit / f"data/test_input/test_submission_task_{task}.csv"
+        valid.to_csv(place, index=False)
+        evaluate = [f"task_{task}/local_evaluation.py"]
+        assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
+        assert (kit / f"data/test_output/scores_task_{task}.txt").read_text() == "score:1.0\n"
+        # Of two, the newer one counts.
+        newer = kit / "data/test_output" / place.name
+        column = {1: "IsCorrect", 2: "AnswerValue"}[task]
+        valid.assign(**{column: 1}).to_csv(newer, index=False)
+        assert "score 1.0000" not in succeeds(evaluate, kit=kit)
+        shutil.move(place, kit / "elsewhere.csv")
+        shutil.copy(kit / "elsewhere.csv", place)
+        assert succeeds(evaluate, kit=kit).startswith("score 1.0000 ")
 
 
 @pytest.mark.slow
