@@ -63,8 +63,9 @@ def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
         input_dir, train = layout.TEST_INPUT_DIR, layout.TRAIN_TASK_4
     input_dir = options.input_dir or input_dir
     names = [options.train_data or train, *getattr(options, "more_train_data", ())]
-    made.require_current([input_dir / names[0]])
-    return [input_dir / name for name in names], input_dir.parent / layout.METADATA_DIR.name
+    paths = [input_dir / name for name in names]
+    made.require_current(paths)
+    return paths, input_dir.parent / layout.METADATA_DIR.name
 
 
 def count_questions(train: Path | None, metadata_dir: Path) -> int:

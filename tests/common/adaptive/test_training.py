@@ -1,5 +1,6 @@
 """What a trainer of task 4 reads and saves."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,22 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
     write("question_metadata_task_3_4.csv", 'QuestionId,SubjectId\n11,"[3]"\n2,"[3]"\n')
     assert training.read_training([train], tmp_path)[1] == 12
     assert training.count_questions(train, tmp_path) == 12
+
+
+def test_the_record_names_all_training_files(write: Write, tmp_path: Path) -> None:
+    """Also those of --more_train_data."""
+    for name in ("a.csv", "b.csv", "c.csv"):
+        write(f"train_data/{name}", HEADER)
+    p = training.training_parser("")
+    training.add_more_train_data_flag(p)
+    flags = "--input_dir", str(tmp_path / "train_data"), "--train_data", "a.csv"
+    paths, _ = training.training_paths(
+        p.parse_args([*flags, "--more_train_data", "b.csv", "c.csv"])
+    )
+    (tmp_path / "package").mkdir()
+    train(tmp_path / "package", [1], "a")
+    made_from = json.loads((tmp_path / "package" / training.TRAINING).read_text())["made_from"]
+    assert {f"../train_data/{path.name}" for path in paths} <= {*made_from}
 
 
 def train(folder: Path, students: list[int], weights: str) -> None:
