@@ -14,7 +14,6 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from common import cli, io, layout, made, pages
 from common.adaptive import training
@@ -35,13 +34,8 @@ OUTPUT_NAME = "strategies_task_4.html"
 N_SPLITS = 5
 
 
-class Case(NamedTuple):
-    """Students to be examined with one mask, and the model for them."""
-
-    name: str
-    bank: Bank
-    reference: Reference
-    mask: str
+# Students to be examined with one mask, and the model for them.
+Case = tuple[Bank, Reference, str]
 
 
 def main() -> None:
@@ -63,10 +57,10 @@ def main() -> None:
     with tqdm(total=len(rules) * len(chosen) * len(cases), desc="Games", disable=None) as bar:
         for title, rule in rules.items():
             games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}
-            for seed, case in enumerate(cases):
-                about = case.bank, case.reference, case.mask, rule
+            for seed, (bank, reference, mask) in enumerate(cases):
                 for name, strategy in chosen.items():
-                    games[name][case.name] = play(*about, strategy, setting, seed)
+                    played = play(bank, reference, mask, rule, strategy, setting, seed)
+                    games[name][mask] = played
                     bar.update()
             stops = setting.stop_at_error > 0
             results.append(compare_games(title, games, setting.checkpoints, stops=stops))
@@ -189,8 +183,7 @@ def read_cases(
         n_columns = int(answers["QuestionId"].max()) + 1
         protocol, n_splits = PROTOCOLS[options.protocol], options.masks or N_SPLITS
         for learned, reference in splits(answers, protocol, n_splits, options.questions, n_columns):
-            (mask,) = reference.targets
-            yield Case(reference.name, calibrate(learned, n_columns), reference, mask)
+            yield calibrate(learned, n_columns), reference, reference.name
         return
     answers = read_students(train)
     reference = read_reference(reference_path, int(answers["QuestionId"].max()) + 1)
@@ -202,15 +195,15 @@ def read_cases(
         )
     bank = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
-        yield Case(mask, bank, reference, mask)
+        yield bank, reference, mask
 
 
 def describe(
     options: argparse.Namespace, setting: Setting, cases: list[Case]
 ) -> list[tuple[str, str]]:
     """Return what was measured, as names and values."""
-    students = np.unique(np.concatenate([case.reference.student for case in cases]))
-    n_targets = sum(int(case.reference.targets[case.mask].sum()) for case in cases)
+    students = np.unique(np.concatenate([reference.student for _, reference, _ in cases]))
+    n_targets = sum(int(reference.targets[mask].sum()) for _, reference, mask in cases)
     parts = ("split" if options.protocol else "mask") + "s" * (len(cases) > 1)
     facts = [
         ("Students", f"{len(students):,}"),

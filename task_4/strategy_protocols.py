@@ -9,8 +9,6 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 
-MASK = "targets"
-
 
 class Protocol(NamedTuple):
     """How one paper splits students and answers, and what it publishes, and where.
@@ -70,7 +68,7 @@ PROTOCOLS = {
 def splits(
     answers: pd.DataFrame, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
 ) -> Iterator[tuple[pd.DataFrame, Reference]]:
-    """Yield for every split what to learn from, and whom to examine.
+    """Yield for every split what to learn from, and whom to examine with a mask of its name.
 
     Split s examines the next part of the shuffled students, so that `n_parts / n_test` splits
     examine everyone once; after that they are shuffled again. Students with fewer answers that may
@@ -80,6 +78,7 @@ def splits(
     if len(students) < protocol.n_parts:
         raise InputError(f"{len(students)} students, expected at least {protocol.n_parts}")
     for number in range(n_splits):
+        name = f"split {number + 1}"
         turn, place = divmod(number, protocol.n_parts // protocol.n_test)
         order = np.random.default_rng([turn, 0]).permutation(len(students))
         part = np.empty(len(students), np.int64)
@@ -97,8 +96,8 @@ def splits(
         enough = (n_askable >= n_questions).to_numpy()
         if not enough.any():
             raise InputError(
-                f"no student of split {number + 1} has {n_questions} answers that may be asked: "
+                f"no student of {name} has {n_questions} answers that may be asked: "
                 "choose a smaller --questions"
             )
-        masks = {MASK: is_target[enough].to_numpy()}
-        yield learned, make_reference(f"split {number + 1}", examined[enough], masks, n_columns)
+        masks = {name: is_target[enough].to_numpy()}
+        yield learned, make_reference(name, examined[enough], masks, n_columns)

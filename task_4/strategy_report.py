@@ -43,8 +43,12 @@ def compare_games(title: str, games: Games, checkpoints: Sequence[int], *, stops
         compared = [n for n in _COMPARED if n in checkpoints] or [checkpoints[-1]]
         rows = []
         for name in others:
-            ahead = [compare(games[OWN], games[name], checkpoints.index(n)) for n in compared]
-            rows.append([name, *(_difference(*one) for one in ahead)])
+            cells = []
+            for n in compared:
+                value, error = compare(games[OWN], games[name], checkpoints.index(n))
+                beyond = "*" if abs(value) > 2 * error else " "
+                cells.append(f"{value:+.4f} ± {2 * error:.4f}{beyond}")
+            rows.append([name, *cells])
         caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
         tables.append((caption, ["strategy", *(f"after {n}" for n in compared)], rows))
     notes = [
@@ -116,11 +120,6 @@ def compare(
     values = np.concatenate(difference)
     cluster = np.unique(np.concatenate(student), return_inverse=True)[1]
     return float(values.mean()), metrics.clustered_standard_error(values, cluster)
-
-
-def _difference(value: float, error: float) -> str:
-    beyond = "*" if abs(value) > 2 * error else " "
-    return f"{value:+.4f} ± {2 * error:.4f}{beyond}"
 
 
 def score_tables(scores: pd.DataFrame, stops: bool) -> list[Table]:

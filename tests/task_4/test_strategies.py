@@ -392,15 +392,15 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
         assert len(students) == pytest.approx(learned_share * 53, abs=1)
         assert not students & set(reference.student.tolist())
         answered = (reference.is_correct >= 0).sum(axis=1)
-        hidden = reference.targets["targets"].sum(axis=1)
+        hidden = reference.targets[reference.name].sum(axis=1)
         assert np.array_equal(hidden, np.ceil(protocol.target_share * answered))
-        assert (reference.is_correct[reference.targets["targets"]] >= 0).all()
+        assert (reference.is_correct[reference.targets[reference.name]] >= 0).all()
     if name == "bobcat":
         examined = np.concatenate([reference.student for _, reference in parts])
         assert sorted(examined) == list(range(100, 153))
     again = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
     for (_, one), (_, other) in zip(parts, again, strict=True):
-        assert np.array_equal(one.targets["targets"], other.targets["targets"])
+        assert np.array_equal(one.targets[one.name], other.targets[one.name])
     # Those with too few answers are not examined.
     n_many = 50 if name == "bobcat" else 32
     _, reference = next(strategy_protocols.splits(answers, protocol, 1, n_many, 90))
