@@ -373,10 +373,10 @@ def leave_weights(copy: Path, package: Path) -> None:
     if old and (origin is None or "local" not in origin.options):
         return
     for path in old:
-        path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     # Backwards: the students that they know come first, so that no weights ever lie there without.
     for path in sorted(copy.glob("model_task_4*"), reverse=True):
-        shutil.copyfile(path, package / path.name)
+        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, package / path.name)
 
 
 def show_running(text: str) -> None:
