@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from common import io
+
 import pandas as pd
 import pytest
 from hypothesis import settings
@@ -176,6 +178,13 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return write_file
+
+
+@pytest.fixture(params=["pandas", "pyarrow"])
+def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test twice: files are read as small ones, and as large ones, by pyarrow."""
+    if request.param == "pyarrow":
+        monkeypatch.setattr(io, "LARGE", -1)
 
 
 def blocks(page: Path, language: str) -> list[str]:

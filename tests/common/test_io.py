@@ -27,11 +27,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_scripts import ROOT
 
+READERS = pytest.mark.usefixtures("each_reader")
 Write = Callable[[str, str | bytes], Path]
 COLUMNS = (schema.QUESTION_ID, schema.IS_CORRECT)
 TOP = "QuestionId,IsCorrect\n"
 
 
+@READERS
 @pytest.mark.parametrize(
     "content",
     [
@@ -94,6 +96,7 @@ def test_tolerates_how_a_file_is_written(write: Write, content: str) -> None:
         (b"\x89PNG\r\n\x1a\n\x00\x00", "row 1 is not UTF-8 text"),
     ],
 )
+@READERS
 def test_says_what_is_wrong(write: Write, content: str | bytes, expected: str) -> None:
     path = write("a.csv", content)
     with pytest.raises(InputError) as raised:
@@ -104,6 +107,7 @@ def test_says_what_is_wrong(write: Write, content: str | bytes, expected: str) -
     assert "\n" not in message
 
 
+@READERS
 def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
     columns = (schema.Column("user"), schema.Column("item"))
     source = file_source(write("a.csv", "\ufeff1,2\r\n3,4"), ("user", "item"))
@@ -124,6 +128,7 @@ def test_files_without_a_header_count_rows_from_1(write: Write) -> None:
             read_table(source, columns)
 
 
+@READERS
 def test_empty_cells_where_they_are_allowed(write: Write) -> None:
     column = schema.expert_judgement("T1_ALR")
     path = write("a.csv", "left,T1_ALR\n1,2.0\n2,\n3,1\n")
@@ -200,6 +205,7 @@ def test_rows_are_numbered_as_in_the_file(
     assert [source.row_number(index) for index in range(len(data_rows))] == data_rows
 
 
+@READERS
 def test_arrays_may_be_written_to(write: Write) -> None:
     """Without a copy where the file is read in one piece, or in several."""
     path = write("a.csv", "UserId,QuestionId,IsCorrect\n1,7,1\n2,8,0\n")
@@ -210,6 +216,7 @@ def test_arrays_may_be_written_to(write: Write) -> None:
         torch.from_numpy(array)
 
 
+@READERS
 def test_other_columns_pass_through_as_they_stand(write: Write) -> None:
     """Only a text that needs quotes gets them."""
     plain = ",QuestionId,AnswerId\n0,7,0012\n1,8,1.50\n"

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+READERS = pytest.mark.usefixtures("each_reader")
 Write = Callable[[str, str | bytes], Path]
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
 STUDENTS = "UserId,Gender,DateOfBirth,PremiumPupil\n"
@@ -51,6 +52,7 @@ def test_a_file_that_is_not_there_is_not_known(tmp_path: Path) -> None:
     assert find(tmp_path, layout.SUBJECT_METADATA) is not None
 
 
+@READERS
 def test_answers_are_joined_by_id(write: Write) -> None:
     # Ids beyond float32's whole numbers, rows without an id, missing values, an answer not listed,
     # one asked for twice, one whose id is unknown.
@@ -73,6 +75,7 @@ def test_answers_are_joined_by_id(write: Write) -> None:
     assert found["SchemeOfWorkId"].tolist() == [-1, 5, -1, -1, -1, -1, -1]
 
 
+@READERS
 def test_dates_in_other_ways(write: Write) -> None:
     # The last two pyarrow alone does not read: more digits than its type holds, spaces.
     dates = ["2019-12-31 23:59", "2019-12-31T23:59:59", "2019-12-31 23:59:00.0000000"]
@@ -83,6 +86,7 @@ def test_dates_in_other_ways(write: Write) -> None:
     assert same_dates(found, ["2019-12-31T23:59"] * 4 + ["NaT", "2020-03-01T00:00"])
 
 
+@READERS
 def test_columns_that_are_not_there_are_not_known(write: Write) -> None:
     path = write("metadata.csv", b"\xef\xbb\xbfQuizId,AnswerId\r\n8,5\r\n,6\r\n")
     found = read_circumstances(path, ids(6, 5))
@@ -139,6 +143,7 @@ def test_students_are_joined_by_id(write: Write) -> None:
     assert found["PremiumPupil"].tolist() == [-1, 1, -1, 1, -1, 0]
 
 
+@READERS
 def test_nonsense_dates_of_birth_are_missing(write: Write) -> None:
     nonsense = ["1756-03-01", "1997-12-01", "2015-01-01", "9999-12-01"]
     dates = ["1998-01-01", "2014-12-31", *nonsense]
@@ -226,6 +231,7 @@ FAULTS = {
     ("header", "rows", "message"),
     [(header, *fault) for header, faults in FAULTS.items() for fault in faults],
 )
+@READERS
 def test_faults_are_named(write: Write, header: str, rows: str, message: str) -> None:
     path = write("faulty.csv", header + rows)
     with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
