@@ -299,9 +299,9 @@ def _read(
         # One column after the other, so that no more than one exists twice at a time.
         parts = [chunk.pop(place) for chunk in chunks if place in chunk]
         is_text = column.dtype == TEXT
-        if len(parts) > 1:
-            parts = [pd.concat(parts, ignore_index=True) if is_text else np.concatenate(parts)]
-        (data[column.name],) = parts
+        data[column.name] = (
+            pd.concat(parts, ignore_index=True) if is_text else np.concatenate(parts)
+        )
     n_rows = len(data[column.name])
     for column in columns:
         if column.name not in data:
@@ -328,8 +328,8 @@ def _read_quickly(
         is_large = file.tell() > LARGE
     if b"\0" in found:
         return None
-    chunk = _read_by_pyarrow(source, header, wanted) if is_large and not found else None
-    return [chunk] if chunk else _read_by_pandas(source, header, wanted, b'"' in found)
+    chunks = _read_by_pyarrow(source, header, wanted) if is_large and not found else None
+    return chunks or _read_by_pandas(source, header, wanted, b'"' in found)
 
 
 class _Lines:
@@ -407,8 +407,8 @@ def _read_by_pandas(
 
 def _read_by_pyarrow(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> dict[int, Any] | None:
-    """Return columns by their place: five times as fast as pandas; None if anything is unusual."""
+) -> list[dict[int, Any]] | None:
+    """As `_read_quickly`, five times as fast as pandas; None without pyarrow too."""
     try:
         import pyarrow as pa
         from pyarrow import csv as pa_csv
@@ -422,39 +422,37 @@ def _read_by_pyarrow(
     )
     names = [str(place) for place in range(len(header))]
     options = pa_csv.ReadOptions(column_names=names, skip_rows=0 if source.column_names else 1)
-    data = {}
     try:
         with source.open() as file:
             # Not Python's file: threads that read from one when the process ends would abort it.
             is_memory = isinstance(file, io.BytesIO)
             arrow_file = pa.BufferReader(file.read()) if is_memory else pa.OSFile(file.name)
-            table = pa_csv.read_csv(arrow_file, options, convert_options=convert)
-        for place, column in wanted.items():
-            cells = table[str(place)]
-            # One column after the other, so that no more than one exists twice at a time.
-            table = table.drop_columns(str(place))
-            data[place] = _check_arrow(cells, column)
-            del cells
+            return [
+                {
+                    place: _check_arrow(cells, column)
+                    for (place, column), cells in zip(wanted.items(), batch.columns, strict=True)
+                }
+                for batch in pa_csv.open_csv(arrow_file, options, convert_options=convert)
+                if batch.num_rows
+            ]
     except (pa.ArrowException, ValueError):
         return None
     finally:
         pa.default_memory_pool().release_unused()
-    return data if len(data[next(iter(wanted))]) else None
 
 
 def _check_arrow(cells: Any, column: Column) -> Any:
-    """As `_check`, of a column that pyarrow has read."""
+    """As `_check`, of a part of a column that pyarrow has read."""
     if cells.null_count and not column.may_be_empty:
         raise ValueError(column.name)
     if column.dtype == TEXT:
         return _check(cells.to_pandas(), column)
-    parts = [chunk.to_numpy(zero_copy_only=False) for chunk in cells.chunks]
+    values = cells.to_numpy(zero_copy_only=False)
     if column.dtype == DATE:
-        return np.concatenate(parts, dtype=DATE, casting="unsafe")
-    n_missing = sum(int(np.isnan(part).sum()) for part in parts if part.dtype.kind == "f")
-    if n_missing != cells.null_count:
+        return values.astype(DATE)
+    if values.dtype.kind == "f" and np.isnan(values).sum() != cells.null_count:
         raise ValueError(column.name)  # The text NaN.
-    return np.concatenate([_check_numbers(part, column) for part in parts])
+    return _check_numbers(values, column)
 
 
 def _check(cells: pd.Series, column: Column) -> Any:
