@@ -3,8 +3,8 @@
     pairs = read_pairs(answers, template, metadata)     whom was asked what, and when; no outcomes
     *parts, asked = tables(pairs, answers, groups, seed)
 
-Each of the parts holds training answers, their features (`table`), and what these were made from
-(`known`): all outcomes but those of the part. The last one is the template, with all outcomes.
+Each of the parts holds training answers and their features (`table`), made from all outcomes but
+those of the part. The last one is the template, made from all outcomes.
 
 A feature belongs to a group, and a group is a function of the pairs, of the known outcomes and of
 the rows asked for; `GROUPS` names them all, and what each needs to be known.
@@ -17,11 +17,11 @@ of 10 % at a time, since features of rows for which much less is known would be 
 than those of the template: a model that learned from them would trust them too little.
 """
 
-from common.answer_features.groups import GROUPS, Part, available_groups, table, tables
+from common.answer_features.groups import GROUPS, Columns
 from common.answer_features.known import Known, know
 from common.answer_features.nearest import nearest_answers, similar_questions
 from common.answer_features.pairs import Pairs, read_pairs
-from common.answer_features.rates import Columns
+from common.answer_features.tables import Part, available_groups, table, tables
 
 __all__ = [
     "GROUPS",

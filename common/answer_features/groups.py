@@ -1,35 +1,35 @@
-"""The groups of features: one function each, and the table that they make together.
+"""The groups of features: one function each.
 
 Every function takes the pairs, the known outcomes and the rows of the pairs that are asked for, and
-returns columns by name, float32, one value for each row asked for, NaN where there is none.
+returns columns by name, one value for each row asked for, NaN where there is none.
+
+When a quiz was taken and in which order, and how sure the student said to be, is known of the pairs
+to be predicted, too; nothing but the outcomes of `Known` is looked at.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import item_response
-from common.answer_features import circumstances
-from common.answer_features.known import N_OPTIONS, Known, cut, know, shrunk_mean
+from common.answer_features.known import N_OPTIONS, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
-from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
-from common.answer_features.rates import Columns, rates_of
+from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
-from common.errors import InputError
-from common.item_response.blocks import in_threads
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from tqdm import tqdm
 
 FloatArray = npt.NDArray[np.floating[Any]]
+Columns = dict[str, npt.NDArray[Any]]
 Group = Callable[[Pairs, Known, IntArray], Columns]
 
 # How many of a student's answers count as near, of how many the option is a feature of its own, and
 # how fast the others' weights fall, similarity to this power, each with so much weight on no effect
 # at all. Chosen on training answers of the pool (see tests/benchmarks/README.md).
-N_NEAREST, N_OPTIONS_SHOWN = 32, 4
-DECAYS = ((2, 2.0), (6, 1.0), (15, 0.5))
+_N_NEAREST, _N_OPTIONS_SHOWN = 32, 4
+_DECAYS = ((2, 2.0), (6, 1.0), (15, 0.5))
+# How many known answers before, and how many after, are features of their own.
+_N_STEPS = 2
 # Ages are those at the start of the year in which most answers were given.
 _YEAR = np.datetime64("2019-01-01")
 _DAYS_PER_YEAR = 365.25
@@ -37,7 +37,10 @@ _MIN_PROBABILITY = np.float32(1e-6)
 # Chance to be right without knowing the answer.
 _GUESSING = 0.2
 # Steps of a model that goes on from one of fewer answers.
-_N_STEPS = 3
+_STEPS_FROM_START = 3
+
+
+# ---- From the training file ------------------------------------------------------------------
 
 
 def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -45,22 +48,32 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
     The model is fitted to the known answers.
     """
-    fitted = _fit_model(pairs, known)
+    fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict(fitted, student, question, pairs.context[asked])
     p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
     return {"model": np.log(p / (1 - p))}
 
 
+def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
+    """Fit what `model` predicts with."""
+    return item_response.fit(
+        known.student,
+        known.question,
+        known.is_correct,
+        guessing=_GUESSING,
+        n_steps=None if known.start is None else _STEPS_FROM_START,
+        context=pairs.context[known.rows],
+        start=known.start,
+    )
+
+
 def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Predict by item response theory with context: log probability of each outcome.
 
     The right option, the most popular wrong one, and so on. From the training file, which must tell
-    the options. The model is fitted to the known answers, and takes several times as long as
-    `model`.
+    the options. The model is fitted to the known answers, and takes many times as long as `model`.
     """
-    assert known.option is not None and known.correct_option is not None
-    assert known.outcome_of_option is not None
     fitted = item_response.fit_options(
         known.student,
         known.question,
@@ -71,23 +84,8 @@ def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     )
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict_options(fitted, student, question, pairs.context[asked])
-    in_order = np.argsort(known.outcome_of_option, axis=1)[question]
-    log_p = np.log(np.maximum(np.take_along_axis(p, in_order, 1), _MIN_PROBABILITY))
-    return {f"model_{outcome}": log_p[:, outcome] for outcome in range(N_OPTIONS)}
-
-
-def _fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
-    """Fit what `model` predicts with."""
-    start = known.start
-    return item_response.fit(
-        known.student,
-        known.question,
-        known.is_correct,
-        guessing=_GUESSING,
-        n_steps=None if start is None else _N_STEPS,
-        context=pairs.context[known.rows],
-        start=start,
-    )
+    log_p = np.log(np.maximum(by_outcome(p, known, question), _MIN_PROBABILITY))
+    return _numbered("model", log_p)
 
 
 def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -96,23 +94,33 @@ def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     From the training file.
     """
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    n_of_question = np.bincount(known.question, minlength=pairs.n_questions).astype(np.float32)
-    n_of_student = np.bincount(known.student, minlength=pairs.n_students).astype(np.float32)
     return {
         "question_rate": known.question_rate[question],
-        "question_count": n_of_question[question],
+        "question_count": np.bincount(known.question, minlength=pairs.n_questions)[question],
         "student_rate": known.student_rate[student],
-        "student_count": n_of_student[student],
+        "student_count": np.bincount(known.student, minlength=pairs.n_students)[student],
     }
 
 
-def subjects(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How the student did on the question's subject, at three levels of the tree, and how often.
+def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """How often each option of the question is chosen, and how able those are who choose it.
 
-    From the question metadata; the levels from the subject metadata, if there.
+    From the training file, which must tell the options. With what these let expect of the student:
+    the log probability of each option, if all who choose it are equally spread around their mean.
     """
-    keys = [("student", level) for level in SUBJECT_LEVELS]
-    return rates_of(pairs, known, asked, keys)
+    student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
+    ability = known.student_rate[known.student]
+    mean = np.zeros((pairs.n_questions, N_OPTIONS), np.float32)
+    for o in range(N_OPTIONS):
+        of_option = np.where(known.option == o + 1, known.question, -1)
+        mean[:, o] = shrunk_mean(of_option, ability, pairs.n_questions)[0]
+    mean -= (mean * known.option_share).sum(axis=1, keepdims=True)
+    share = by_outcome(known.option_share[question], known, question)
+    of_those = by_outcome(mean[question], known, question)
+    own = known.student_rate[student][:, None]
+    expected = np.log(share) + of_those * (own - of_those / 2) / (ability.var() + _MIN_PROBABILITY)
+    columns = _numbered("share", share) | _numbered("ability", of_those)
+    return columns | _numbered("expected", expected)
 
 
 def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -121,14 +129,14 @@ def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     From the training file. Means of what the outcomes exceed expectation by, over the nearest known
     answers, weighted by powers of the similarity.
     """
-    columns = {
+    columns: Columns = {
         f"{kind}_{power}": np.zeros(len(asked), np.float32)
-        for power, _ in DECAYS
+        for power, _ in _DECAYS
         for kind in ("near", "nearness")
     }
     for rows, nearest, similarity in _near(pairs, known, asked):
         residual = np.where(nearest >= 0, known.residual[nearest], 0)
-        for power, shrinkage in DECAYS:
+        for power, shrinkage in _DECAYS:
             weight = similarity**power
             total = weight.sum(axis=1)
             columns[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
@@ -145,40 +153,40 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     which the option at this place is usually chosen; and the four nearest answers say which of the
     question's options was at the place chosen there. Options are in the order of `Known`.
     """
-    assert known.option is not None and known.option_share is not None
-    assert known.outcome_of_option is not None
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     chosen = known.option - 1
     excess = -known.option_share[known.question]
     excess[np.arange(len(chosen)), chosen] += 1
-    outcome_of_option = known.outcome_of_option[question]
-    in_order = np.argsort(outcome_of_option, axis=1)
-    columns = {f"place_{o}": in_order[:, o].astype(np.float32) for o in range(N_OPTIONS)}
-
-    def add(name: str, rows: IntArray | slice, of_place: FloatArray) -> None:
-        of_outcome = np.take_along_axis(of_place, in_order[rows], 1)
-        for o in range(N_OPTIONS):
-            column = columns.setdefault(f"{name}_{o}", np.zeros(len(asked), np.float32))
-            column[rows] = of_outcome[:, o]
-
     usual = [
         shrunk_mean(known.student, excess[:, o], pairs.n_students)[0] for o in range(N_OPTIONS)
     ]
-    add("habit", slice(None), np.column_stack([mean[student] for mean in usual]))
-    for nth in range(N_OPTIONS_SHOWN):
-        columns[f"near_option_{nth}"] = np.full(len(asked), np.nan, np.float32)
+    habit = {"habit": np.column_stack([mean[student] for mean in usual])}
+    habit |= {f"habit_{power}": np.zeros((len(asked), N_OPTIONS)) for power, _ in _DECAYS}
+    near_option = np.full((len(asked), _N_OPTIONS_SHOWN), np.nan, np.float32)
     for rows, nearest, similarity in _near(pairs, known, asked):
         of_near = np.where((nearest >= 0)[:, :, None], excess[nearest], 0)
-        for power, shrinkage in DECAYS:
+        for power, shrinkage in _DECAYS:
             weight = similarity**power
             total = (weight[:, None] @ of_near)[:, 0]
-            add(f"habit_{power}", rows, total / (weight.sum(axis=1, keepdims=True) + shrinkage))
-        shown = nearest[:, :N_OPTIONS_SHOWN]
-        outcome = np.take_along_axis(outcome_of_option[rows], chosen[shown], 1)
-        for nth in range(N_OPTIONS_SHOWN):
-            is_there = shown[:, nth] >= 0
-            columns[f"near_option_{nth}"][rows[is_there]] = outcome[is_there, nth]
-    return columns
+            habit[f"habit_{power}"][rows] = total / (weight.sum(axis=1, keepdims=True) + shrinkage)
+        shown = nearest[:, :_N_OPTIONS_SHOWN]
+        outcome = np.take_along_axis(known.outcome_of_option[question[rows]], chosen[shown], 1)
+        near_option[rows] = np.where(shown >= 0, outcome, np.nan)
+    columns = _numbered("place", np.argsort(known.outcome_of_option, axis=1)[question])
+    for name, of_place in habit.items():
+        columns |= _numbered(name, by_outcome(of_place, known, question))
+    return columns | _numbered("near_option", near_option)
+
+
+# ---- From the metadata of questions and students ---------------------------------------------
+
+
+def subjects(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """How the student did on the question's subject, at three levels of the tree, and how often.
+
+    From the question metadata; the levels from the subject metadata, if there.
+    """
+    return rates_of(pairs, known, asked, [("student", level) for level in SUBJECT_LEVELS])
 
 
 def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -194,157 +202,176 @@ def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     }
 
 
-GROUPS: dict[str, Group] = {
-    "model": model,
-    "options": options,
-    "rates": rates,
-    "subjects": subjects,
-    "context": context,
-    "habits": habits,
-    "students": students,
-    "quiz": circumstances.quiz,
-    "order": circumstances.order,
-    "classes": circumstances.classes,
-    "time": circumstances.time,
-    "confidence": circumstances.confidence,
-}
-_OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
+# ---- From the answer metadata ----------------------------------------------------------------
 
 
-def available_groups(
-    pairs: Pairs,
-    answers: pd.DataFrame,
-    wanted: Sequence[str] | None = None,
-    leave_out: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """Return the names of the groups whose files are there.
+def quiz(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """How the student did in the quiz, the question in it, and the quiz as a whole.
 
-    Parameters
-    ----------
-    pairs, answers
-        What there is.
-    wanted
-        Names of groups; None: all of them that are available, but some.
-    leave_out
-        Which these are.
-
-    Raises
-    ------
-    InputError
-        If a group that is wanted needs a file, or a column, that is not there.
+    With the number of known answers of each, how many of its questions the student was asked, and,
+    if the options are known, which places the student preferred in it, as `habits`.
     """
-    missing: dict[str, str] = {}
-    if "AnswerValue" not in answers:
-        needs = "AnswerValue and CorrectAnswer of the training answers"
-        missing |= dict.fromkeys(("options", "habits"), needs)
-    if SUBJECT_LEVELS[0] not in pairs.numbers:
-        missing["subjects"] = "the question metadata"
-    if pairs.students is None:
-        missing["students"] = "the student metadata"
-    if pairs.circumstances is None:
-        needs = "the answer metadata, and AnswerId in the training answers and the template"
-        missing |= dict.fromkeys(_OF_ANSWER_METADATA, needs)
-    for name in wanted or ():
-        if name in missing:
-            raise InputError(f"the features '{name}' need {missing[name]}, which are not there")
-    chosen = wanted or [name for name in GROUPS if name not in leave_out]
-    return tuple(name for name in chosen if name not in missing)
-
-
-def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> Columns:
-    """Return all columns of some groups.
-
-    Parameters
-    ----------
-    pairs
-        From `read_pairs`.
-    known
-        The outcomes to be used.
-    asked
-        Rows of the pairs, none of them among those of `known`.
-    groups
-        Keys of `GROUPS`; whichever `available_groups` returns.
-
-    Returns
-    -------
-    dict
-        For each feature an array of float32, shape (asked,), in an order that depends on `groups`
-        only.
-    """
-    columns: Columns = {}
-    for name in groups:
-        found = GROUPS[name](pairs, known, asked)
-        columns |= {key: np.asarray(column, np.float32) for key, column in found.items()}
+    keys = [("student", "quiz"), ("question", "quiz"), ("quiz",)]
+    columns = rates_of(pairs, known, asked, keys)
+    number = pairs.number("student", "quiz")
+    size = np.bincount(number[number >= 0], minlength=1)
+    columns["quiz_size"] = _look_up(size.astype(np.float32), number[asked])
+    if len(known.option):
+        mean = np.zeros((len(asked), N_OPTIONS), np.float32)
+        for o in range(N_OPTIONS):
+            excess = (known.option == o + 1) - known.option_share[known.question, o]
+            of_group = shrunk_mean(number[known.rows], excess, len(size))[0]
+            mean[:, o] = _look_up(of_group, number[asked])
+        question = pairs.numbers["question"][asked]
+        columns |= _numbered("quiz_habit", by_outcome(mean, known, question))
     return columns
 
 
-class Part(NamedTuple):
-    """Answers that are held out, or the template, and what is known about them without outcomes.
+def order(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """How the student's answers just before and just after, in the same quiz, turned out.
 
-    Attributes
-    ----------
-    rows
-        Their places in the pairs.
-    known
-        All other answers.
-    table
-        A row for each, a column of float32 for each feature.
+    What they exceed expectation by, and which of the question's options was at the place chosen.
+    Answers of the same minute count as later ones.
     """
+    # Places of the known answers, -1 of the others; in order of time.
+    place_of_row = np.full(len(pairs), -1, np.int32)
+    place_of_row[known.rows] = np.arange(len(known.rows), dtype=np.int32)
+    in_order = place_of_row[pairs.in_order]
+    in_order = in_order[in_order >= 0]
+    ordered, own = pairs.moment[known.rows][in_order], pairs.moment[asked]
+    position = np.searchsorted(ordered, own)
+    question = pairs.numbers["question"][asked]
+    columns: Columns = {}
+    for step in (*range(-_N_STEPS, 0), *range(_N_STEPS)):
+        place = position + step
+        inside = (place >= 0) & (place < len(ordered)) & (own >= 0)
+        if len(ordered):
+            place = np.clip(place, 0, len(ordered) - 1)
+            inside &= ordered[place] // MINUTES == own // MINUTES
+        answer = in_order[place[inside]]
+        name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
+        found = {name: known.residual[answer]}
+        if len(known.option):
+            option = known.option[answer] - 1
+            found[f"{name}_option"] = known.outcome_of_option[question[inside], option]
+        for name, values in found.items():
+            columns[name] = np.full(len(asked), np.nan, np.float32)
+            columns[name][inside] = values
+    return columns
 
-    rows: IntArray
-    known: Known
-    table: pd.DataFrame
+
+def classes(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """How the class and the scheme of work do, on the whole, on the question and in the quiz."""
+    of_group = [("group",), ("question", "group"), ("group", "quiz")]
+    keys = [*of_group, ("scheme",), ("question", "scheme")]
+    return rates_of(pairs, known, asked, keys)
 
 
-def tables(
-    pairs: Pairs, answers: pd.DataFrame, groups: Sequence[str], seed: int, n_parts: int = 10
-) -> Iterator[Part]:
-    """Yield parts of the training answers with their features, which no outcome of theirs is in.
+def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """When the answer was given: hour, weekday, place in the quiz, minutes since the last answer.
 
-    Last comes the template, with all training answers known. Shows a progress bar on a terminal.
-
-    The model of `model` begins where one has got that knows neither this part's outcomes nor those
-    of every other part; so there are two of these, each for half of the parts. That of `options` is
-    fitted anew each time: going on from another cost 0.0007 of accuracy.
-
-    Parameters
-    ----------
-    pairs
-        From `read_pairs`.
-    answers
-        The training answers, from which `pairs` come.
-    groups
-        From `available_groups`.
-    seed
-        The same seed holds out the same answers.
-    n_parts
-        Into how many parts to cut the training answers, at least.
+    With how the student did on that day, and the age then, if the student metadata are there.
     """
-    part, n_held_out = cut(len(answers), seed, n_parts)
+    assert pairs.circumstances is not None
+    date = pairs.circumstances.date_answered[asked]
+    is_missing, minute = np.isnat(date), date.astype(np.int64)
+    # 1970 began on a Thursday; Monday is 0.
+    columns: Columns = {
+        "hour": np.where(is_missing, np.nan, minute % 1440 / 60),
+        "weekday": np.where(is_missing, np.nan, (minute // 1440 + 3) % 7),
+    }
+    columns |= rates_of(pairs, known, asked, [("student", "day")])
+    own, ordered = pairs.moment[asked], pairs.moment[pairs.in_order]
+    place = np.searchsorted(ordered, own) - np.searchsorted(ordered, own // MINUTES * MINUTES)
+    columns["place_in_quiz"] = np.where(own < 0, np.nan, place)
+    # The last answer at an earlier minute, whatever the quiz.
+    own, ordered = pairs.moment_of_student[asked], pairs.ordered_moments_of_students
+    columns["gap"] = np.full(len(asked), np.nan)
+    if len(ordered):
+        last = ordered[np.maximum(np.searchsorted(ordered, own) - 1, 0)]
+        is_own = (last // MINUTES == own // MINUTES) & (last < own)
+        columns["gap"] = np.where(is_own, own - last, np.nan)
+    if pairs.students is not None:
+        days = (date - pairs.students.date_of_birth[asked]) / np.timedelta64(1, "D")
+        columns["age_then"] = days / _DAYS_PER_YEAR
+    return columns
 
-    def learn(half: int) -> item_response.ItemResponseModel | None:
-        if "model" not in groups:
-            return None
-        return _fit_model(pairs, know(pairs, answers, (part < n_held_out) & (part % 2 == half)))
 
-    def describe(number: int) -> Part:
-        held_out = part == number
-        rows, known = np.flatnonzero(held_out), know(pairs, answers, held_out, starts[number % 2])
-        return Part(rows, known, pd.DataFrame(table(pairs, known, rows, groups)))
+def confidence(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """How sure the student said to be of this answer, and usually is; most say nothing.
 
-    starts = list(in_threads(learn, range(min(n_held_out, 2))))
-    parts = in_threads(describe, range(n_held_out))
-    yield from tqdm(parts, "features", n_held_out, disable=None)
-    rows, known = np.arange(len(answers), len(pairs)), know(pairs, answers, None, starts[0])
-    yield Part(rows, known, pd.DataFrame(table(pairs, known, rows, groups)))
+    Confidence is stated with the answer, so that it is known of the pairs to be predicted, too.
+    """
+    assert pairs.circumstances is not None
+    stated, student = pairs.circumstances.confidence, pairs.numbers["student"]
+    is_there = ~np.isnan(stated)
+    overall = float(stated[is_there].mean()) if is_there.any() else 0.0
+    mean, count = shrunk_mean(student[is_there], stated[is_there], pairs.n_students, overall)
+    usual = np.where(count > 0, mean, np.nan)[student[asked]]
+    return {
+        "confidence": stated[asked],
+        "usual_confidence": usual,
+        "confidence_above_usual": stated[asked] - usual,
+        "confidence_count": count[student[asked]],
+    }
 
 
-def _near(pairs: Pairs, known: Known, asked: IntArray) -> Any:
-    """Return the known answers near to each row that is asked for, in blocks."""
-    return nearest_answers(
-        (known.student, known.question),
-        (pairs.numbers["student"][asked], pairs.numbers["question"][asked]),
-        pairs.neighbours,
-        pairs.similarity,
-        N_NEAREST,
+GROUPS: dict[str, Group] = {
+    function.__name__: function
+    for function in (
+        *(model, options, rates, distractors, subjects, context, habits, students),
+        *(quiz, order, classes, time, confidence),
     )
+}
+FROM_OPTIONS = ("options", "distractors", "habits")
+FROM_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
+
+
+# ---- What the groups share -------------------------------------------------------------------
+
+
+def rates_of(
+    pairs: Pairs, known: Known, asked: IntArray, keys: Sequence[tuple[str, ...]]
+) -> Columns:
+    """Return by how much known answers exceed expectation, on average, and how many they are.
+
+    Each key names what the answers have in common with the row, one or two of `Pairs.numbers`, and
+    gives two columns, such as student_quiz_rate and student_quiz_count; NaN where the row belongs
+    to no such group.
+    """
+    columns: Columns = {}
+    for names in keys:
+        number = pairs.number(*names)
+        n_groups = int(number.max(initial=-1)) + 1
+        mean, count = shrunk_mean(number[known.rows], known.residual, n_groups)
+        columns["_".join([*names, "rate"])] = _look_up(mean, number[asked])
+        columns["_".join([*names, "count"])] = _look_up(count, number[asked])
+    return columns
+
+
+def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
+    """Return the value of each number, NaN for -1."""
+    if not len(values):
+        return np.full(len(number), np.nan, np.float32)
+    return np.where(number < 0, np.float32(np.nan), values[number])
+
+
+def by_outcome(of_place: FloatArray, known: Known, question: IntArray) -> FloatArray:
+    """Reorder values of the options of questions, shape (questions, options), from places."""
+    return np.take_along_axis(of_place, np.argsort(known.outcome_of_option, axis=1)[question], 1)
+
+
+def _numbered(name: str, columns: npt.NDArray[Any]) -> Columns:
+    return {f"{name}_{number}": column for number, column in enumerate(columns.T)}
+
+
+def _near(pairs: Pairs, known: Known, asked: IntArray) -> Iterator[tuple[IntArray, ...]]:
+    """Yield the known answers near to each row that is asked for, in blocks."""
+    if known.near is None or known.near[0] is not asked:
+        student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
+        similar = pairs.neighbours, pairs.similarity
+        blocks = nearest_answers(
+            (known.student, known.question), (student, question), *similar, _N_NEAREST
+        )
+        known.near = asked, list(blocks)
+    yield from known.near[1]

@@ -27,47 +27,31 @@ _ENOUGH = 150_000
 _MIN_EXPECTED = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass
 class Known:
-    """Answers whose outcomes may be used, one row each.
+    """Answers whose outcomes may be used: arrays with one row each, and others by question."""
 
-    Attributes
-    ----------
-    rows
-        Their places in the pairs.
-    student, question
-        Their numbers in the pairs.
-    is_correct
-        1 right, 0 wrong, int8.
-    option, correct_option
-        The option chosen and the right one, from 1, int8; None where the file does not tell.
-    question_rate, student_rate
-        Smoothed share of right answers to each question, float32, shape (questions,); and by how
-        much each student exceeds the rates of the questions answered, shape (students,).
-    residual
-        `is_correct` minus what these two let expect, float32.
-    option_share
-        Smoothed share of each option of each question, float32, shape (questions, `N_OPTIONS`);
-        None where the options are not known.
-    outcome_of_option
-        For each option of each question 0 if it is right, 1 if it is the most popular wrong one,
-        and so on, int8, shape (questions, `N_OPTIONS`); None where the options are not known.
-    start
-        A model of some of these answers, from which that of all may go on; None for none.
-    """
-
+    # Their places in the pairs, and their numbers there.
     rows: IntArray
     student: IntArray
     question: IntArray
     is_correct: IntArray
-    option: IntArray | None
-    correct_option: IntArray | None
+    # Smoothed share of right answers to each question; by how much each student exceeds these; and
+    # `is_correct` minus what the two let expect.
     question_rate: FloatArray
     student_rate: FloatArray
     residual: FloatArray
-    option_share: FloatArray | None
-    outcome_of_option: IntArray | None
+    # A model of some of these answers, from which that of all may go on.
     start: ItemResponseModel | None
+    # The option chosen and the right one, from 1, and of each question, shape (questions,
+    # `N_OPTIONS`): the smoothed share of each option; 0 for the right one, 1 for the most popular
+    # wrong one, and so on. All empty where the file does not tell the options.
+    option: IntArray
+    correct_option: IntArray
+    option_share: FloatArray
+    outcome_of_option: IntArray
+    # Rows asked for, and the known answers near to them: found once for all groups of features.
+    near: tuple[IntArray, list[Any]] | None = None
 
 
 def know(
@@ -76,18 +60,9 @@ def know(
     held_out: BoolArray | None = None,
     start: ItemResponseModel | None = None,
 ) -> Known:
-    """Say which outcomes are known.
+    """Say which outcomes are known: of the training answers all but those `held_out`.
 
-    Parameters
-    ----------
-    pairs
-        Whose first rows are the answers.
-    answers
-        The training answers, from which `pairs` come.
-    held_out
-        Those whose outcomes are not known, shape (answers,); None: all are known.
-    start
-        A model that has learned from none of those, nor from others that are to be asked for.
+    A `start` has learned from none of those, nor from others that are to be asked for.
     """
     rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
     own = answers if held_out is None else answers.iloc[rows]
@@ -99,7 +74,8 @@ def know(
     student_rate = shrunk_mean(student, above, pairs.n_students)[0]
     expected = question_rate[question] + student_rate[student]
     residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-    option = correct_option = share = outcome = None
+    option: IntArray = np.empty(0, np.int8)
+    correct_option, outcome, share = option, option, option.astype(np.float32)
     if "AnswerValue" in own:
         option, correct_option = own["AnswerValue"].to_numpy(), own["CorrectAnswer"].to_numpy()
         cells = question * np.int32(N_OPTIONS) + (option - 1)
@@ -110,44 +86,18 @@ def know(
         outcome = order_options(question, option, correct_option, pairs.n_questions)
         # Nobody knows which option is right: the one that most often is chosen comes first.
         outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
-    return Known(
-        rows,
-        student,
-        question,
-        is_correct,
-        option,
-        correct_option,
-        question_rate,
-        student_rate,
-        residual,
-        share,
-        outcome,
-        start,
-    )
+    numbers, rates = (rows, student, question), (question_rate, student_rate, residual)
+    return Known(*numbers, is_correct, *rates, start, option, correct_option, share, outcome)
 
 
-def cut(n_answers: int, seed: int, n_parts: int = 10) -> tuple[IntArray, int]:
+def cut(n_answers: int, seed: int, n_parts: int) -> tuple[IntArray, int]:
     """Cut the training answers into parts at random, and say how many of these to hold out.
 
-    Into as many as asked for, or as many as leave none with more than 150,000 answers. Each is held
-    out once, one at a time; but no more than it takes to hold out 150,000 answers in all.
-
-    Parameters
-    ----------
-    n_answers
-        How many there are.
-    seed
-        The same seed gives the same parts.
-    n_parts
-        How many parts, at least.
-
-    Returns
-    -------
-    part : array of int, shape (answers,)
-    n_held_out : int
-        The parts from 0 to this are to be held out.
+    Into as many as asked for, or more that hold 150,000 each. The numbers of the parts, shape
+    (answers,), are from 0; the first ones are to be held out, one at a time, until these have held
+    150,000 answers.
     """
-    n_parts = max(n_parts, math.ceil(n_answers / _ENOUGH))
+    n_parts = max(n_parts, n_answers // _ENOUGH)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
     return part, min(math.ceil(_ENOUGH * n_parts / max(n_answers, 1)), n_parts)
 

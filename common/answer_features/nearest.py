@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 FloatArray = npt.NDArray[np.float32]
 
 # How many similar questions are looked at for each question.
-N_NEIGHBOURS = 96
+_N_NEIGHBOURS = 96
 # Students are drawn until the squares of their numbers of answers add up to this.
 _MAX_PRODUCTS = 1_000_000_000
 # Questions whose similarity to all others is held in memory at a time, about; and cells of the
@@ -29,25 +29,13 @@ def similar_questions(
     n_students: int,
     n_questions: int,
     *,
-    n_neighbours: int = N_NEIGHBOURS,
+    n_neighbours: int = _N_NEIGHBOURS,
     max_products: int = _MAX_PRODUCTS,
-    seed: int = 0,
 ) -> tuple[IntArray, FloatArray]:
     """Find the questions that are most often answered by the same students.
 
-    Parameters
-    ----------
-    student, question
-        Numbers of each pair, shape (pairs,).
-    n_students, n_questions
-        How many there are.
-    n_neighbours
-        How many to find, at most.
-    max_products
-        Work that may be done: where the squares of the students' numbers of answers add up to more,
-        a random part of the students is looked at.
-    seed
-        Of that part.
+    Students and questions of the pairs are numbered. Of many answers, a random part of the students
+    is looked at: the squares of their numbers of answers are the work.
 
     Returns
     -------
@@ -58,7 +46,7 @@ def similar_questions(
         Cosine of the two sets of students: together / sqrt(one · other), 1 for questions that the
         same students answered, 0 for those that nobody answered together.
     """
-    order = np.random.default_rng(seed).permutation(n_students)
+    order = np.random.default_rng(0).permutation(n_students)
     squares = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
     is_drawn = np.zeros(n_students, bool)
     is_drawn[order[np.cumsum(squares[order]) <= max_products]] = True
@@ -95,19 +83,8 @@ def nearest_answers(
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Find for each pair the student's known answers to the most similar questions.
 
-    Parameters
-    ----------
-    known
-        Student and question of the known answers, each shape (answers,).
-    asked
-        Student and question of the pairs asked for; an answer to the very question asked for never
-        counts.
-    neighbours, similarity
-        From `similar_questions`.
-    n_nearest
-        How many to find, at most.
-    max_cells
-        Size of the table that is held in memory; results do not depend on it.
+    Both `known` and `asked` are students and questions; an answer to the very question asked for
+    never counts. Results do not depend on `max_cells`, the size of the table held in memory.
 
     Yields
     ------
@@ -123,7 +100,7 @@ def nearest_answers(
     rows_in_order = np.argsort(asked[0], kind="stable")
     known_student, asked_student = known[0][by_student], asked[0][rows_in_order]
     n_students = int(max(known_student.max(initial=-1), asked_student.max(initial=-1))) + 1
-    step = max(1, max_cells // n_questions)
+    step, n_rows = max(1, max_cells // n_questions), max(1, max_cells // (8 * max(k, 1)))
     place = np.full((min(step, n_students), n_questions), -1, np.int32)
     for first in range(0, n_students, step):
         rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]
@@ -132,8 +109,8 @@ def nearest_answers(
         answers = by_student[slice(*np.searchsorted(known_student, [first, first + step]))]
         cells = known[0][answers] - first, known[1][answers]
         place[cells] = answers
-        for start in range(0, len(rows), max(1, max_cells // (8 * max(k, 1)))):
-            part = rows[start : start + max(1, max_cells // (8 * max(k, 1)))]
+        for start in range(0, len(rows), n_rows):
+            part = rows[start : start + n_rows]
             question = asked[1][part]
             candidates = place[(asked[0][part] - first)[:, None], neighbours[question]]
             rank = np.cumsum(candidates >= 0, axis=1, dtype=np.int32) - 1

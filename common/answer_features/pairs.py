@@ -1,6 +1,7 @@
 """Whom was asked what, and under which circumstances: all that is known without any outcome."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # Which subject of a question is meant, from general to specific; the root says nothing.
 SUBJECT_LEVELS = ("subject_1", "subject_2", "subject_3")
+# Minutes, more than there are in the four years that dates may span; the last one is no date.
+MINUTES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,8 @@ class Pairs:
         From `contexts_of_pairs`, shape (pairs, levels).
     neighbours, similarity
         From `similar_questions`.
-    students
-        One row for each row of the pairs; None without student metadata.
-    circumstances
-        One row for each row of the pairs; None without answer metadata.
+    students, circumstances
+        One row for each row of the pairs; None without metadata of students, or of answers.
     """
 
     numbers: dict[str, IntArray]
@@ -55,17 +56,9 @@ class Pairs:
         return len(self.numbers["student"])
 
     def number(self, *names: str) -> IntArray:
-        """Number what rows have in common: equal numbers where all columns named are equal.
+        """Number what rows have in common: equal where one or two of `numbers` are equal.
 
-        Parameters
-        ----------
-        *names
-            Keys of `numbers`, one or two.
-
-        Returns
-        -------
-        array of int32, shape (pairs,)
-            From 0; -1 where any of the columns is unknown. Kept for the next call.
+        From 0, int32, -1 where any of these is unknown; kept for the next call.
         """
         if len(names) == 1:
             return self.numbers[names[0]]
@@ -79,6 +72,43 @@ class Pairs:
                 number[is_known] = number_ids(both)[1]
             self._together[names] = number
         return self._together[names]
+
+    @cached_property
+    def minutes(self) -> npt.NDArray[np.datetime64]:
+        """When each row was answered."""
+        assert self.circumstances is not None
+        return self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]")
+
+    @cached_property
+    def moment(self) -> npt.NDArray[np.int64]:
+        """Order of the rows by student and quiz, and within these by minute; -1 if unknown."""
+        return self._with_minutes(self.number("student", "quiz"))
+
+    @cached_property
+    def in_order(self) -> IntArray:
+        """Rows with a moment, in this order."""
+        has_moment = np.flatnonzero(self.moment >= 0)
+        return has_moment[np.argsort(self.moment[has_moment], kind="stable")]
+
+    @cached_property
+    def moment_of_student(self) -> npt.NDArray[np.int64]:
+        """Order of the rows by student, and within these by minute; -1 if unknown."""
+        return self._with_minutes(self.numbers["student"])
+
+    @cached_property
+    def ordered_moments_of_students(self) -> npt.NDArray[np.int64]:
+        """The known ones of these, increasing."""
+        return np.sort(self.moment_of_student[self.moment_of_student >= 0])
+
+    def _with_minutes(self, number: IntArray) -> npt.NDArray[np.int64]:
+        """Join a number and the minute of the answer to one number; -1 where either is missing."""
+        date = self.minutes
+        is_missing = np.isnat(date) | (number < 0)
+        minute = date.astype(np.int64)
+        first = int(minute[~is_missing].min(initial=np.iinfo(np.int64).max))
+        # Dates further from the first one than any official one are all as late as can be.
+        later = np.clip(minute - first, 0, MINUTES - 1)
+        return np.where(is_missing, -1, number.astype(np.int64) * MINUTES + later)
 
 
 def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | None) -> Pairs:
@@ -98,10 +128,12 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     InputError
         If a file of metadata is not as expected, or belongs to other data.
     """
-    student_ids, student = number_ids(np.concatenate([answers["UserId"], template["UserId"]]))
-    question_ids, question = number_ids(
-        np.concatenate([answers["QuestionId"], template["QuestionId"]])
-    )
+
+    def join(name: str) -> IntArray:
+        return np.concatenate([answers[name], template[name]])
+
+    student_ids, student = number_ids(join("UserId"))
+    question_ids, question = number_ids(join("QuestionId"))
     numbers: dict[str, IntArray] = {"student": student, "question": question}
     path = metadata.find(folder, layout.QUESTION_METADATA_TASK_1_2)
     if path is not None:
@@ -119,27 +151,17 @@ def read_pairs(answers: pd.DataFrame, template: pd.DataFrame, folder: Path | Non
     path = metadata.find(folder, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None
     if path is not None and "AnswerId" in answers and "AnswerId" in template:
-        ids = np.concatenate([answers["AnswerId"], template["AnswerId"]])
-        circumstances = metadata.read_circumstances(path, ids)
+        circumstances = metadata.read_circumstances(path, join("AnswerId"))
         numbers |= {
             "group": circumstances["GroupId"].to_numpy(),
             "quiz": circumstances["QuizId"].to_numpy(),
             "scheme": circumstances["SchemeOfWorkId"].to_numpy(),
             "day": _number_days(circumstances["DateAnswered"].to_numpy()),
         }
-    neighbours, similarity = similar_questions(
-        student, question, len(student_ids), len(question_ids)
-    )
-    return Pairs(
-        numbers,
-        len(student_ids),
-        len(question_ids),
-        contexts_of_pairs(student, question, len(answers), circumstances),
-        neighbours,
-        similarity,
-        students,
-        circumstances,
-    )
+    n_students, n_questions = len(student_ids), len(question_ids)
+    similar = similar_questions(student, question, n_students, n_questions)
+    context = contexts_of_pairs(student, question, len(answers), circumstances)
+    return Pairs(numbers, n_students, n_questions, context, *similar, students, circumstances)
 
 
 def _choose(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd.Series:
@@ -159,9 +181,7 @@ def _choose(subjects: pd.DataFrame, tree: pd.DataFrame | None, level: int) -> pd
 
 def _number_days(date: npt.NDArray[np.datetime64]) -> IntArray:
     """Number the days from the first one, int32; -1 where the date is missing."""
-    is_missing = np.isnat(date)
-    if is_missing.all():
-        return np.full(len(date), -1, np.int32)
     day = date.astype("datetime64[D]").astype(np.int64)
-    first = day[~is_missing].min()
+    is_missing = np.isnat(date)
+    first = day[~is_missing].min(initial=np.iinfo(np.int64).max)
     return np.where(is_missing, -1, day - first).astype(np.int32)

@@ -60,8 +60,8 @@ def test_all_metadata_or_what_is_there_of_them(
     files, metadata = {"train": train, "pairs": pairs}, split_kit / "data/metadata"
     flags = ["--metadata_dir", metadata, "--probabilities", tmp_path / "p.parquet"]
     _, groups = predict(tmp_path, run, task, *flags, **files)
-    first = "model" if task == 1 else "options"
-    assert groups == f"{first}, rates, subjects, context, habits, students, {OF_ANSWERS}"
+    first = "model, rates" if task == 1 else "model, rates, distractors"
+    assert groups == f"{first}, subjects, context, habits, students, {OF_ANSWERS}"
     p = pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability").to_numpy()
     assert 0 < p.min() <= p.max() < 1
 

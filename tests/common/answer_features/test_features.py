@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from common.adaptive.answered_mask import count_together
 from common.answer_features import (
-    Columns,
     Known,
     Pairs,
     available_groups,
@@ -29,7 +28,7 @@ OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
 N_TEMPLATE = 40
 
 
-def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> Columns:
+def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> pd.DataFrame:
     """Return the features of the template."""
     rows = np.arange(len(answers), len(pairs))
     return table(pairs, know(pairs, answers), rows, groups)
@@ -46,15 +45,38 @@ def test_rates(read: Read) -> None:
     pairs, answers = read(frame, 2)
     found = features(pairs, answers, "rates")
     # Half of four known answers are right; a rate counts five more of these.
-    assert found["question_rate"] == pytest.approx([2.5 / 6, 0.5])
+    assert found["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
     assert found["question_count"].tolist() == [1, 0]
     # Student 6 exceeds the rate 4.5 / 7 of the first question once; student 7 is not known.
-    assert found["student_rate"] == pytest.approx([(1 - 4.5 / 7) / 6, 0])
+    assert found["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
     assert found["student_count"].tolist() == [1, 0]
     # A question that nobody answered has its options by popularity: 1 and 4 were chosen twice each.
     outcome = know(pairs, answers).outcome_of_option
-    assert outcome is not None
     assert outcome[3].tolist() == [0, 2, 3, 1]
+
+
+def test_distractors_tell_how_often_options_are_chosen_and_by_whom(
+    read: Read, world: World
+) -> None:
+    """By pandas, for each option of each question; expected of the student: equal spreads."""
+    pairs, answers = read(world["answers"], N_TEMPLATE)
+    found, known = features(pairs, answers, "distractors"), know(pairs, answers)
+    code = answers.assign(question=known.question, ability=known.student_rate[known.student])
+    chosen = code.groupby(["question", "AnswerValue"]).ability.agg(["count", "sum"])
+    asked = [pairs.numbers[name][len(answers) :] for name in ("question", "student")]
+    for i, (question, student) in enumerate(zip(*asked, strict=True)):
+        count, total = chosen.loc[question].reindex(range(1, 5), fill_value=0).to_numpy().T
+        share = (count + 5 * answers.AnswerValue.value_counts(normalize=True).sort_index()) / (
+            count.sum() + 5
+        )
+        ability = total / (count + 5)
+        ability -= (ability * share.to_numpy()).sum()
+        own, variance = known.student_rate[student], code.ability.var(ddof=0)
+        expected = np.log(share) + (own * ability - ability**2 / 2) / variance
+        outcome = known.outcome_of_option[question]
+        for name, values in (("share", share), ("ability", ability), ("expected", expected)):
+            of_outcome = [found[f"{name}_{o}"][i] for o in outcome]
+            np.testing.assert_allclose(of_outcome, values, atol=1e-4, err_msg=name)
 
 
 def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
@@ -88,7 +110,6 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
     pairs, answers = read(pd.DataFrame(columns).iloc[order], 2)
     known = know(pairs, answers)
     found = features(pairs, answers, "context", "habits")
-    assert known.outcome_of_option is not None
     in_quiz, other = 0, 1
     outcome = int(known.outcome_of_option[0, 2])
     assert found[f"habit_15_{outcome}"][in_quiz] > 0.5
@@ -127,10 +148,10 @@ def test_models_predict(read: Read, world: World) -> None:
 def test_any_file_may_be_missing(read: Read, world: World) -> None:
     answers = world.pop("answers")
     pairs, known = read(answers, 10)
-    everything = ("model", "options", "rates", "context", "habits")
+    everything = ("model", "options", "rates", "distractors", "context", "habits")
     assert available_groups(pairs, known) == everything
     without = available_groups(pairs, known, leave_out=["options"])
-    assert without == ("model", "rates", "context", "habits")
+    assert without == ("model", "rates", "distractors", "context", "habits")
     right_wrong = answers[["UserId", "QuestionId", "IsCorrect"]]
     pairs, known = read(right_wrong, 10, **world)  # all metadata, but no AnswerId
     groups = available_groups(pairs, known)
@@ -156,7 +177,7 @@ class Joined(NamedTuple):
     def asked(self) -> pd.DataFrame:
         return self.whole[-N_TEMPLATE:]
 
-    def features(self, *groups: str) -> Columns:
+    def features(self, *groups: str) -> pd.DataFrame:
         return table(self.pairs, self.known, self.asked.index.to_numpy(), groups)
 
 
@@ -214,7 +235,8 @@ def test_students(joined: Joined) -> None:
 
 def test_time(joined: Joined) -> None:
     found, whole, asked = joined.features("time"), joined.whole, joined.asked
-    assert found["hour"] == pytest.approx(asked.date.dt.hour + asked.date.dt.minute / 60)
+    hour = asked.date.dt.hour + asked.date.dt.minute / 60
+    assert found["hour"].tolist() == pytest.approx(hour.tolist())
     assert found["weekday"].tolist() == asked.date.dt.day_of_week.tolist()
     for i, row in enumerate(asked.itertuples()):
         own = whole[whole.UserId == row.UserId]
@@ -235,9 +257,6 @@ def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
     row = len(whole) - N_TEMPLATE
     own = (whole.UserId == whole.UserId[row]) & (whole.QuizId == whole.QuizId[row])
     own = own[:row].to_numpy()
-    assert known.option is not None
-    assert known.option_share is not None
-    assert known.outcome_of_option is not None
     for option in range(4):
         excess = (known.option[own] == option + 1) - known.option_share[known.question[own], option]
         outcome = known.outcome_of_option[pairs.numbers["question"][row], option]
@@ -284,8 +303,7 @@ def test_missing_circumstances_are_no_number(read: Read, world: World) -> None:
     metadata = metadata.assign(QuizId=np.nan, DateAnswered="", Confidence=np.nan)
     joined = read(world["answers"], N_TEMPLATE, ANSWER_METADATA_TASK_1_2=metadata)
     found = features(*joined, "quiz", "order", "time", "confidence")
-    del found["confidence_count"]
-    assert np.isnan(list(found.values())).all()
+    assert found.drop(columns="confidence_count").isna().all(axis=None)
 
 
 # ---- Similar questions and the answers to them, against plain loops -----------------------------

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from common.answer_features import GROUPS, Pairs, know, table, tables
+from common.answer_features.groups import rates_of
 from common.answer_features.known import cut
-from common.answer_features.rates import rates_of
 
 import numpy as np
 import pandas as pd
@@ -35,16 +35,14 @@ def test_other_outcomes_same_features(data: tuple[Pairs, pd.DataFrame], group: s
         table(pairs, know(pairs, outcomes, held_out), rows, [group])
         for outcomes in (answers, other)
     )
-    assert first.keys() == second.keys()
-    for name, column in first.items():
-        assert column.dtype == np.float32 and column.shape == rows.shape
-        np.testing.assert_array_equal(column, second[name], err_msg=name)
+    assert set(first.dtypes) == {np.dtype(np.float32)} and len(first) == len(rows)
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
 def test_models_of_a_part_do_not_begin_with_its_outcomes(data: tuple[Pairs, pd.DataFrame]) -> None:
     """Other outcomes of a part change no feature of it, although they do those of the others."""
     pairs, answers = data
-    groups = ["model", "options", "rates"]
+    groups = ["model", "options", "rates", "distractors"]
     first = list(tables(pairs, answers, groups, seed=0))
     assert np.array_equal(np.sort(np.concatenate([p.rows for p in first])), np.arange(len(pairs)))
     for number in (0, 3):
@@ -84,12 +82,12 @@ def test_random_labels_score_at_chance_and_a_leak_is_caught(
 
 
 def test_parts_held_out_are_a_tenth_or_less_and_each_answer_is_in_one() -> None:
-    (part, n), (same, _), (other, _) = (cut(1003, seed) for seed in (0, 0, 1))
+    (part, n), (same, _), (other, _) = (cut(1003, seed, 10) for seed in (0, 0, 1))
     assert n == 10
     assert sorted(np.bincount(part)) == [100] * 7 + [101] * 3
     assert (same == part).all() and (other != part).any()
     # Of many answers fewer are held out: as many as are enough.
-    for n_answers, n_parts, n_held_out in ((600_000, 10, 3), (4_000_000, 27, 2)):
-        part, n = cut(n_answers, 0)
+    for n_answers, n_parts, n_held_out in ((600_000, 10, 3), (4_000_000, 26, 1)):
+        part, n = cut(n_answers, 0, 10)
         assert (part.max() + 1, n) == (n_parts, n_held_out)
         assert 150_000 <= (part < n).sum() < 300_000
