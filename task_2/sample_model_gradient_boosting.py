@@ -9,7 +9,7 @@ Scores:  0.5838 ± 0.0023 on real answers, where the majority model scores 0.553
 
 Features are functions in common/answer_features/; one of your own is another column of the tables
 below. Trees learn from training answers whose outcomes the features have not seen: 10 % are held
-out, their features computed from all others; then the next 10 %, ten times, or until 150,000
+out, their features computed from all others; then the next 10 %, ten times, or until 120,000
 answers are enough. What is predicted is not A, B, C or D: is the answer right? If not, is it the
 most popular wrong one? If not, the next one? Features of options are in the same order.
 """
@@ -87,7 +87,7 @@ def main() -> None:
     outcome = np.concatenate(
         [part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in parts]
     )
-    log_event = run_log.open_log(options.log)
+    losses = np.zeros((2, 1 + max(N_TREES)))
     asked_table = asked.table.to_numpy()
     blocks = [asked_table[i : i + BLOCK] for i in range(0, len(asked_table), BLOCK)]
     p_outcome = np.ones((len(asked_table), 4))
@@ -104,15 +104,15 @@ def main() -> None:
             )
             model.fit(x, is_later)
             p_later = np.concatenate([model.predict_proba(block)[:, 1] for block in blocks])
-            losses = zip(-model.train_score_, -model.validation_score_, strict=True)
-            for step, (loss, held_out_loss) in enumerate(losses):
-                values = {
-                    f"stage_{stage}_loss": loss,
-                    f"stage_{stage}_held_out_loss": held_out_loss,
-                }
-                log_event("step", step=step, **values)
+            fell = -np.array([model.train_score_, model.validation_score_])
+            # Of all rows; what is learned before the others stays as it is.
+            n_left = losses.shape[1] - fell.shape[1]
+            losses += is_reached.mean() * np.pad(fell, [(0, 0), (0, n_left)], "edge")
         p_outcome[:, stage] *= 1 - p_later
         p_outcome[:, stage + 1 :] *= p_later[:, None]
+    log_event = run_log.open_log(options.log)
+    for step, (loss, held_out_loss) in enumerate(losses.T):
+        log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
     p_option = np.take_along_axis(p_outcome, asked.outcome_of_option[question[asked.rows]], axis=1)
     prediction = 1 + p_option.argmax(axis=1)
     # ---- End of the model. --------------------------------------------------------------------

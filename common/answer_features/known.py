@@ -1,6 +1,5 @@
 """The outcomes that features may use, and what follows from them at once."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ N_OPTIONS = len(schema.OPTIONS)
 SMOOTHING = 5
 # How many training answers are enough in all to be held out: a model of features learns little from
 # more.
-_ENOUGH = 150_000
+_ENOUGH = 120_000
 # What is expected of an answer is never taken to be surer than this.
 _MIN_EXPECTED = 0.05
 
@@ -93,13 +92,13 @@ def know(
 def cut(n_answers: int, seed: int, n_parts: int) -> tuple[IntArray, int]:
     """Cut the training answers into parts at random, and say how many of these to hold out.
 
-    Into as many as asked for, or more that hold 150,000 each. The numbers of the parts, shape
-    (answers,), are from 0; the first ones are to be held out, one at a time, until these have held
-    150,000 answers.
+    Into as many as asked for, or more that hold 120,000 each. The numbers of the parts, shape
+    (answers,), are from 0; the first ones are to be held out, one at a time: as many as come
+    nearest to 120,000 answers.
     """
     n_parts = max(n_parts, n_answers // _ENOUGH)
     part = np.random.default_rng(seed).permutation(n_answers) % n_parts
-    return part, min(math.ceil(_ENOUGH * n_parts / max(n_answers, 1)), n_parts)
+    return part, min(max(1, round(_ENOUGH * n_parts / max(n_answers, 1))), n_parts)
 
 
 def shrunk_mean(

@@ -204,7 +204,11 @@ REFUSED = {
     ("partial_vae", "--learning_rate", 1e30): "expected a smaller --learning_rate",
     ("partial_vae", "--device", "cuda"): "--device is cuda, but PyTorch finds no CUDA device",
     ("gradient_boosting", "--features", "quiz"): "'quiz' need the answer metadata",
-    ("gradient_boosting", "--seed", 1): "train.csv: needs 100 right and 100 wrong answers",
+    (
+        "gradient_boosting",
+        "--seed",
+        1,
+    ): "train.csv: holds 90 right and 60 wrong answers, expected at least 100 of each",
 }
 
 
