@@ -272,8 +272,7 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
     With how the student did on that day, and the age then, if the student metadata are there.
     """
-    assert pairs.circumstances is not None
-    date = pairs.circumstances.date_answered[asked]
+    date = pairs.minutes[asked]
     is_missing, minute = np.isnat(date), date.astype(np.int64)
     # 1970 began on a Thursday; Monday is 0.
     columns: Columns = {
@@ -292,7 +291,7 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
         is_own = (last // MINUTES == own // MINUTES) & (last < own)
         columns["gap"] = np.where(is_own, own - last, np.nan)
     if pairs.students is not None:
-        days = (date - pairs.students.date_of_birth[asked]) / np.timedelta64(1, "D")
+        days = (date - pairs.students["DateOfBirth"].to_numpy()[asked]) / np.timedelta64(1, "D")
         columns["age_then"] = days / _DAYS_PER_YEAR
     return columns
 
@@ -303,7 +302,7 @@ def confidence(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     Confidence is stated with the answer, so that it is known of the pairs to be predicted, too.
     """
     assert pairs.circumstances is not None
-    stated, student = pairs.circumstances.confidence, pairs.numbers["student"]
+    stated, student = pairs.circumstances["Confidence"].to_numpy(), pairs.numbers["student"]
     is_there = ~np.isnan(stated)
     overall = float(stated[is_there].mean()) if is_there.any() else 0.0
     mean, count = shrunk_mean(student[is_there], stated[is_there], pairs.n_students, overall)
