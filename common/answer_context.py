@@ -60,39 +60,21 @@ def find_contexts(
 
 
 def contexts_of_pairs(
-    student: IntArray,
-    question: IntArray,
-    n_answers: int,
-    circumstances: pd.DataFrame | None,
+    student: IntArray, question: IntArray, n_answers: int, circumstances: pd.DataFrame | None
 ) -> IntArray:
-    """As `find_contexts`, for what has been read already.
+    """As `find_contexts`, for what has been read: the training answers, then the pairs.
 
-    Parameters
-    ----------
-    student, question
-        Ids of the training answers, then of the pairs to be predicted, shape (rows,).
-    n_answers
-        How many of the rows are training answers.
-    circumstances
-        Of all rows; None without answer metadata.
-
-    Returns
-    -------
-    array of int32, shape (rows, levels)
+    Ids have shape (rows,), the contexts returned (rows, levels); `circumstances` are of all rows.
     """
     if circumstances is not None:
         quiz, group = (circumstances[name].to_numpy() for name in ("QuizId", "GroupId"))
         if (quiz[n_answers:] >= 0).mean() >= _MIN_SHARE_KNOWN:
-            return _number_quizzes(quiz, group)[:, None]
+            quizzes, number = number_ids(quiz + 1)
+            _, group = number_ids(group + 1)
+            _, number = number_ids(group * np.int64(len(quizzes)) + number)
+            # Every answer whose quiz is not known has one of its own.
+            unknown = np.flatnonzero(quiz < 0)
+            number[unknown] = number.max() + 1 + np.arange(len(unknown))
+            return number[:, None]
     question_ids, cluster = cluster_questions(student, question)
     return cluster[np.searchsorted(question_ids, question)]
-
-
-def _number_quizzes(quiz: IntArray, group: IntArray) -> IntArray:
-    """Number the quizzes of classes; every answer whose quiz is not known has one of its own."""
-    unknown = np.flatnonzero(quiz < 0)
-    quizzes, quiz = number_ids(quiz + 1)
-    _, group = number_ids(group + 1)
-    _, number = number_ids(group * np.int64(len(quizzes)) + quiz)
-    number[unknown] = number.max() + 1 + np.arange(len(unknown))
-    return number

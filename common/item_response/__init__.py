@@ -2,7 +2,6 @@
 
     model = fit(student, question, is_correct)          learn from answers
     predict(model, student, question)                   P(right) for any pairs, unknown ones too
-    student_posterior(model, student, question, is_correct)    new students, the same questions
 
 and for the options chosen `fit_options` and `predict_options`. Ids are whole numbers of any size.
 All take the contexts in which answers were given, quizzes or what `cluster_questions` finds in
@@ -14,13 +13,8 @@ early stopping, `prediction` for what follows from it, `options` and `habits` fo
 `blocks` make it fast.
 """
 
-from common.item_response.fitting import DEFAULT_DIMENSIONS, fit, student_posterior
-from common.item_response.options import (
-    OptionModel,
-    fit_options,
-    order_options,
-    predict_options,
-)
+from common.item_response.fitting import DEFAULT_DIMENSIONS, fit
+from common.item_response.options import OptionModel, fit_options, order_options, predict_options
 from common.item_response.prediction import ItemResponseModel, predict
 from common.item_response.similarity import cluster_questions
 
@@ -34,5 +28,4 @@ __all__ = [
     "order_options",
     "predict",
     "predict_options",
-    "student_posterior",
 ]

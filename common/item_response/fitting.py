@@ -1,4 +1,4 @@
-"""From ids and answers to a fitted model, and from that to new students.
+"""From ids and answers to a fitted model.
 
 A question whose answers are right or wrong is one item. In `options`, a question with more outcomes
 is several items, its stages. So an answer's outcome is here the number of stages not passed.
@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from common.answers import find_ids, number_ids
 from common.errors import InputError
 from common.item_response import context as contexts
-from common.item_response.blocks import in_threads, pass_over_answers, run_step
+from common.item_response.blocks import in_threads, run_step
 from common.item_response.model import BoolArray, FloatArray, IntArray, join, standard_normal
 from common.item_response.observations import Observations, sort_answers
 from common.item_response.prediction import (
@@ -35,8 +35,6 @@ _SHARE_WORTH_A_STEP = 0.01
 # The fit stops when so many steps together lower the held-out log loss by less than such a share,
 # or after so many steps; without held-out answers it makes fewer.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
-# Steps for the abilities of new students.
-_POSTERIOR_STEPS = 10
 
 
 class Settings(TypedDict, total=False):
@@ -146,10 +144,10 @@ def fit_stages(
     columns = item, outcome[rows] == stage, ~is_held_out[rows]
     item, is_right, is_used = in_threads(lambda column: column.take(order), columns)
     observations = Observations(first, item, is_right, is_used, n_stages * n_questions, levels)
+    n_labels = n_stages * len(context_ids[-1]) if levels else 0
+    leaves, variance, shared = contexts.begin(levels, n_labels, n_stages, n_dimensions)
     if start is None:
         students, items, prior = find_start(observations, n_stages, n_dimensions, in_order, seed)
-        n_labels = n_stages * len(context_ids[-1]) if levels else 0
-        leaves, variance, shared = contexts.begin(levels, n_labels, n_stages, n_dimensions)
     else:
         # Their places there; who or what is not known there comes last.
         of_student = find_ids(start.student_ids, student_ids)
@@ -159,19 +157,16 @@ def fit_stages(
         if levels:
             # The first answer of a leaf tells whose it is.
             first = rows[order[levels[-1].start[:-1]]]
-            leaves = find_effects(
-                start, of_student[student[first]], context[first], with_shared=False
-            )
+            pairs = of_student[student[first]], context[first]
+            leaves = find_effects(start, *pairs, with_shared=False)
             label = _find_or_last(start.context_ids[-1], context_ids[-1])
             shared = shared._replace(mean=shared.mean[label], variance=shared.variance[label])
-    guess = np.zeros((n_stages, n_questions), np.float32)
-    guess[0] = guessing
-    history: list[tuple[float, float]] = []
+    guess = np.where(np.arange(n_stages * n_questions) < n_questions, guessing, 0)
     state = ItemResponseModel(
         students=students,
         items=items,
         prior=prior,
-        guessing=guess.ravel(),
+        guessing=guess.astype(np.float32),
         # Only those at the leaves matter to a step.
         effects=(leaves,),
         variance=variance,
@@ -180,7 +175,7 @@ def fit_stages(
         question_ids=question_ids,
         context_ids=context_ids,
         levels=levels,
-        history=history,
+        history=[],
     )
 
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
@@ -190,13 +185,13 @@ def fit_stages(
             desc="item response", total=n_max, disable=None if start is None else True, leave=None
         ) as bar:
             try:
-                while n_done < n_max and not _has_converged(history):
+                while n_done < n_max and not _has_converged(state.history):
                     state = run_step(observations, state)
                     n_done += 1
                     if stops_early:
                         passing = predict_places(state, *held_out)
                         loss, accuracy = _score(break_stick(passing), outcome[is_held_out])
-                        history.append((loss, accuracy))
+                        state.history.append((loss, accuracy))
                         bar.set_postfix_str(f"loss={loss:.4f}", refresh=False)
                         log_event(
                             "step", step=n_done, held_out_loss=loss, held_out_accuracy=accuracy
@@ -214,42 +209,6 @@ def fit_stages(
         print(f"interrupted: going on with the model after step {n_done}", file=sys.stderr)
     # The student after the last one has no answers.
     return replace(state, students=join([state.students, standard_normal(1, n_dimensions)]))
-
-
-def student_posterior(
-    model: ItemResponseModel, student: IntArray, question: IntArray, is_correct: IntArray
-) -> ItemResponseModel:
-    """Return the model with other students in place of its own, their abilities as they answered.
-
-    The questions stay as they are, contexts are left aside. Answers to unknown questions carry
-    little information.
-
-    Parameters
-    ----------
-    model
-        From `fit` with other students.
-    student, question, is_correct
-        Answers of the new students, at least one, as in `fit`.
-    """
-    student_ids, number = number_ids(student)
-    item = find_ids(model.question_ids, question)
-    n_students = len(student_ids) + 1
-    order, start, _ = sort_answers(number, [], n_students)
-    is_right = (np.asarray(is_correct) == 1)[order]
-    everything = np.ones_like(is_right)
-    observations = Observations(start, item[order], is_right, everything, len(model.items))
-    model = replace(
-        model,
-        students=standard_normal(n_students, model.students.mean.shape[1]),
-        student_ids=student_ids,
-        context_ids=(),
-        levels=(),
-        effects=(),
-        history=[],
-    )
-    for _ in range(_POSTERIOR_STEPS):
-        model, _ = pass_over_answers(observations, model)
-    return model
 
 
 def require_answers(answers: IntArray) -> None:

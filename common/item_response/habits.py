@@ -14,7 +14,7 @@ for equal p, but for what all options share, which has no influence; and always 
 the curvature, so that the steps converge.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from common.answers import find_ids, number_ids
 from common.item_response.blocks import in_threads
@@ -35,42 +35,22 @@ _START_VARIANCE, _MAX_ACCELERATION = 0.05, 10.0
 _MIN_PROBABILITY = np.float32(1e-6)
 
 
-@dataclass(frozen=True)
-class Habits:
-    """The habits of students.
-
-    Attributes
-    ----------
-    student_ids, context_ids
-        Those with answers, increasing.
-    levels
-        Nodes of the students, and of their contexts.
-    total
-        For each level, the habit of every option at its nodes, shape (nodes, options).
-    variance
-        Prior variance of the terms of each level, shape (levels,).
-    """
+class Habits(NamedTuple):
+    """The habits of students; ids are those with answers, increasing."""
 
     student_ids: IntArray
     context_ids: IntArray
-    levels: tuple[Level, ...]
-    total: list[FloatArray]
-    variance: FloatArray
+    levels: tuple[Level, ...]  # Nodes of the students, and of their contexts.
+    total: list[FloatArray]  # Of each level: habit of every option, shape (nodes, options).
+    variance: FloatArray  # Prior variance of the terms of each level, shape (levels,).
 
 
 def fit_habits(
     student: IntArray, context: IntArray, choice: IntArray, probability: FloatArray
 ) -> Habits:
-    """Estimate the habits of students.
+    """Estimate the habits of students from answers, given the place of the option chosen, from 0.
 
-    Parameters
-    ----------
-    student, context
-        Of each answer, whole numbers of at least 0, shape (answers,).
-    choice
-        Place of the option chosen, from 0, shape (answers,).
-    probability
-        Of every option without habits, shape (answers, options).
+    `probability` is that of every option without habits, shape (answers, options).
     """
     n = len(student)
     student_ids, place = number_ids(student)
@@ -126,19 +106,13 @@ def with_habits(
 ) -> FloatArray:
     """Return the probabilities of the options with the habits of the students.
 
-    Parameters
-    ----------
-    habits
-        From `fit_habits`.
-    student, context, probability
-        Of each pair, as there; students and contexts without answers have no habits of their own.
+    Students and contexts without answers have no habits of their own.
     """
     place = find_ids(habits.student_ids, student)
     label = find_ids(habits.context_ids, context)
     habit = np.zeros_like(probability)
-    for node, own in zip(
-        find_nodes(habits.levels, place, [np.zeros_like(label), label]), habits.total, strict=True
-    ):
+    nodes = find_nodes(habits.levels, place, [np.zeros_like(label), label])
+    for node, own in zip(nodes, habits.total, strict=True):
         habit[node >= 0] = own[node[node >= 0]]
     result: FloatArray = probability * np.exp(habit)
     result /= result.sum(axis=1, keepdims=True)

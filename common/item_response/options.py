@@ -6,12 +6,11 @@ answers works here too (Linderman, Johnson and Adams 2015, "Dependent multinomia
 easy"). Only the first stage can be guessed: choosing a distractor means not knowing the answer.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple, Unpack
 
 from common import schema
 from common.answers import find_ids, number_ids
-from common.item_response.fitting import fit_stages, require_answers
+from common.item_response.fitting import Settings, fit_stages, require_answers
 from common.item_response.habits import Habits, fit_habits, with_habits
 from common.item_response.model import FloatArray, IntArray
 from common.item_response.prediction import ItemResponseModel, break_stick, predict_stages
@@ -21,28 +20,15 @@ import numpy as np
 N_OPTIONS = len(schema.OPTIONS)
 
 
-@dataclass(frozen=True)
-class OptionModel:
-    """What `fit_options` has learned.
+class OptionModel(NamedTuple):
+    """What `fit_options` has learned."""
 
-    Attributes
-    ----------
-    stages
-        The item response model; every question has `N_OPTIONS` − 1 stages.
-    outcome_of_option
-        For each question of `stages.question_ids`, and each option, the stage at which it is
-        chosen: 0 for the right option, 1 for the most popular distractor, and so on; shape
-        (questions, `N_OPTIONS`).
-    option_shares
-        How often each option is chosen over all questions, shape (`N_OPTIONS`,).
-    habits
-        Of the students, in the contexts of their answers; None without contexts.
-    """
-
-    stages: ItemResponseModel
+    stages: ItemResponseModel  # Every question has `N_OPTIONS` − 1 stages.
+    # For each question of `stages.question_ids`, and each option, the stage at which it is chosen:
+    # 0 for the right option, 1 for the most popular distractor, …; shape (questions, `N_OPTIONS`).
     outcome_of_option: IntArray
-    option_shares: FloatArray
-    habits: Habits | None = None
+    option_shares: FloatArray  # How often each is chosen over all questions, (`N_OPTIONS`,).
+    habits: Habits | None  # Of the students, in the contexts of their answers; None without any.
 
 
 def _context_of_habits(context: IntArray) -> IntArray:
@@ -55,9 +41,7 @@ def fit_options(
     question: IntArray,
     option: IntArray,
     correct_option: IntArray,
-    *,
-    context: IntArray | None = None,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> OptionModel:
     """Fit the item response model to the options chosen.
 
@@ -67,21 +51,22 @@ def fit_options(
         Ids, shape (answers,).
     option, correct_option
         The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    context, settings
-        As in `fit`, which also lists the errors: n_dimensions, guessing, seed, n_steps, log_event.
+    settings
+        As in `fit`, which also lists the errors; but for `start`.
     """
     require_answers(question)
     question_ids, number = number_ids(question)
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
-    stages = fit_stages(student, question, outcome, N_OPTIONS - 1, context=context, **settings)
+    stages = fit_stages(student, question, outcome, N_OPTIONS - 1, **settings)
     shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
-    model = OptionModel(stages, outcome_of_option, shares.astype(np.float32))
+    model = OptionModel(stages, outcome_of_option, shares.astype(np.float32), None)
+    context = settings.get("context")
     if context is None or not context.shape[1]:
         return model
     probability = predict_options(model, student, question, context)
     habits = fit_habits(student, _context_of_habits(context), option - 1, probability)
-    return replace(model, habits=habits)
+    return model._replace(habits=habits)
 
 
 def predict_options(
@@ -124,19 +109,8 @@ def order_options(
 ) -> IntArray:
     """Rank the options of each question: the right one, then the others by popularity.
 
-    Parameters
-    ----------
-    question
-        Number of the question of each answer, from 0, shape (answers,).
-    option, correct_option
-        The option chosen and the right one, 1 to `N_OPTIONS`, shape (answers,).
-    n_questions
-        How many questions there are.
-
-    Returns
-    -------
-    array of int8, shape (questions, `N_OPTIONS`)
-        Rank of each option, 0 for the right one.
+    Questions are numbered from 0, options from 1; both options have shape (answers,). Returned is
+    the rank of each option of each question, int8, shape (questions, `N_OPTIONS`).
     """
 
     def count(options: IntArray) -> IntArray:

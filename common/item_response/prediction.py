@@ -44,7 +44,7 @@ def predict(
     Parameters
     ----------
     model
-        From `fit` or `student_posterior`.
+        From `fit`.
     student, question
         Ids of each pair, shape (pairs,).
     context

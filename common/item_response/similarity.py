@@ -41,10 +41,8 @@ def cluster_questions(
     """Cluster the questions that the same students answer, on nested levels.
 
     The similarity of two questions is the cosine of who answered them, with many students that of a
-    random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage; all
-    that are nearest to each other are merged at once, which gives the clusters of merging the
-    nearest pair only (Murtagh 1983, "A survey of recent advances in hierarchical clustering
-    algorithms") in few steps. Nothing of the size questions × questions is ever kept.
+    random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage.
+    Nothing of the size questions × questions is ever kept.
 
     Parameters
     ----------
@@ -115,7 +113,12 @@ def _find_similarity(vectors: FloatArray) -> Any:
 
 
 def _merge(similarity: Any) -> Iterator[IntArray]:
-    """Yield the cluster of every item, int32 from 0, at each of the cuts."""
+    """Yield the cluster of every item, int32 from 0, at each of the cuts.
+
+    All that are nearest to each other are merged at once, which gives in few steps the clusters of
+    merging the nearest pair only (Murtagh 1983, "A survey of recent advances in hierarchical
+    clustering algorithms").
+    """
     n = similarity.shape[0]
     cluster, size, total = np.arange(n, dtype=np.int32), np.ones(n), similarity
     for cut in _CUTS:
@@ -140,18 +143,14 @@ def _nearest_pairs(total: Any, size: FloatArray, cut: float) -> tuple[IntArray, 
 
     `total` holds the sums of the similarities between the members of clusters of a `size`.
     """
-    n_near = np.diff(total.indptr)
-    row, col = np.repeat(np.arange(len(size)), n_near), total.indices
+    cluster = np.arange(len(size))
+    row, col = np.repeat(cluster, np.diff(total.indptr)), total.indices
     average = total.data / (size[row] * size[col])
     highest = np.zeros(len(size))
-    with_any = np.flatnonzero(n_near)
-    if len(with_any):
-        highest[with_any] = np.maximum.reduceat(average, total.indptr[with_any])
+    np.maximum.at(highest, row, average)
     # Backwards, so that the first of equally near ones counts: then some pair always agrees.
     hits = np.flatnonzero((average == highest[row]) & (average >= cut))[::-1]
-    nearest = np.arange(len(size))
+    nearest = cluster.copy()
     nearest[row[hits]] = col[hits]
-    own = np.flatnonzero(
-        (nearest > np.arange(len(size))) & (nearest[nearest] == np.arange(len(size)))
-    )
+    own = np.flatnonzero((nearest > cluster) & (nearest[nearest] == cluster))
     return own, nearest[own]

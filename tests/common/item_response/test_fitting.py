@@ -7,7 +7,9 @@ from common import item_response
 from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
-from common.item_response.model import Gaussians
+from common.item_response.blocks import pass_over_answers
+from common.item_response.model import Gaussians, standard_normal
+from common.item_response.observations import Observations
 
 import numpy as np
 import pytest
@@ -206,21 +208,25 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
     correct = (rng.random(20) < 0.6).astype(np.int8)
     z = np.zeros((21, 2), np.float32)
     z[:20] = np.stack([slopes, intercepts], axis=1)
-    nobody = Gaussians(np.zeros((1, 1), np.float32), np.ones((1, 1, 1), np.float32))
     items = Gaussians(z, np.zeros((21, 2, 2), np.float32))
     ids, guess = np.arange(100, 120), np.full(21, guessing, np.float32)
     model = Model(
-        students=nobody,
+        students=standard_normal(2, 1),
         items=items,
         prior=items.take(slice(1)),
         guessing=guess,
-        student_ids=np.empty(0, np.int32),
+        student_ids=np.array([7]),
         question_ids=ids,
         context_ids=(),
         levels=(),
         history=[],
     )
-    new = item_response.student_posterior(model, np.full(20, 7), ids, correct)
+    answers = Observations(
+        np.array([0, 20, 20]), np.arange(20, dtype=np.int32), correct == 1, correct >= 0, 21
+    )
+    new = model
+    for _ in range(10):
+        new, _ = pass_over_answers(answers, new)
 
     grid = np.linspace(-6, 6, 2001)
     knows = 1 / (1 + np.exp(-slopes[:, None] * grid - intercepts[:, None]))
@@ -341,13 +347,9 @@ def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     assert_allclose(*bin_means(predict(found, test, contexts), unknown, n_bins=8), atol=0.03)
 
 
-def test_new_students_are_predicted_without_contexts(fitted: Model) -> None:
-    rows = TRAIN.take(np.arange(50))
+def test_pairs_need_contexts_if_answers_had_some(fitted: Model) -> None:
     with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
-        predict(fitted, rows)
-    new = item_response.student_posterior(fitted, rows.student, rows.question, rows.is_right)
-    assert not new.levels
-    assert np.isfinite(predict(new, rows)).all()
+        predict(fitted, TRAIN.take(np.arange(50)))
 
 
 # ---- Effects that a class shares ----------------------------------------------------------------
