@@ -208,23 +208,16 @@ def split_options(doc: str | None, train_name: str) -> argparse.Namespace:
 
 
 class _SampleModelPaths(NamedTuple):
-    """Where a sample model reads and writes.
-
-    Attributes
-    ----------
-    train, template, output
-        The training answers, the submission template, and the submission to be written.
-    metadata
-        Folder of the metadata of these answers; None where there is none, or none is asked for.
-    probabilities
-        Where the probabilities go, beside the submission; None where none are asked for.
-    """
+    """Where a sample model reads and writes."""
 
     train: Path
     template: Path
+    # The submission to be written.
     output: Path
-    metadata: Path | None = None
-    probabilities: Path | None = None
+    # Folder of the metadata of these answers; None where there is none, or none is asked for.
+    metadata: Path | None
+    # Where the probabilities go; None where none are asked for.
+    probabilities: Path | None
 
 
 def sample_model_parser(

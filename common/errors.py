@@ -33,15 +33,7 @@ def quote(text: object) -> str:
 
 
 def printable(text: str, max_length: int | None = None) -> str:
-    """Return a text with all unprintable characters escaped.
-
-    Parameters
-    ----------
-    text
-        Any text.
-    max_length
-        Length to cut it to; None: do not cut.
-    """
+    """Return a text with all unprintable characters escaped, cut to a length if one is given."""
     if not text.isprintable():
         text = "".join(
             character

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from common.evaluation.record import Result
+from common.made import Made
 
 RESULT = Result(
     time="2026-01-01T10:00:00+00:00",
@@ -33,6 +34,11 @@ def seeded(model: str, seed: int | None, score: float, time: str = RESULT.time) 
     options = {"local": True, "n_dimensions": "8"} | ({} if seed is None else {"seed": str(seed)})
     result = replace(RESULT, model=model, seed=seed, options=options, time=time)
     return replace(result, score=score, seconds=(seed or 0) + 1.0)
+
+
+def made_by(result: Result) -> str:
+    """Return the command that made the submission, or nothing."""
+    return Made(result.script, result.options, 0).command if result.script else ""
 
 
 def write_record(path: Path, *results: Result) -> Path:

@@ -15,6 +15,7 @@ submission a summary is printed. No hidden answers are needed.
 
 import argparse
 import ast
+import os
 import subprocess
 import sys
 import tempfile
@@ -80,8 +81,9 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
     adaptive_options.add_flags(p)
     options, others = p.parse_known_args()
     if options.task is None and options.challenge is None:
-        inside = _parts_inside(options.file, layout.RELATED_DIR)
-        options.challenge = inside[0] if inside and inside[0] in challenges else None
+        place = Path(os.path.realpath(options.file))
+        own = (name for name in challenges if place.is_relative_to(layout.RELATED_DIR / name))
+        options.challenge = next(own, None)
     if not options.challenge:
         if others:
             p.error(f"unrecognized arguments: {' '.join(others)}")
@@ -90,14 +92,6 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
         if name not in _KNOWN_TO_CHALLENGES and value != p.get_default(name):
             p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
     return options, others
-
-
-def _parts_inside(path: Path, folder: Path) -> tuple[str, ...]:
-    """Return the parts of a path inside a folder; none if it lies elsewhere."""
-    try:
-        return path.resolve().relative_to(folder).parts
-    except (OSError, RuntimeError, ValueError):
-        return ()  # Also of links in a circle: reading the file will say so.
 
 
 # ---- Tasks 1 to 3 --------------------------------------------------------------------------------
@@ -181,14 +175,13 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     from common.adaptive import playing
 
     entry: Path = options.file
-    if entry.is_dir():
-        io.require_file(entry / ENTRY_FILE)
-        modules = check_code(entry, entry, faults)
-    else:
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary) / "entry"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = entry if entry.is_dir() else Path(temporary) / "entry"
+        if folder == entry:
+            io.require_file(entry / ENTRY_FILE)
+        else:
             unpack(entry, folder)
-            modules = check_code(folder, entry, faults)
+        modules = check_code(folder, entry, faults)
     if faults:
         return []
     entry_files.warn_of_names(entry, names_inside(entry))

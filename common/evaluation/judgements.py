@@ -25,25 +25,17 @@ _ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 
 @dataclass(frozen=True)
 class Judgements:
-    """What experts say about pairs of questions.
+    """What experts say about pairs of questions."""
 
-    Attributes
-    ----------
-    name
-        Name of the file in messages.
-    experts
-        Their names, in the order of the file.
-    left, right
-        QuestionIds of every pair, int32, shape (pairs,).
-    better
-        1 the left question is better, 2 the right, NaN no judgement, `NEITHER` one that counts as
-        disagreement; shape (experts, pairs).
-    """
-
+    # Of the file, in messages.
     name: str
+    # Their names, in the order of the file.
     experts: list[str]
+    # QuestionIds of every pair, int32, shape (pairs,).
     left: io.IntArray
     right: io.IntArray
+    # 1 the left question is better, 2 the right, NaN no judgement, `NEITHER` one that counts as
+    # disagreement; shape (experts, pairs).
     better: metrics.FloatArray
 
 

@@ -119,11 +119,6 @@ class Result:
     metric_name: str = ""
 
     @property
-    def made_by(self) -> str:
-        """The command that made the submission, or nothing."""
-        return Made(self.script, self.options, 0).command if self.script else ""
-
-    @property
     def name(self) -> str:
         """The model's name and the options that change what it computes."""
         kept = made.settings(self.options)

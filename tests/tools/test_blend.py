@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from conftest import Says
+from recorded import made_by
 
 BLEND = ["-m", "tools.blend"]
 FILES = ["majority.parquet", "matrix_factorization.parquet"]
@@ -81,7 +82,7 @@ def test_a_blend_of_two_scripts(kit: Path, succeeds: Says, task: int) -> None:
         return
     evaluation = succeeds(["task_1/local_evaluation.py"], kit=kit)
     line = read_results(kit / "data/test_output/results.jsonl")[-1]
-    assert line.made_by == f"python -m tools.blend {' '.join(files)} --local"
+    assert made_by(line) == f"python -m tools.blend {' '.join(files)} --local"
     assert f"score {line.score:.4f}" in evaluation
 
 

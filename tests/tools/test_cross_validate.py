@@ -19,6 +19,7 @@ from tools import cross_validate
 import numpy as np
 import pandas as pd
 import pytest
+from recorded import made_by
 
 VALIDATE = ["-m", "tools.cross_validate"]
 TRAIN = "data/train_data/train_task_1_2.csv"
@@ -92,8 +93,8 @@ def test_scripts_and_packages_on_every_fold(
         printed = succeeds([*VALIDATE, *words.split()], kit=tiny_kit, cwd=tiny_kit)
         lines = read_results(tiny_kit / RECORD)
         line = lines[-1]
-        made_by = line.made_by.removeprefix("python ")
-        found = [line.rules, made_by, line.seed, line.seconds, line.memory]
+        command = made_by(line).removeprefix("python ")
+        found = [line.rules, command, line.seed, line.seconds, line.memory]
         assert found[: len(expected)] == expected
         assert line.command == f"python -m tools.cross_validate {words}"
         assert (line.phase, line.simulated) == ("cross-validation", True)

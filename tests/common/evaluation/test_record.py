@@ -17,7 +17,7 @@ from common.evaluation.record import Evaluation, Result
 import malformed
 import pytest
 from conftest import Run
-from recorded import RESULT
+from recorded import RESULT, made_by
 
 Succeeds = Callable[..., str]
 NAME = "results.jsonl"
@@ -58,7 +58,7 @@ def test_every_evaluation_appends_a_line(
     assert (first.task, first.phase, first.seed, first.simulated) == (1, "local", None, True)
     assert {*first.parts} == {"wrong", "right"}
     assert first.data == second.data != third.data
-    assert first.made_by == "python task_1/sample_model_majority.py --local"
+    assert made_by(first) == "python task_1/sample_model_majority.py --local"
     assert first.command == "python task_1/local_evaluation.py"
     assert (first.seconds or 0) > 0
     for words in (
@@ -116,8 +116,8 @@ def test_an_entry_of_task_4_tells_how_it_was_trained(
             model.write_text(model.read_text() + "# Edited.\n")
     as_folder, as_zip, edited = read(kit / "data/test_output")
     assert (as_folder.model, as_folder.seed) == ("numpy", 5)
-    assert as_folder.made_by == "python task_4/numpy/train_model.py --local --seed 5"
-    assert (as_zip.code, as_zip.made_by) == (as_folder.code, as_folder.made_by)
+    assert made_by(as_folder) == "python task_4/numpy/train_model.py --local --seed 5"
+    assert (as_zip.code, made_by(as_zip)) == (as_folder.code, made_by(as_folder))
     assert as_folder.code != edited.code
 
 
@@ -147,7 +147,7 @@ def test_the_origin_names_model_and_seed(
     submission.with_suffix(".json").write_bytes(origin)
     line = score(submission)
     assert (line.model, line.seed, line.seconds) == ("my_idea", seed, None)
-    assert line.made_by == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
+    assert made_by(line) == f"python task_1/my_idea.py {flags.replace('=', ' ')}"
 
 
 SECONDS = [f'"seconds": {number}' for number in ("9" * 400, '"x"', "[" * 100_000)]
@@ -171,7 +171,7 @@ def test_a_submission_of_unknown_origin_is_known_by_its_file(
     submission.with_suffix(".json").write_text(text)
     line = score(submission)
     assert line.model == line.submission == submission.as_posix()
-    assert (line.seed, line.seconds, line.made_by) == (None, None, "")
+    assert (line.seed, line.seconds, made_by(line)) == (None, None, "")
     assert line.parts == {"right": None}
 
 
@@ -240,7 +240,7 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
 
 
 @pytest.mark.parametrize(
-    ("made_by", "script", "name"),
+    ("command", "script", "name"),
     [
         ("", "", "majority"),
         ("python task_1/my_idea.py --local --depth=2 --seed 1", "task_1/my_idea.py", "--depth 2"),
@@ -250,10 +250,10 @@ def test_only_lines_with_the_right_fields_and_types_are_results(
     ],
 )
 def test_lines_of_former_versions_are_read(
-    tmp_path: Path, made_by: str, script: str, name: str
+    tmp_path: Path, command: str, script: str, name: str
 ) -> None:
     """They hold the command instead of script and options."""
-    line = {**asdict(RESULT), "made_by": made_by}
+    line = {**asdict(RESULT), "made_by": command}
     del line["script"], line["options"]
     (tmp_path / NAME).write_text(json.dumps(line) + "\n")
     (found,) = read(tmp_path)
