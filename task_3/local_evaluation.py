@@ -134,7 +134,7 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "
             f"`{by.command}` makes it again"
         )
-    if "--seed" in source_code.flags_of(script):
+    if '"--seed"' in script.read_text(encoding="utf-8"):
         flags += ["--seed", str((by.seed or 0) + 1)]
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]

@@ -8,7 +8,6 @@ terminal can print, nothing written. `tests/test_malformed_files.py` runs a samp
 all of them with KIT_MALFORMED=all.
 """
 
-import codecs
 import csv
 import gzip
 import io
@@ -566,23 +565,6 @@ def damage_probabilities(input: Input, content: bytes) -> Cases:
     yield "a row twice", save(pa.concat_tables([right, right.slice(0, 1)]))
     yield "end of zeros", content[:-200] + bytes(200)
     yield "a CSV", right.to_pandas().to_csv(index=False).encode()
-
-
-def rewrite(input: Input, content: bytes) -> dict[str, bytes]:
-    """Return a CSV written in other ways that mean the same, by name."""
-    text = content.decode()
-    header, *rows = csv.reader(io.StringIO(text))
-    ways = {"a byte order mark": codecs.BOM_UTF8 + content, "no last line end": content.rstrip()}
-    for name, line_end in {"CRLF": "\r\n", "CR": "\r", "blank lines": "\n\n"}.items():
-        ways[name] = text.replace("\n", line_end).encode()
-    buffer = io.StringIO()
-    csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([header, *rows])
-    ways["everything in quotes"] = buffer.getvalue().encode()
-    for name in [column.name for column in input.columns if column.is_boolean][:1]:
-        for row in rows:
-            row[header.index(name)] = str(row[header.index(name)] == "1")
-        ways["True and False"] = b"".join(map(write_row, [header, *rows]))
-    return ways
 
 
 # ---- What must happen -------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def make_table(results: Sequence[Result]) -> Table:
     low = latest.parts.get("random rankings, mean")
     high = latest.parts.get("random rankings, 95th percentile")
     random_range = None if low is None or high is None else (low, high)
-    metric = METRICS.get(latest.task, latest.metric_name) or "score"
+    metric = latest.metric_name or METRICS.get(latest.task, "score")
     return Table(
         latest=latest,
         rows=_best_first(rows + published),

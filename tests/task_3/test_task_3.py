@@ -310,6 +310,12 @@ def test_rankings_by_two_halves_agree_as_they_say(
     page = read_page((out / "scores_task_3.html").read_text(encoding="utf-8"))
     assert f"Questions answered in both halves {len(both)}" in page.text
 
+    # The record beside a submission may come from anywhere: what lies elsewhere is never run.
+    record = out / "test_submission_task_3.json"
+    told = json.loads(record.read_text())
+    record.write_text(json.dumps({**told, "script": "data/generate_sample.py"}))
+    assert "which cannot be repeated, expected a script in task_3/" in fails(evaluate, kit=tiny_kit)
+
     # A ranking that knows nothing agrees with nothing, also where its seed is the same.
     succeeds(["task_3/sample_model_random.py", "--local"], kit=tiny_kit)
     assert abs(float(succeeds(evaluate, kit=tiny_kit).split()[1])) < 0.4

@@ -4,6 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ import pandas as pd
 import pytest
 from conftest import Says
 from recorded import made_by
+from run_scripts import ends
 
 BLEND = ["-m", "tools.blend"]
 FILES = ["majority.parquet", "matrix_factorization.parquet"]
@@ -42,7 +47,7 @@ def kit(split_kit: Path, tmp_path_factory: pytest.TempPathFactory, succeeds: Say
     table.to_parquet(other)
     table[["UserId"]].to_parquet(kit / "answers.parquet")
     (kit / "text.parquet").write_text("UserId,QuestionId,ProbabilityCorrect\n")
-    for name in ("removed", "failing"):
+    for name in ("removed", "slow", "failing"):
         script = kit / f"task_1/{name}.py"
         shutil.copyfile(kit / "task_1/sample_model_majority.py", script)
         make(f"task_1/{name}", f"{name}.parquet", "--local")
@@ -165,6 +170,37 @@ OVERWRITTEN = r".parquet: is read, or written with something else, expected anot
 def test_what_cannot_be_blended(kit: Path, fails: Says, words: str, expected: str) -> None:
     before = sorted((kit / "data/test_output").iterdir())
     assert re.search(expected, fails([*BLEND, *words.split()], kit=kit, cwd=kit))
+    assert sorted((kit / "data/test_output").iterdir()) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_blend_leaves_nothing_behind(
+    kit: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    sign, pid = tmp_path / "begun", tmp_path / "pid"
+    slow = f"""
+import os, pathlib, signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))
+pathlib.Path({str(sign)!r}).touch()
+time.sleep(60)
+"""
+    (kit / "task_1/slow.py").write_text(slow)
+    before = sorted((kit / "data/test_output").iterdir())
+    (tmp_path / "temporary").mkdir()
+    environment = {"PYTHONPATH": str(kit), "TMPDIR": str(tmp_path / "temporary")}
+    process = subprocess.Popen(
+        [sys.executable, *BLEND, "slow.parquet", FILES[0], "--local"],
+        cwd=kit, env={**os.environ, **environment}, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while not sign.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    assert process.wait(20) == code
+    assert ends(int(pid.read_text()))
+    assert list((tmp_path / "temporary").iterdir()) == []
     assert sorted((kit / "data/test_output").iterdir()) == before
 
 

@@ -180,6 +180,7 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
         ("task_1/my_gap.py --metadata_dir gone", "gone: not found, expected a folder of metadata"),
         ("task_1/my_fault.py --unobserved 0", "expected no flags of task 4"),
         ("task_1/my_fault.py --output_dir task_1/my_gap.py", "my_gap.py: is no folder"),
+        ("task_1/my_fault.py --output_dir /proc/new", "^/proc: cannot be written to"),
         ("task_1/gone.py", "task_1/gone.py: file not found"),
         ("task_1", "task_1/train_model.py: file not found"),
         ("task_3/sample_model_random.py", "is no script in task_1/ or task_2/"),
