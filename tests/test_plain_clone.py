@@ -42,17 +42,13 @@ def test_the_first_thing_that_a_newcomer_types(tiny_kit: Path, bare: Path) -> No
         ("task_1", "sample_model_majority.py", "--local"),
         ("task_1", "local_evaluation.py"),
         ("task_1", "sample_model_majority.py"),
-        ("task_4", "local_data_split.py"),
         ("task_4/numpy", "train_model.py"),
-        ("task_4/numpy", "local_evaluation.py"),
     ):
         done = run_in(tiny_kit / folder, command, bare)
         assert (done.returncode, done.stderr) == (0, ""), (command, done.stdout, done.stderr)
     assert (tiny_kit / "data/test_output/scores_task_1.html").is_file()
     assert (tiny_kit / "submissions/submission_task_1.zip").is_file()
-    weights = {path.name for path in (tiny_kit / "task_4/numpy").glob("model_task_4_*.npy")}
-    assert weights > {"model_task_4_most_popular.npy", "model_task_4_num_answers.npy"}
-    assert "UserId 0, IsTarget: " in done.stdout
+    assert list((tiny_kit / "task_4/numpy").glob("model_task_4*"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links")
