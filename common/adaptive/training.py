@@ -133,14 +133,14 @@ def _record_training(folder: Path, students: IntArray) -> None:
 
 @contextmanager
 def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
-    """Give a package, or if it was trained without --local on students of the local split, a copy
-    that its own `train_model.py` trains with --local.
+    """Give a package, or if it was trained on students of the local split, a copy that its own
+    `train_model.py` trains with --local.
     """
     trainer, origin = package / "train_model.py", read_origin(package)
     examined = io.read_columns(reference, [schema.USER_ID])["UserId"]
     known = _trained_students(package)
     knows_some = known is not None and np.isin(examined, known).any()
-    if not knows_some or origin is None or "local" in origin.options or not trainer.is_file():
+    if not knows_some or origin is None or not trainer.is_file():
         yield package
         return
     options = {**made.settings(origin.options), "local": True}
