@@ -107,7 +107,8 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
             )
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     searched = [path for path in (*sys.path, *libraries, *_library_folders()) if path]
-    return sorted({*needed, *(path for path in searched if not find_secret(path))})
+    found = {*needed, *(path for path in searched if not find_secret(path))}
+    return sorted(os.path.abspath(path) for path in found)
 
 
 def _library_folders() -> Iterator[str]:
@@ -357,11 +358,13 @@ def _allow(rules: int, path: str, rights: int) -> None:
 # By machine: its number for the kernel's audit, and which column of numbers below is its own.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "riscv64": (0xC00000F3, 1)}
 # What these leave behind outlives the process: keys, shared memory, queues and semaphores of
-# System V, queues of POSIX, attributes, the kernel's log, priorities. io_uring makes calls past
-# every filter.
+# System V (also those that others have made), queues of POSIX, attributes, the kernel's log,
+# priorities. io_uring makes calls past every filter.
 _REFUSED = {
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    "shmget": (29, 194), "shmat": (30, 196), "semget": (64, 190), "msgget": (68, 186),
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190),
+    "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191), "msgget": (68, 186),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187),
     "mq_open": (240, 180), "mq_unlink": (241, 181), "io_uring_setup": (425, 425),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
@@ -395,7 +398,7 @@ def filter_program(machine: str, has_root: bool) -> bytes:
     Where the process has a root of its own, local sockets reach nobody outside, and modes and times
     of foreign files cannot be changed anyway.
     """
-    if machine not in _MACHINES or sys.byteorder != "little":
+    if machine not in _MACHINES or sys.byteorder != "little" or sys.maxsize < 1 << 32:
         return b""
     audit, column = _MACHINES[machine]
     allow, refuse, pretend = (

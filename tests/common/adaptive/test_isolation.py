@@ -255,8 +255,9 @@ def test_what_an_interpreter_needs_and_nothing_else(
 ) -> None:
     """What is only searched for packages and holds the answers is left out."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "search")])
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"lib:{tmp_path}/a/../libraries/:")
     found = isolation.readable_paths([str(tmp_path / "answers")])
-    assert str(tmp_path / "search") in found
+    assert {f"{tmp_path}/search", f"{tmp_path}/libraries", str(Path("lib").absolute())} <= {*found}
     assert not {str(tmp_path), "/", "/etc", "/opt", "/usr", "/usr/share", "/var", "/home"} & {
         *found
     }
