@@ -123,11 +123,14 @@ class EntryProcess:
         self._requests, self._answers, self._printed = pipes.stdin, pipes.stdout, pipes.stderr
         self._reading = threading.Thread(target=self._read_output, daemon=True)
         self._reading.start()
+        secret = [hidden.resolve().parent, layout.DATA_DIR]
+        with contextlib.suppress(FileNotFoundError):  # Somebody may have removed it.
+            secret.append(Path.cwd())
         settings = {
             "runner": Path(runner).stem,
             "memory": limits.memory,
             "lifeline": lifeline,
-            "hidden": [str(hidden.resolve().parent), str(layout.DATA_DIR), str(Path.cwd())],
+            "hidden": [str(path) for path in secret],
             "means": isolation.MEANS,
             "landlock": isolation.landlock_version(),
         }

@@ -145,10 +145,7 @@ def _call(number: int, *arguments: int | bytes | None) -> int:
     """Make a system call; -1 if it fails."""
     # As variadic arguments, whole numbers must be as wide as a register.
     wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    try:
-        return int(_libc().syscall(ctypes.c_long(number), *wide))
-    except (OSError, AttributeError):
-        return -1
+    return int(_libc().syscall(ctypes.c_long(number), *wide))
 
 
 _SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 22, 36, 38
@@ -156,10 +153,7 @@ _SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS 
 
 def _prctl(option: int, value: int, address: int = 0) -> bool:
     wide = [ctypes.c_ulong(number) for number in (value, address, 0, 0)]
-    try:
-        return bool(_libc().prctl(ctypes.c_int(option), *wide) == 0)
-    except (OSError, AttributeError):
-        return False
+    return bool(_libc().prctl(ctypes.c_int(option), *wide) == 0)
 
 
 # ---- Namespaces ----------------------------------------------------------------------------------
@@ -260,13 +254,6 @@ def _expose(path: str, root: str, bound: set[str]) -> None:
     bound.add(path)
 
 
-def _drop_capabilities() -> None:
-    """Give up what root may do, here or in a namespace; no program gives it back."""
-    version, no_one = struct.pack("=Ii", 0x20080522, 0), bytes(24)
-    with contextlib.suppress(AttributeError):
-        _libc().capset(version, no_one)
-
-
 # ---- Landlock ------------------------------------------------------------------------------------
 
 # Numbers of the system calls, the same on all architectures that Python is built for today.
@@ -327,30 +314,22 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     rules = _call(_CREATE_RULESET, attributes, len(attributes), 0)
     if rules < 0:
         return 0
-    for path in readable:
-        _allow(rules, path, _READ & handled)
-    for path in writable:
-        _allow(rules, path, _OWN & handled)
-    for path in _devices(_DEVICES + _GPU_DEVICES):
-        _allow(rules, path, (_DEVICE | _READ_DIR) & handled)
+    allowed = [(path, _READ) for path in readable] + [(path, _OWN) for path in writable]
+    allowed += [(path, _DEVICE | _READ_DIR) for path in _devices(_DEVICES + _GPU_DEVICES)]
+    for path, rights in allowed:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            rights &= handled if os.path.isdir(path) else handled & _FOR_FILES
+            # struct landlock_path_beneath_attr
+            rule = struct.pack("=Qi", rights, descriptor)
+            _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+            # /proc makes its files anew when nobody holds them, and a rule is about the file it was
+            # made for.
+            if not path.startswith("/proc"):
+                os.close(descriptor)
     in_force = _call(_RESTRICT_SELF, rules, 0) == 0
     os.close(rules)
     return version if in_force else 0
-
-
-def _allow(rules: int, path: str, rights: int) -> None:
-    try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return
-    if not os.path.isdir(path):
-        rights &= _FOR_FILES
-    # struct landlock_path_beneath_attr
-    _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
-    # /proc makes its files anew when nobody holds them, and a rule is about the file it was made
-    # for.
-    if not path.startswith("/proc"):
-        os.close(descriptor)
 
 
 # ---- The filter of system calls ------------------------------------------------------------------
@@ -641,7 +620,8 @@ def _protect(folder: Path, readable: list[str], has_namespaces: bool, settings: 
     version, is_filtered = 0, False
     if sys.platform == "linux":
         _prctl(_SET_NO_NEW_PRIVS, 1)
-        _drop_capabilities()
+        # Of what root may do, here or in a namespace, nothing is left; no program gives it back.
+        _libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24))
         # Without a root of its own, what lies in /dev/shm would stay there for the next mask.
         own = [f"{folder}/entry", f"{folder}/tmp", *[_SHARED_MEMORY] * has_root]
         version = restrict([str(folder), *readable], own, settings["landlock"])

@@ -260,6 +260,7 @@ by_pool(file)
 by_executor(file)
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
+read_text(f"/proc/1/root{file}")  # needs a privilege
 read_text(f"/proc/{process}/fd/0")
 read_text(f"/proc/{process}/environ")
 read_memory(process, *environment)  # needs a privilege
@@ -377,6 +378,8 @@ by_multiprocessing("forkserver", file)
 asyncio.run(by_asyncio(file))
 over_a_socket(file)
 run("unshare", "-Ur", "chroot", "/", "cat", file)  # needs a privilege
+run("unshare", "-Urm", "cat", f"/proc/1/root{file}")  # needs a privilege
+run("nsenter", "-t", "1", "-m", "cat", file)  # needs a privilege
 by_mount(file, "-m")  # needs a privilege
 by_mount(file, "-Urm")  # needs a privilege
 np.fromregex(file, "(hidden-answer)", [("answer", "S13")])
