@@ -64,16 +64,9 @@ csv.field_size_limit(sys.maxsize)
 
 @dataclass(frozen=True)
 class Source:
-    """A CSV file, on disk or inside a zip, that can be opened several times.
+    """A CSV file, on disk or inside a zip, by its name in messages; it can be opened several times.
 
-    Attributes
-    ----------
-    name
-        Its name in messages.
-    open
-        Opens it for reading bytes.
-    column_names
-        Names of the columns, in order, of a file without a header; empty where row 1 is one.
+    `column_names` are those of a file without a header; empty where row 1 is one.
     """
 
     name: str
@@ -548,13 +541,7 @@ def to_ids(numbers: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int32]:
 
 
 def parse_json(text: str) -> Any:
-    """Read JSON from a text of unknown origin.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON, nests too deeply, or holds a number too long to read.
-    """
+    """Read JSON from a text of unknown origin; `ValueError` also if it nests too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -565,22 +552,8 @@ def parse_json(text: str) -> Any:
 def atomic_write(*paths: Path) -> Iterator[list[BinaryIO]]:
     """Write files beside their destination; rename them all at the end, or none on any failure.
 
-    A run that is killed, or a disk that fills up, leaves every previous file whole.
-
-    Parameters
-    ----------
-    paths
-        Destinations; missing folders are made.
-
-    Yields
-    ------
-    list of binary files
-        One for each destination, in order.
-
-    Raises
-    ------
-    InputError
-        If a destination is a folder, or lies in what is none; nothing is written then.
+    A run that is killed, or a disk that fills up, leaves every previous file whole. Missing
+    folders are made; a destination that cannot be written is an `InputError` before anything is.
     """
     for path in paths:
         require_place(path)
@@ -626,17 +599,7 @@ def write_text(path: Path, text: str) -> None:
 def write_csv(
     path: Path, columns: Mapping[str, Any] | pd.DataFrame, *, header: bool = True
 ) -> None:
-    """Write columns as a CSV file, atomically.
-
-    Parameters
-    ----------
-    path
-        Destination.
-    columns
-        For each column name an array; NaN in a float column becomes an empty cell. Or a table.
-    header
-        Whether to write the column names in row 1.
-    """
+    """Write columns, arrays by name or a table, as a CSV file, atomically; NaN is an empty cell."""
     with atomic_write(path) as (file,):
         write_csv_to(file, columns, header=header)
 

@@ -32,14 +32,9 @@ _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 @dataclass(frozen=True)
 class Pairs:
-    """The (student, question) pairs of a file, each once.
+    """The (student, question) pairs of a file, each once: UserId and QuestionId of every row, int32.
 
-    Attributes
-    ----------
-    source
-        The file.
-    student, question
-        UserId and QuestionId of every row, int32; both -1 in a row that was reported as faulty.
+    Both are -1 in a row that was reported as faulty.
     """
 
     source: io.Source
@@ -54,13 +49,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class PairValues(Pairs):
-    """One value for each (student, question) pair, as read from a file.
-
-    Attributes
-    ----------
-    value
-        IsCorrect or AnswerValue, int8; -1 where it was reported as faulty.
-    """
+    """One value for each pair of a file: IsCorrect or AnswerValue, int8, -1 where it was faulty."""
 
     value: IntArray
 
@@ -100,13 +89,7 @@ def read_pairs(path: Path) -> Pairs:
 
 
 def read_ranking_template(path: Path) -> IntArray:
-    """Read the QuestionIds that a ranking of task 3 must hold, in the template's order, int32.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, has no QuestionId, or names a question twice.
-    """
+    """Read the QuestionIds that a ranking of task 3 must hold, in the template's order, int32."""
     made.require_current([path])
     source = io.file_source(path)
     question = io.read_columns(source, [schema.QUESTION_ID])["QuestionId"]
@@ -202,13 +185,7 @@ def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files of a submission: the CSV at this path, its zip, and what made it.
-
-    Raises
-    ------
-    InputError
-        If the CSV has the ending of one of the others.
-    """
+    """Return the files of a submission: the CSV at this path, its zip, and what made it."""
     beside = [path.with_suffix(".zip"), path.with_suffix(".json")]
     if path.suffix.lower() in (other.suffix for other in beside):
         raise InputError(
@@ -256,22 +233,8 @@ def submission_source(
 ) -> io.Source:
     """Open a submission, a CSV or a zip that holds it under the name that the challenge wants.
 
-    Parameters
-    ----------
-    path
-        The submission.
-    zip_member
-        Name of the CSV inside the zip.
-    listed_in
-        The file that lists what is to be predicted, such as the template. A zip that unpacks to
-        much more cannot be right.
-    report
-        What to do with a fault after which one CSV can still be read.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or the zip is not as expected.
+    The zip may not unpack to much more than the file that lists what is to be predicted, such as
+    the template. What is reported leaves one CSV that can still be read.
     """
     if path.suffix.lower() != ".zip":
         return io.file_source(path)
@@ -281,13 +244,7 @@ def submission_source(
 
 
 def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> PairValues:
-    """Read predictions, or the answers to score them with.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a value is wrong, or a pair appears twice.
-    """
+    """Read predictions, or the answers to score them with; each pair must be there once."""
     columns = (schema.USER_ID, schema.QUESTION_ID, column)
     student, question, value = io.read_columns(source, columns, report).values()
     if report is not stop:
@@ -304,19 +261,10 @@ def read_pair_values(source: io.Source, column: Column, report: Report = stop) -
 def find_pairs(
     submission: Pairs, reference: Pairs, report: Report = stop
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Find every pair of the reference in a submission.
+    """Find every pair of the reference in a submission, and report those that are missing.
 
-    Returns
-    -------
-    rows : array of int64, shape (reference rows,)
-        Row of the submission that predicts each row of the reference.
-    extra : array of bool, shape (submission rows,)
-        Rows of the submission that are not in the reference.
-
-    Raises
-    ------
-    InputError
-        If a pair of the reference is missing.
+    Returns the row of the submission for each row of the reference, and which rows of the
+    submission, bool, are not in the reference.
     """
     own = (submission.student, submission.question)
     return find_rows_of_pairs(submission.name, own, reference, report)
@@ -360,19 +308,7 @@ def require_no_extra(
     expected_in: str,
     report: Report = stop,
 ) -> None:
-    """Report if a submission holds rows that were not asked for.
-
-    Parameters
-    ----------
-    submission
-        What was read.
-    extra
-        True for the rows that were not asked for.
-    expected_in
-        Name of the file that lists the pairs asked for.
-    report
-        What to do with the fault.
-    """
+    """Report the rows of a submission that are not in a file of this name, bool (rows,), if any."""
     if extra.any():
         report(f"{submission.name}: {name_extra(submission, extra, expected_in)}")
 
@@ -396,26 +332,10 @@ def _name_pairs(pairs: Pairs, rows: npt.NDArray[np.int64]) -> str:
 def read_ranking(
     source: io.Source, expected: IntArray, report: Report = stop
 ) -> tuple[IntArray, IntArray]:
-    """Read a submission of task 3.
+    """Read question and rank, 1 the best, from a submission of task 3, in the file's order, int32.
 
-    Parameters
-    ----------
-    source
-        What to read: QuestionId and ranking.
-    expected
-        The QuestionIds that must be ranked.
-    report
-        What to do with a fault.
-
-    Returns
-    -------
-    question, ranking : arrays of int32
-        In the file's order; 1 is the best. A cell that was reported as faulty is -1.
-
-    Raises
-    ------
-    InputError
-        If a question is missing, unknown or repeated, or the ranks are not 1 to n, each once.
+    A cell that was reported as faulty is -1. Reported are questions that are missing, unknown or
+    repeated, and ranks that are not 1 to n, each once.
     """
     columns = (schema.QUESTION_ID, schema.RANKING)
     question, ranking = io.read_columns(source, columns, report).values()

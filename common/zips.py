@@ -30,18 +30,7 @@ _ODD_NAMES = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, err
 
 @contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip for reading.
-
-    Parameters
-    ----------
-    path
-        The zip.
-
-    Raises
-    ------
-    InputError
-        If it is missing, not a zip, or damaged, even if that shows only while the block reads it.
-    """
+    """Open a zip for reading; damage is an `InputError`, also where only the block finds it."""
     require_file(path)
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is not a zip file, or is cut off")
@@ -67,24 +56,10 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
-    """Unpack a member of a zip into memory, within a limit.
+    """Unpack a member of a zip into memory, at most so many bytes, of the size and checksum stated.
 
     Python's own reader stops at the size that the zip states; so the packed bytes are read and
     unpacked here.
-
-    Parameters
-    ----------
-    archive
-        From `open_zip`.
-    member
-        One of its `infolist()`.
-    max_size
-        Unpack at most this many bytes.
-
-    Raises
-    ------
-    InputError
-        If there are more, or size or checksum are not those that the zip states.
     """
     name = f"{archive.filename}/{printable(member.filename)}"
     too_large = f"{name}: unpacks to more than {max_size:,} bytes, expected at most that"
@@ -137,22 +112,10 @@ def _require_method(name: str, member: zipfile.ZipInfo) -> None:
 
 
 def unpack(path: Path, folder: Path, max_size: int) -> None:
-    """Unpack a zip into a folder, which is made if missing.
+    """Unpack a zip into a folder, which is made if missing; its members may have `max_size` bytes.
 
-    Parameters
-    ----------
-    path
-        The zip.
-    folder
-        Where its members go.
-    max_size
-        How many bytes all members may have together.
-
-    Raises
-    ------
-    InputError
-        If the zip is missing, damaged or encrypted, unpacks to more, holds a name that leads out of
-        the folder, or one that cannot be written.
+    `InputError` if there are more, the zip is damaged or encrypted, or a name in it leads out of
+    the folder or cannot be written.
     """
     with open_zip(path) as archive:
         members = archive.infolist()
@@ -187,22 +150,8 @@ def unpack(path: Path, folder: Path, max_size: int) -> None:
 def zip_source(path: Path, member: str, max_size: int, report: Report = stop) -> Source:
     """Return the only file of a zip as a source; it is unpacked into memory once.
 
-    Parameters
-    ----------
-    path
-        The zip.
-    member
-        Name that the file inside must have; it must lie at the top level.
-    max_size
-        How many bytes the file may have.
-    report
-        What to do with a fault after which one CSV can still be read.
-
-    Raises
-    ------
-    InputError
-        If the zip is damaged, holds more or less than this one file, a folder, or another name,
-        or if the file is too large.
+    It must have the name given, at the top level, and at most `max_size` bytes. What is reported
+    leaves one CSV that can still be read.
     """
     with open_zip(path) as archive:
         members = archive.infolist()
@@ -232,15 +181,7 @@ def _fault(names: Sequence[str]) -> str:
 
 
 def write_zip_to(file: BinaryIO, members: Mapping[str, Path]) -> None:
-    """Write a flat zip; the same input gives the same bytes.
-
-    Parameters
-    ----------
-    file
-        Open binary file to write to.
-    members
-        For each name inside the zip the file whose bytes go into it.
-    """
+    """Write a flat zip of files, by their names inside it; the same input gives the same bytes."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
             # A fixed date, so that the same submission always gives the same zip.

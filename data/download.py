@@ -148,11 +148,6 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
     """Fetch an archive, resuming what an earlier run left, and check it.
 
     The bytes go to a file beside `path`, which is renamed to `path` once they are right.
-
-    Raises
-    ------
-    InputError
-        If the server does not have it, serves something else, or cannot be reached.
     """
     if not is_address(url):
         raise InputError(f"--url {url}: expected an address that begins with https:// or http://")
@@ -215,14 +210,8 @@ def is_address(url: str) -> bool:
 def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
     """Request a file of a size from a byte on; yield its blocks, each with its place.
 
-    A server that cannot resume sends everything, from byte 0.
-
-    Raises
-    ------
-    TransferError
-        If the connection fails, or the server reports a temporary error.
-    InputError
-        If the server refuses, or its file has another size.
+    A server that cannot resume sends everything, from byte 0. `TransferError` where trying again
+    may help.
     """
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
@@ -268,11 +257,7 @@ def is_intact(path: Path, archive: Archive) -> bool:
 def plan(archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
     """Return for each name in the archive that belongs to the parts wanted where it goes.
 
-    Raises
-    ------
-    InputError
-        If a path in the archive would leave the folder, whether wanted or not, or a part wanted is
-        not there.
+    A path that would leave the folder is refused, whether wanted or not.
     """
     files: dict[str, Path] = {}
     for member in archive.infolist():
@@ -340,13 +325,7 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
 
 
 def unpack(archive: zipfile.ZipFile, files: Mapping[str, Path], data_dir: Path) -> None:
-    """Unpack files, each complete and checked or not at all; files that are there are kept.
-
-    Raises
-    ------
-    InputError
-        If a file is damaged or has another checksum, or the disk is too small.
-    """
+    """Unpack files, each complete and checked or not at all; files that are there are kept."""
     data_dir.mkdir(parents=True, exist_ok=True)
     todo = {name: file for name, file in files.items() if not file.exists()}
     n_bytes = sum(archive.getinfo(name).file_size for name in todo)

@@ -94,23 +94,10 @@ def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnsw
 def read_for_features(
     names: Sequence[str], train: Sequence[Path], question_id: IntArray, metadata_dir: Path | None
 ) -> QuestionAnswers:
-    """Read training answers, and exactly the metadata that some features need.
+    """Read training answers, several files joined, and the metadata that some features need.
 
-    Parameters
-    ----------
-    names
-        Names of the features to be computed, as in `FEATURES`.
-    train
-        Files of answers with AnswerValue and CorrectAnswer; several are joined.
-    question_id
-        Questions that get a row even if nobody answered them.
-    metadata_dir
-        Folder with the official metadata of tasks 3 and 4; None where there is none.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or not as expected.
+    `question_id` are questions that get a row even if nobody answered them; the folder has the
+    official metadata of tasks 3 and 4, None where there is none.
     """
     files: dict[str, Path] = {}
     for name in names:
@@ -399,12 +386,9 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
 
 
 def average_ranks(quality: FloatArray) -> FloatArray:
-    """Rank questions, 1 the best; questions of equal quality share their mean rank, NaN ranks last.
+    """Rank questions by quality, shape (questions,), 1 the best, that is the highest.
 
-    Parameters
-    ----------
-    quality
-        Shape (questions,); higher is better.
+    Questions of equal quality share their mean rank; NaN ranks last.
     """
     ranks = pd.Series(quality).rank(ascending=False, na_option="bottom")
     return np.asarray(ranks, np.float64)
