@@ -32,7 +32,7 @@ _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 @dataclass(frozen=True)
 class Pairs:
-    """The (student, question) pairs of a file, each once: UserId and QuestionId of every row, int32.
+    """The (student, question) pairs of a file, each once: UserId and QuestionId of its rows, int32.
 
     Both are -1 in a row that was reported as faulty.
     """

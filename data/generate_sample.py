@@ -12,7 +12,7 @@ With `--output_dir`, the tree goes there and the templates to its folder submiss
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,8 @@ EXPERTS = ("T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS")
 IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 
 
-# What a column of a file holds in some of its rows.
-Column = Callable[[slice], Any]
+# What a column of a file holds: all of it, or a function that tells it for some of the rows.
+Column = Any
 
 
 @dataclass(frozen=True)
@@ -228,15 +228,13 @@ def write_table(
         file.write(",".join(columns).encode() + b"\n")
         for start in range(0, n_rows, CHUNK):
             at = slice(start, min(start + CHUNK, n_rows))
-            table = {str(k): column(at) for k, column in enumerate(columns.values())}
+            table = {
+                str(k): column(at) if callable(column) else column[at]
+                for k, column in enumerate(columns.values())
+            }
             pa_csv.write_csv(pa.table(table), file, options)
             if bar is not None:
                 bar.update(at.stop - start)
-
-
-def whole(values: Any) -> Column:
-    """Return a column whose values are there already."""
-    return lambda at: values[at]
 
 
 def float_text(values: Array, empty: Array) -> pa.Array:
@@ -292,7 +290,7 @@ def write_tasks_3_4(
         rows = order[part == number]
         columns = answer_columns(school, rows)
         columns |= {
-            name: whole((rng.random(len(rows)) < TARGET_SHARE).astype(np.int8)) for name in targets
+            name: (rng.random(len(rows)) < TARGET_SHARE).astype(np.int8) for name in targets
         }
         write_table(path, columns, len(rows), bar)
 
@@ -379,10 +377,10 @@ def write_student_metadata(rng: np.random.Generator, path: Path, school: School)
     knows_premium = has_birth & (rng.random(n) >= school.group.no_premium)
     order = rng.permutation(n)
     columns = {
-        "UserId": whole(school.student_id[order]),
-        "Gender": whole(gender[order].astype(np.int8)),
-        "DateOfBirth": whole(pa.array(births[order], mask=~has_birth[order])),
-        "PremiumPupil": whole(pa.array(premium[order], mask=~knows_premium[order])),
+        "UserId": school.student_id[order],
+        "Gender": gender[order].astype(np.int8),
+        "DateOfBirth": pa.array(births[order], mask=~has_birth[order]),
+        "PremiumPupil": pa.array(premium[order], mask=~knows_premium[order]),
     }
     write_table(path, columns, n)
 
@@ -393,8 +391,8 @@ def write_question_metadata(
     """Write the subjects of all questions, each list from the root down."""
     order = rng.permutation(len(leaves))
     columns = {
-        "QuestionId": whole(school.question_id[order]),
-        "SubjectId": whole([str(subjects.path_to(leaves[question])) for question in order]),
+        "QuestionId": school.question_id[order],
+        "SubjectId": [str(subjects.path_to(leaves[question])) for question in order],
     }
     write_table(path, columns, len(order), quoting="needed")
 
@@ -429,12 +427,12 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     judged[rng.choice(order[N_PAIRS // 2 :], 2, replace=False), 3] = None
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
         columns = {
-            "": whole(rows),
-            "Unnamed: 0": whole(rows),
-            "left": whole(school.question_id[left[rows]]),
-            "right": whole(school.question_id[right[rows]]),
+            "": rows,
+            "Unnamed: 0": rows,
+            "left": school.question_id[left[rows]],
+            "right": school.question_id[right[rows]],
         }
-        columns |= {name: whole(pa.array(judged[rows, k])) for k, name in enumerate(EXPERTS)}
+        columns |= {name: pa.array(judged[rows, k]) for k, name in enumerate(EXPERTS)}
         write_table(folder / layout.expert_judgements_name(phase), columns, len(rows))
 
 
@@ -467,9 +465,8 @@ def write_tree(
     Returns for each group of tasks the best accuracies that any prediction can expect.
     """
     streams = iter(np.random.default_rng(seed).spawn(16))
-    train = folder / layout.TRAIN_DIR.name
-    metadata = folder / layout.METADATA_DIR.name
-    test = folder / layout.TEST_DIR.name
+    places = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR)
+    train, metadata, test = (folder / place.name for place in places)
     subjects = make_subjects()
     groups = settings(size, n_questions)
     write_subjects(metadata / "subject_metadata.csv", subjects)
@@ -509,14 +506,17 @@ def write_tree(
 
 def write_subjects(path: Path, subjects: Subjects) -> None:
     """Write the subject tree, with the byte order mark and the NULL of the official file."""
-    rows = [
-        f"{subject},{f'{chr(34)}{name}{chr(34)}' if ',' in name else name},"
-        f"{'NULL' if parent is None else parent},{level}"
-        for subject, name, parent, level in subjects.rows()
-    ]
+    table = subjects.table
+    table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(["SubjectId,Name,ParentId,Level", *rows]) + "\n"
-    path.write_bytes(text.encode("utf-8-sig"))
+    table.sort_values("SubjectId").to_csv(
+        path,
+        columns=["SubjectId", "Name", "ParentId", "Level"],
+        index=False,
+        na_rep="NULL",
+        encoding="utf-8-sig",
+        lineterminator="\n",
+    )
 
 
 def generate(

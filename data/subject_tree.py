@@ -4,10 +4,10 @@ Names and ids are invented. As in the official file, a first root holds nearly e
 run from 0 to 3, ids have gaps, and a child's id may be smaller than its parent's.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from simulation import Array
 
 # The lowest subjects that a question belongs to, by internal number.
@@ -52,45 +52,31 @@ HIGHEST_ID = 1988
 class Subjects:
     """A tree of subjects, by internal numbers from 0; topics are those of level 2, in order."""
 
-    ids: list[int]
-    names: list[str]
-    parents: list[int]  # -1 for a root
-    levels: list[int]
+    table: pd.DataFrame  # SubjectId, Name, parent (-1 for a root), Level
     area_of_topic: Array  # int (n_topics,)
     leaves: list[list[int]]  # for each topic its parts (level 3)
 
-    def rows(self) -> Iterator[tuple[int, str, int | None, int]]:
-        """Yield id, name, parent's id or None, and level of each subject, sorted by id."""
-        for number in np.argsort(self.ids):
-            parent = self.parents[number]
-            yield (
-                self.ids[number],
-                self.names[number],
-                None if parent < 0 else self.ids[parent],
-                self.levels[number],
-            )
-
     def path_to(self, leaves: tuple[int, ...]) -> list[int]:
         """Return the sorted ids of some subjects and of all their ancestors."""
+        ids, parents = self.table["SubjectId"].to_list(), self.table["parent"].to_list()
         found = set()
         for number in leaves:
             while number >= 0:
-                found.add(self.ids[number])
-                number = self.parents[number]
+                found.add(ids[number])
+                number = parents[number]
         return sorted(found)
 
 
 def make_subjects() -> Subjects:
     """Make the tree; it is always the same."""
-    names, parents, levels = list(ROOTS), [-1, -1], [0, 0]
+    # Name, parent, level.
+    nodes = [(root, -1, 0) for root in ROOTS]
     area_of_topic: list[int] = []
     leaves: list[list[int]] = []
 
     def add(name: str, parent: int) -> int:
-        names.append(name)
-        parents.append(parent)
-        levels.append(levels[parent] + 1)
-        return len(names) - 1
+        nodes.append((name, parent, nodes[parent][2] + 1))
+        return len(nodes) - 1
 
     for number, (area, topics) in enumerate(AREAS.items()):
         area_node = add(area, 1 if area == "Science" else 0)
@@ -99,10 +85,10 @@ def make_subjects() -> Subjects:
             n_parts = len(PARTS) - (len(leaves) >= N_FIVE_PARTS)
             area_of_topic.append(number)
             leaves.append([add(f"{topic}: {part}", topic_node) for part in PARTS[:n_parts]])
-    rng = np.random.default_rng(0)
-    ids = rng.choice(np.arange(4, HIGHEST_ID + 1), len(names), replace=False)
+    table = pd.DataFrame(nodes, columns=["Name", "parent", "Level"])
+    ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
     ids[0] = 3
-    return Subjects(ids.tolist(), names, parents, levels, np.array(area_of_topic), leaves)
+    return Subjects(table.assign(SubjectId=ids), np.array(area_of_topic), leaves)
 
 
 def draw_subject_lists(

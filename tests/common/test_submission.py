@@ -1,5 +1,6 @@
 """Templates and submissions: AnswerIds pass through, origins are told, pairs are found."""
 
+from argparse import Namespace
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -67,11 +68,12 @@ def test_a_submission_tells_how_it_was_made(
     monkeypatch.setattr("sys.argv", ["related_challenges/cloze/my_idea.py", "--seed", "2"])
     path, folds_file = tmp_path / "submission.csv", tmp_path / "folds.csv"
     folds_file.write_text("id,fold\na,0\nb,1\n")
-    challenge.write_submission(path, {"id": ["a"], "label": ["b"]})
+    options = Namespace(output_dir=path.parent, output_file=path.name)
+    challenge.write_submission(options, {"id": ["a"], "label": ["b"]})
     origin = made.read(path)
     assert origin is not None
     assert (origin.model, origin.seed, origin.split) == ("my_idea", 2, "")
-    challenge.write_submission(path, {"id": ["a"]}, header=False, folds_file=folds_file)
+    challenge.write_submission(options, {"id": ["a"]}, header=False, folds_file=folds_file)
     assert path.read_text() == "a\n"
     origin = made.read(path)
     assert origin is not None and origin.split.startswith("2 folds ")
