@@ -14,9 +14,8 @@ SemEval-2013 task 7, with 5, 3 and 2 labels, and the score is the mean of their 
 from common import challenge, cli, pages
 from common.errors import InputError
 
-import grading_measures
+import measures
 import responses
-import semeval_2013
 
 
 def main() -> None:
@@ -32,12 +31,12 @@ def main() -> None:
         raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
     predicted = responses.read_predictions(submission, answers)
     labels = responses.LABEL_SETS[ways]
-    counts = grading_measures.count(answers["label"].tolist(), predicted, ways)
-    measured = grading_measures.evaluate(counts)
-    accuracy = float(measured["recall"][grading_measures.MICRO])
-    corpus = semeval_2013.corpus_of(folder)
-    tested = semeval_2013.score_scenarios(answers, predicted, corpus)
-    mean = float(measured["F1"][grading_measures.MACRO])
+    counts = measures.count(answers["label"].tolist(), predicted, ways)
+    measured = measures.evaluate(counts)
+    accuracy = float(measured["recall"][measures.MICRO])
+    corpus = measures.corpus_of(folder)
+    tested = measures.score_scenarios(answers, predicted, corpus)
+    mean = float(measured["F1"][measures.MACRO])
     metric, what = "Macro-averaged F1 over the labels", f"macro F1 of {len(answers):,} answers"
     if tested:
         of_sets = [macro for _, own_ways, _, _, macro, _ in tested if own_ways == ways]
@@ -58,12 +57,12 @@ def main() -> None:
         "<h2>Confusion matrix</h2>",
         pages.table(["", *(f"truly {name}" for name in labels)], count_rows, caption=caption),
     ]
-    test_rows = semeval_2013.rows_shown(tested, corpus)
+    test_rows = measures.rows_shown(tested, corpus)
     if test_rows:
-        caption = "SemEval-2013 task 7; sources of published figures: semeval_2013.py"
-        above = pages.table(semeval_2013.HEADER, test_rows, caption=caption)
+        caption = "SemEval-2013 task 7; sources of published figures: measures.py"
+        above = pages.table(measures.HEADER, test_rows, caption=caption)
         body = [above, "<h2>All test sets together</h2>", *body]
-    shown = [semeval_2013.HEADER, *test_rows] if test_rows else []
+    shown = [measures.HEADER, *test_rows] if test_rows else []
     challenge.write_scores(
         options,
         title="Student response analysis",

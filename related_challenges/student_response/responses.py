@@ -7,13 +7,13 @@ the domain, such as ``EM``; scenario, which of `SCENARIOS` the file lies in; and
 and the scenario are empty where there is none.
 """
 
+import argparse
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from common import challenge, io
+from common import challenge, folds, io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from common.folds import ID, match_ids
 from common.schema import TEXT, Column
 
 import numpy as np
@@ -31,11 +31,22 @@ ALL_LABELS = tuple(dict.fromkeys(name for names in LABEL_SETS.values() for name 
 # A system may fail to interpret an answer; that is not a label, and leads to no feedback.
 UNINTERPRETABLE = "uninterpretable"
 # Test sets lie in folders of these names, those of BEETLE possibly in another folder in there.
-SCENARIOS = ("test-unseen-answers", "test-unseen-questions", "test-unseen-domains")
+ANSWERS, QUESTIONS, DOMAINS = SCENARIOS = (
+    "test-unseen-answers", "test-unseen-questions", "test-unseen-domains"
+)  # fmt: skip
 CORE = "Core"
+
+# Number of a label that is not known.
+UNKNOWN = -1
+# Of the most frequent label, to learn from: settings are chosen on five parts of them.
+MIN_ANSWERS = 5
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
+Splits = list[tuple[folds.BoolArray, folds.BoolArray, IntArray]]
+
+
+# ---- Files -----------------------------------------------------------------------------------
 
 
 def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.DataFrame:
@@ -170,6 +181,116 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
+# ---- Models: what to learn from and to predict ------------------------------------------------
+
+
+def model_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a sample model: what to learn from, and what to predict."""
+    p = challenge.model_parser(doc, __file__)
+    challenge.add_folds(p, __file__)
+    for flag, told in (
+        ("--test_dir", "predict these answers, or the test sets in there, instead of folds"),
+        ("--train_dir", "with --test_dir: learn from these answers"),
+    ):
+        p.add_argument(flag, type=Path, metavar="DIR", help=told)
+    return p
+
+
+def read(options: argparse.Namespace) -> tuple[pd.DataFrame, Splits]:
+    """Read what the flags name.
+
+    Returns
+    -------
+    DataFrame
+        All answers, as in `responses`. Those of ``--test_dir`` come after those of ``--train_dir``;
+        of what is to be predicted, and so of all answers in folds, the labels are empty.
+    list of (array of bool, array of bool, array of int)
+        For every fit: which answers to learn from, which to predict, and the labels' numbers,
+        `UNKNOWN` for those that are not to be learned from.
+    """
+    options.local = options.test_dir is None
+    folder = options.train_dir or options.input_dir
+    if options.local and options.train_dir is not None:
+        raise InputError("--train_dir needs --test_dir; folds are made of --input_dir")
+    answers = read_responses(folder)
+    if options.local:
+        template = challenge.folds_path(options) or Path()
+        pairs = list(folds.splits(folds.read_folds(template, answers["id"].tolist())))
+    else:
+        answers = join(answers, read_responses(options.test_dir, reads_labels=False))
+        is_train = answers["label"].notna().to_numpy()
+        pairs = [(is_train, ~is_train)]
+    numbers, labels, splits = answers["label"].cat.codes.to_numpy(int), labels_of(answers), []
+    for learned, asked in pairs:
+        counts = np.bincount(numbers[learned])
+        n, n_most, name = learned.sum(), counts.max(), quote(labels[counts.argmax()])
+        if n_most == n or n_most < MIN_ANSWERS:
+            told = (
+                f"of {n:,} answers to learn from only {n_most} are {name}, the most frequent label"
+            )
+            expected = f"at least {MIN_ANSWERS}"
+            if n_most == n:
+                told, expected = (
+                    f"all {n:,} answers to learn from are {name}",
+                    "at least two labels",
+                )
+            raise InputError(f"{folder}: {told}, expected {expected}")
+        splits.append((learned, asked, np.where(learned, numbers, UNKNOWN)))
+    if options.local:
+        answers = answers.assign(label=pd.Categorical([None] * len(answers), labels))
+    return answers, splits
+
+
+def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
+    """Put answers to predict after those to learn from; a question of both is one question.
+
+    Questions are the same if module and id are; what they ask is then that of ``train``. What is no
+    test of the training answers, by the scenario that it claims to be, is refused.
+    """
+    of_tests = train["path"][train["scenario"] != ""]
+    if len(of_tests):
+        raise InputError(f"{of_tests.iloc[0]}: is of a test set, expected files to learn from")
+    known = test[test["id"].isin(train["id"])]
+    if len(known):
+        answer_id, place = known[["id", "place"]].iloc[0]
+        learned = train.loc[train["id"] == answer_id, "place"].iloc[0]
+        told = f"studentAnswer {quote(answer_id)} is to be learned from as well: {learned}"
+        raise InputError(f"{place}: {told}, expected other answers")
+    both = pd.concat([train, test], ignore_index=True)
+    both["label"] = pd.Categorical(both["label"], labels_of(train))
+    by_question = both.groupby(["module", "question_id"], sort=False)
+    both["question"] = by_question.ngroup()
+    asked = both.drop_duplicates("question").set_index("question")
+    first = both["question"].map(asked["path"])
+    scenario, is_new = both["scenario"], both["path"] == first
+    is_known_module = both["module"].isin(train["module"])
+    faults = {
+        " is not in the training files, expected new answers only": (scenario == ANSWERS) & is_new,
+        " is in {}, expected a new question": scenario.isin((QUESTIONS, DOMAINS)) & ~is_new,
+        ": the module is in the training files, expected a new one": is_known_module
+        & (scenario == DOMAINS),
+    }
+    for told, wrong in faults.items():
+        if wrong.any():
+            row = both[wrong].iloc[0]
+            name = f"question {quote(row['question_id'])} of module {quote(row['module'])}"
+            raise InputError(f"{row['path']}: {name}{told.format(first[wrong].iloc[0])}")
+    for name in ("question_text", "references"):
+        both[name] = both["question"].map(asked[name])
+    return both
+
+
+def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArray) -> None:
+    """Write the labels of all answers, given as numbers, or of those of ``--test_dir`` alone."""
+    rows = answers["label"].isna()
+    labels = np.array(labels_of(answers), object)[prediction[rows]]
+    columns = {"id": answers["id"][rows], "label": labels}
+    challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
+
+
+# ---- Predictions -----------------------------------------------------------------------------
+
+
 def coarsen(name: str, ways: int) -> str:
     """Return the label of a set of 2, 3 or 5 that corresponds to one of any set."""
     return name if name in (*LABEL_SETS[ways], UNINTERPRETABLE) else "incorrect"
@@ -177,8 +298,8 @@ def coarsen(name: str, ways: int) -> str:
 
 def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -> list[str]:
     """Read and check a submission: the label predicted for every answer, in their order."""
-    data = io.read_columns(path, (ID, Column("label", TEXT)), report)
-    rows = match_ids(path, data["id"], answers["id"].tolist(), "the answers", report)
+    data = io.read_columns(path, (folds.ID, Column("label", TEXT)), report)
+    rows = folds.match_ids(path, data["id"], answers["id"].tolist(), "the answers", report)
     allowed = (*(labels_of(answers) or ALL_LABELS), UNINTERPRETABLE)
     # An empty cell has been reported already.
     faults = {

@@ -15,8 +15,8 @@ cross-validation within its training answers alone.
 from common import cli
 
 import numpy as np
+import responses
 import similarity
-import train_and_test
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
@@ -26,8 +26,8 @@ PRUNING = (0.0003, 0.0005, 0.0008, 0.0012, 0.002)
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = train_and_test.model_parser(__doc__).parse_args()
-    answers, splits = train_and_test.read(options)
+    options = responses.model_parser(__doc__).parse_args()
+    answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
@@ -45,7 +45,7 @@ def main() -> None:
         prediction[test] = tree.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
 
-    train_and_test.write(options, answers, prediction)
+    responses.write(options, answers, prediction)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ from common.errors import InputError, quote
 
 import numpy as np
 import responses
-import train_and_test
 
 
 def main() -> None:
     """Load, model, predict, write."""
-    p = train_and_test.model_parser(__doc__)
+    p = responses.model_parser(__doc__)
     p.add_argument("--label", metavar="NAME", help="of every answer (default: the most frequent)")
     options = p.parse_args()
-    answers, splits = train_and_test.read(options)
+    answers, splits = responses.read(options)
     labels = responses.labels_of(answers)
     if options.label not in (None, *labels):
         told = f"--label is {quote(options.label)}, expected one of {', '.join(labels)}"
@@ -41,7 +40,7 @@ def main() -> None:
             prediction[test] = labels.index(options.label)
     # ---- End of the model. --------------------------------------------------------------------
 
-    train_and_test.write(options, answers, prediction)
+    responses.write(options, answers, prediction)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from common import cli, folds
 
 import alignment
 import numpy as np
+import responses
 import similarity
-import train_and_test
 from responses import FloatArray, IntArray
 from scipy.sparse import csr_array, hstack
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
@@ -52,8 +52,8 @@ TREES: dict[str, Any] = {
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = train_and_test.model_parser(__doc__).parse_args()
-    answers, splits = train_and_test.read(options)
+    options = responses.model_parser(__doc__).parse_args()
+    answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
@@ -90,7 +90,7 @@ def main() -> None:
             prediction[part] = models[0][0].classes_[np.argmax(probability, axis=1)]
     # ---- End of the model. --------------------------------------------------------------------
 
-    train_and_test.write(options, answers, prediction)
+    responses.write(options, answers, prediction)
 
 
 def ask_words(

@@ -16,8 +16,8 @@ word says about an answer depends on the question: with unseen questions (`--by_
 from common import cli
 
 import numpy as np
+import responses
 import similarity
-import train_and_test
 from scipy.sparse import csr_array, hstack
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -26,8 +26,8 @@ from tqdm import tqdm
 
 def main() -> None:
     """Load, model, predict, write."""
-    options = train_and_test.model_parser(__doc__).parse_args()
-    answers, splits = train_and_test.read(options)
+    options = responses.model_parser(__doc__).parse_args()
+    answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
@@ -58,7 +58,7 @@ def main() -> None:
         prediction[test] = model.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
 
-    train_and_test.write(options, answers, prediction)
+    responses.write(options, answers, prediction)
 
 
 if __name__ == "__main__":

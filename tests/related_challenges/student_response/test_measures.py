@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-grading_measures = import_module("grading_measures")
 responses = import_module("responses")
-semeval_2013 = import_module("semeval_2013")
+measures = import_module("measures")
 
 # Dzikovska, Nielsen, Brew (2012), figures 3 and 4: predictions in rows, gold labels in columns;
 # tables 2 and 3: by label, macro average, micro average, corrective feedback.
@@ -36,7 +35,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_matrices_give_the_papers_tables(name: str) -> None:
     counts, table = PUBLISHED[name]
-    result = grading_measures.evaluate(np.array(counts))
+    result = measures.evaluate(np.array(counts))
     expected = np.array(table.split(), float).reshape(-1, 3)
     np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
     accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
@@ -66,7 +65,7 @@ def test_measures_of_the_task_are_its_scorers(
 ) -> None:
     gold, predicted = map(list, zip(*pairs, strict=True))
     excluded = ["non_domain"] if excludes else []
-    found = semeval_2013.measure(gold, predicted, ways, excluded)
+    found = measures.measure(gold, predicted, ways, excluded)
     gold = [responses.coarsen(name, ways) for name in gold]
     predicted = [responses.coarsen(name, ways) for name in predicted]
     f1 = {name: scorers_f1(gold, predicted, name) for name in responses.LABEL_SETS[ways]}
@@ -79,10 +78,10 @@ def test_measures_of_the_task_are_its_scorers(
 def test_the_macro_average_leaves_out_what_the_scorer_does() -> None:
     left_out = {
         (corpus, ways, scenario)
-        for corpus in ("", semeval_2013.BEETLE, semeval_2013.SCIENTSBANK)
+        for corpus in ("", measures.BEETLE, measures.SCIENTSBANK)
         for ways in (2, 3, 5)
         for scenario in responses.SCENARIOS
-        if semeval_2013.excluded_labels(corpus, ways, scenario)
+        if measures.excluded_labels(corpus, ways, scenario)
     }
     unseen = ("test-unseen-answers", "test-unseen-questions")
-    assert left_out == {(semeval_2013.SCIENTSBANK, 5, scenario) for scenario in unseen}
+    assert left_out == {(measures.SCIENTSBANK, 5, scenario) for scenario in unseen}

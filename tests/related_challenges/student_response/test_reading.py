@@ -11,7 +11,6 @@ import pytest
 from question_files import Write, one_answer
 
 responses = import_module("responses")
-train_and_test = import_module("train_and_test")
 
 
 def test_coarser_labels() -> None:
@@ -60,7 +59,7 @@ def join(write: Write, scenario: str, question: str, module: str, answer: str) -
     """Join a training answer t.1, to question Q of module M, and a test set with one answer."""
     train = write("train/t.xml", one_answer("Q", "t.1", "correct")).parent
     test = write(f"{scenario}/a.xml", one_answer(question, answer, module=module)).parent
-    return train_and_test.join(
+    return responses.join(
         responses.read_responses(train), responses.read_responses(test, reads_labels=False)
     )
 
@@ -95,7 +94,7 @@ def test_wrong_test_sets_are_refused(write: Write) -> None:
     (test.parent / "a.xml").unlink()
     answers = responses.read_responses(test.parent)
     with pytest.raises(InputError, match=r"b.xml: is of a test set, expected files to learn"):
-        train_and_test.join(answers, answers)
+        responses.join(answers, answers)
     with pytest.raises(InputError, match=r"b.xml: question 'R' .* is in .*a.xml, expected a new"):
         join(write, "test-unseen-questions", "R", "M", "a.1")
 
@@ -107,20 +106,20 @@ def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) ->
     flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
     flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
     known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
-    answers, splits = train_and_test.read(argparse.Namespace(**flags))
+    answers, splits = responses.read(argparse.Namespace(**flags))
     assert answers["label"].isna().all()
     assert len(splits) == 3
     for train, test, label in splits:
         assert (train == ~test).all() and test.sum() == 8
         assert (label[train] == known[train]).all()
-        assert (label[test] == train_and_test.UNKNOWN).all()
+        assert (label[test] == responses.UNKNOWN).all()
     # The same, of one folder and another.
     other = write("test/b.xml", one_answer("Q", "b.1", "correct")).parent
     flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
-    answers, ((train, test, label),) = train_and_test.read(argparse.Namespace(**flags))
+    answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
     assert (
         label.tolist()
-        == [*known.tolist(), train_and_test.UNKNOWN]
+        == [*known.tolist(), responses.UNKNOWN]
         == answers["label"].cat.codes.tolist()
     )
     assert test.tolist() == [False] * 24 + [True] == (~train).tolist()

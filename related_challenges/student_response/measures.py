@@ -1,15 +1,21 @@
-"""SemEval-2013 task 7: its measures for every test set, and figures published for it."""
+"""How predicted labels are measured: by the paper, and by SemEval-2013 task 7, with its results.
+
+The paper is Dzikovska et al. (2012); its measures serve for any answers, the task's for its test
+sets.
+"""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
-import grading_measures
+import numpy as np
 import pandas as pd
 import responses
+from responses import ANSWERS, DOMAINS, QUESTIONS, FloatArray, IntArray
 
+MACRO, MICRO, CORRECTIVE = "macro average", "micro average", "corrective feedback"
 BEETLE, SCIENTSBANK = "beetle", "sciEntsBank"
-ANSWERS, QUESTIONS, DOMAINS = responses.SCENARIOS
-
+# Of a test set with as many labels.
 HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
 
 # Of a system: corpus, number of labels, test set, name; accuracy, macro F1 and weighted F1 in as
@@ -42,6 +48,55 @@ PUBLISHED = (
 )
 
 
+# ---- The paper's measures --------------------------------------------------------------------
+
+
+def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
+    """Count every combination of predicted and gold label, made coarser, as the paper's figures do.
+
+    Predictions are in rows, the last of which is ``uninterpretable``, gold labels in columns.
+    """
+    rows = [*responses.LABEL_SETS[ways], responses.UNINTERPRETABLE]
+    numbers = [
+        [rows.index(responses.coarsen(name, ways)) for name in names] for names in (predicted, gold)
+    ]
+    cells = np.zeros((len(rows), ways), np.int64)
+    np.add.at(cells, tuple(numbers), 1)
+    return cells
+
+
+def evaluate(counts: IntArray) -> pd.DataFrame:
+    """Compute the paper's measures from a matrix of counts; 0/0 counts as 0.
+
+    Predictions are in rows, gold labels in columns, ``correct`` first. A row beyond the labels
+    holds the answers without an interpretation: they count in the gold totals, but are no
+    prediction of any label and lead to no correction.
+
+    The columns are precision, recall and F1, the rows each label, then their mean (`MACRO`), their
+    mean weighted by how many gold answers have each label (`MICRO`: its recall is the accuracy),
+    and the decision that an answer needs correction, which is anything but ``correct``
+    (`CORRECTIVE`): section 4 of the paper.
+    """
+    labelled = counts[: counts.shape[1]]
+    gold, predicted = counts.sum(axis=0), labelled.sum(axis=1)
+    by_label = precision_recall_f1(np.diag(labelled), predicted, gold)
+    corrective = labelled[1:, 1:].sum(), predicted[1:].sum(), gold[1:].sum()
+    means = by_label.mean(axis=0), gold @ by_label / gold.sum()
+    names = [*responses.LABEL_SETS[counts.shape[1]], MACRO, MICRO, CORRECTIVE]
+    rows = [*by_label, *means, precision_recall_f1(*corrective)]
+    return pd.DataFrame(rows, names, ["precision", "recall", "F1"])
+
+
+def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:
+    """Return precision, recall and F1 along a last axis of 3, from counts; 0/0 counts as 0."""
+    agreed = np.asarray(agreed, float)
+    ratios = (agreed, predicted), (agreed, gold), (2 * agreed, np.add(predicted, gold))
+    return np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=-1)
+
+
+# ---- The task's ------------------------------------------------------------------------------
+
+
 def corpus_of(folder: Path) -> str:
     """Return the corpus that a folder's path names, as the task's scorer does; possibly none."""
     names = " ".join(folder.resolve().parts[-4:]).lower()
@@ -64,13 +119,13 @@ def measure(
     """Compute accuracy, macro F1 and weighted F1 as the task's scorer does.
 
     The macro average leaves out the excluded labels. A label that no answer has and none is
-    predicted to have gets an F1 of 1, as in evaluation.R; `grading_measures.evaluate` gives it 0.
+    predicted to have gets an F1 of 1, as in evaluation.R; `evaluate` gives it 0.
     """
-    counts = grading_measures.count(gold, predicted, ways)
-    measured = grading_measures.evaluate(counts)
+    counts = count(gold, predicted, ways)
+    measured = evaluate(counts)
     is_absent = (counts.sum(axis=0) == 0) & (counts[:ways].sum(axis=1) == 0)
     f1 = measured["F1"].head(ways).mask(is_absent, 1.0).drop([*excluded], errors="ignore")
-    accuracy, weighted_f1 = (float(measured[of][grading_measures.MICRO]) for of in ("recall", "F1"))
+    accuracy, weighted_f1 = (float(measured[of][MICRO]) for of in ("recall", "F1"))
     return accuracy, float(f1.mean()), weighted_f1
 
 
