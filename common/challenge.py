@@ -58,9 +58,13 @@ def run_generator(
     print(f"simulated files in {shown}")
 
 
-def fold_parser(doc: str | None, script: str, n_folds: int) -> argparse.ArgumentParser:
+def fold_parser(
+    doc: str | None, script: str, n_folds: int, train: str = ""
+) -> argparse.ArgumentParser:
     """Make the parser of a `local_data_split.py` that divides examples into folds."""
     p = parser(doc, script, output_dir=layout.TEST_INPUT_DIR.name)
+    if train:
+        cli.add_file(p, "--train_data", train)
     p.add_argument("--folds", type=int, metavar="N", default=n_folds, help=f"default {n_folds}")
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     return p
@@ -83,27 +87,26 @@ def split_into_folds(
 # ---- Models ----------------------------------------------------------------------------------
 
 
-def model_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's sample model; a model adds its own flags to it."""
+def model_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's sample model; a model adds its own flags to it.
+
+    Where a training and a test file are named, it predicts the latter, or with --local the former.
+    """
     p = parser(doc, script)
     cli.add_file(p, "--output_file", SUBMISSION)
+    for flag, default in files.items():
+        cli.add_file(p, f"--{flag}", default)
+    if files:
+        told = "predict the training file instead, every fold after learning from the others"
+        p.add_argument("--local", action="store_true", help=told)
+        add_folds(p, script)
     return p
 
 
 def add_folds(p: argparse.ArgumentParser, script: str) -> None:
     """Add the flags that name the folds which a model predicts."""
-    folder = data_dir(script, layout.TEST_INPUT_DIR.name)
-    cli.add_folder(p, "--submission_template_dir", folder)
+    cli.add_folder(p, "--submission_template_dir", data_dir(script, layout.TEST_INPUT_DIR.name))
     cli.add_file(p, "--submission_template_file", layout.FOLDS)
-
-
-def add_local(p: argparse.ArgumentParser, script: str, train: str, test: str) -> None:
-    """Add the flags of a model that predicts a test file, or with --local the training file."""
-    cli.add_file(p, "--train_data", train)
-    cli.add_file(p, "--test_data", test)
-    told = "predict the training file instead, every fold after learning from the others"
-    p.add_argument("--local", action="store_true", help=told)
-    add_folds(p, script)
 
 
 def folds_path(options: argparse.Namespace) -> Path | None:
@@ -206,11 +209,13 @@ def report_cells(
         report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
 
 
-def check_parser(doc: str | None, script: str) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's `check_submission.py`."""
+def check_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
+    """Make the parser of a challenge's `check_submission.py`, with the files that it reads."""
     p = cli.parser(doc)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
     cli.add_folder(p, "--input_dir", data_dir(script, layout.TRAIN_DIR.name))
+    for flag, default in files.items():
+        cli.add_file(p, f"--{flag}", default)
     p.set_defaults(challenge=Path(script).resolve().parent.name)
     return p
 

@@ -19,9 +19,8 @@ import queries
 
 def main() -> None:
     """Check the file that the flags name."""
-    p = challenge.check_parser(__doc__, __file__)
-    cli.add_file(p, "--train_data", queries.TRAIN)
-    cli.add_file(p, "--test_data", queries.TEST)
+    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
+    p = challenge.check_parser(__doc__, __file__, **files)
     queries.add_candidates(p, "guesses allowed, at least five")
     challenge.run_check(p, check)
 

@@ -95,8 +95,7 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
 
 def parse_flags(doc: str | None) -> argparse.Namespace:
     """Read the flags of a sample model."""
-    p = challenge.model_parser(doc, __file__)
-    challenge.add_local(p, __file__, TRAIN, TEST)
+    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
     add_candidates(p, "guesses at each query")
     return p.parse_args()
 

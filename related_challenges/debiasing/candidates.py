@@ -38,13 +38,10 @@ N_DIMENSIONS = 128
 def mask_latest(
     phase: recommend.Phase, users: clicks.IntArray
 ) -> tuple[recommend.Phase, clicks.IntArray]:
-    """Take away the latest click of some users and make them the test users.
+    """Take away the latest click of some users, ascending numbers, and make them the test users.
 
-    This does to training users what the challenge does to its test users.
-
-    Users, given as ascending numbers, with a single click are left out, and those whose latest
-    click came before the phase. Beside the phase without these clicks the items clicked are
-    returned, shape (test users,).
+    This does to training users what the challenge does to its test users; left out are those with
+    a single click, or whose latest came before the phase. The items clicked are returned too.
     """
     n_clicks = np.bincount(phase.user, minlength=phase.n_users)
     latest = np.cumsum(n_clicks) - 1
@@ -108,31 +105,23 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     return found.assign(count=np.bincount(pair, minlength=len(key)).astype(float))
 
 
-def similarity_matrix(neighbours: pd.DataFrame, n_items: int) -> csr_array:
-    """Return the similarity of all items, 0 of those that are no neighbours, (items, items)."""
-    pairs = (neighbours["item"], neighbours["neighbour"])
-    return csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
-
-
-def item_vectors(neighbours: pd.DataFrame, n_clicks: clicks.IntArray) -> clicks.FloatArray:
+def item_vectors(similarity: csr_array, n_clicks: clicks.IntArray) -> clicks.FloatArray:
     """Make a vector of length 1 for every item, such that neighbours point the same way.
 
     The similarities, each item's scaled to a common sum, are factored by a truncated singular value
     decomposition (Halko, Martinsson, Tropp 2011). An item without neighbours has zeros; the shape
     is (items, dimensions).
     """
-    n_items = len(n_clicks)
     # The scale by clicks is replaced by one that makes the matrix symmetric.
     powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
-    similarity = similarity_matrix(neighbours, n_items)
     matrix = diags_array(powers[:, 0]) @ similarity @ diags_array(powers[:, 1])
     scale = diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=1), 1e-9)))
     matrix = csr_array(scale @ matrix @ scale).astype(np.float32)
-    n_dimensions = min(N_DIMENSIONS, n_items - 1)
+    n_dimensions = min(N_DIMENSIONS, len(n_clicks) - 1)
     left, strength, _ = randomized_svd(matrix, n_dimensions, n_iter=3, random_state=0)
     # What belongs to no strength, or to no neighbour, is rounding error and not to be scaled up.
     left[:, strength < 1e-5 * strength.max(initial=1e-9)] = 0
-    left[np.bincount(neighbours["item"], minlength=n_items) == 0] = 0
+    left[np.diff(similarity.indptr) == 0] = 0
     return unit_length(left * np.sqrt(strength))
 
 
@@ -143,17 +132,20 @@ def unit_length(vectors: clicks.FloatArray) -> clicks.FloatArray:
 
 
 def find_candidates(
-    phase: recommend.Phase, neighbours: pd.DataFrame, vectors: clicks.FloatArray
-) -> pd.DataFrame:
+    phase: recommend.Phase,
+) -> tuple[pd.DataFrame, pd.DataFrame, clicks.FloatArray]:
     """Find the candidates of the test users among the items that they have not clicked.
 
     Each is a row, sorted by user (place among the test users) and item (number). score is the sum
     of its similarities to the user's clicks, the later a click the more; rank, from 0, is by score
     among the user's items, `N_SIMILAR` for all that come later; share is the score divided by that
-    of the user's best item; closeness is the cosine of the item's vector and the user's.
+    of the user's best item; closeness is the cosine of the item's vector and the user's. Returned
+    as well are the neighbours and the vectors of all items.
     """
-    n_items = len(phase.item_ids)
-    recent, similarity = recent_clicks(phase), similarity_matrix(neighbours, n_items)
+    n_items, neighbours = len(phase.item_ids), find_neighbours(phase)
+    pairs = (neighbours["item"], neighbours["neighbour"])
+    similarity = csr_array((neighbours["similarity"], pairs), shape=(n_items, n_items))
+    recent, vectors = recent_clicks(phase), item_vectors(similarity, count_clicks(phase))
     profile = unit_length(recent @ vectors)
     n_similar, n_close = min(N_SIMILAR, n_items), min(N_CLOSE, n_items)
     parts = []
@@ -182,7 +174,7 @@ def find_candidates(
             }
         )
         parts.append(found[(found["score"] > 0) | (found["closeness"] > 0)])
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True), neighbours, vectors
 
 
 def match_clicks(

@@ -15,13 +15,6 @@ import clicks
 import numpy as np
 
 
-def main() -> None:
-    """Check the file that the flags name."""
-    p = challenge.check_parser(__doc__, __file__)
-    clicks.add_phase(p)
-    challenge.run_check(p, check)
-
-
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     folder = options.input_dir
@@ -40,4 +33,6 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    p = challenge.check_parser(__doc__, __file__)
+    clicks.add_phase(p)
+    cli.run(lambda: challenge.run_check(p, check))

@@ -128,18 +128,8 @@ def places_from_latest(phase: Phase) -> clicks.IntArray:
 def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     """Return for every test user the fifty items of highest score that the user has not clicked.
 
-    Parameters
-    ----------
-    phase
-        The clicks of the phase.
-    scores
-        Of every test user and item, at least 0, shape (test users, items); the items without a
-        score follow in order of popularity.
-
-    Returns
-    -------
-    array of int32, shape (test users, 50)
-        Item ids, best first.
+    Scores are at least 0, shape (test users, items); items without one follow in order of
+    popularity. What is returned are ids of items, best first, int32, shape (test users, 50).
     """
     n_clicks = np.bincount(phase.item, minlength=len(phase.item_ids))
     # Below every score that is above 0.
@@ -148,10 +138,8 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     seen = test_rows(phase, click_matrix(phase))
     n_unseen = len(phase.item_ids) - np.diff(seen.indptr).max(initial=0)
     if n_unseen < clicks.N_RECOMMENDED:
-        raise InputError(
-            f"the phase holds {n_unseen} items that a user has not clicked, expected at least "
-            f"{clicks.N_RECOMMENDED}"
-        )
+        told = f"the phase holds {n_unseen} items that a user has not clicked"
+        raise InputError(f"{told}, expected at least {clicks.N_RECOMMENDED}")
     best = [np.empty((0, clicks.N_RECOMMENDED), phase.item_ids.dtype)]
     for start in range(0, len(phase.test_user), BLOCK):
         rows = slice(start, start + BLOCK)
@@ -168,5 +156,4 @@ def write(
     options: argparse.Namespace, found: Sequence[tuple[clicks.IntArray, clicks.IntArray]]
 ) -> None:
     """Write a submission where the flags say: test users and best items of every phase."""
-    users, items = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    clicks.write_recommendations(options, users, items)
+    clicks.write_recommendations(options, *map(np.concatenate, zip(*found, strict=True)))

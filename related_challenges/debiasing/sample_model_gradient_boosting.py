@@ -59,9 +59,7 @@ def main() -> None:
         parts = [masked_part(phase, part) for part in range(N_PARTS)]
         is_clicked = np.concatenate([clicked for _, clicked in parts])
         n_clicks = candidates.count_clicks(phase)
-        neighbours = candidates.find_neighbours(phase)
-        vectors = candidates.item_vectors(neighbours, n_clicks)
-        own = candidates.find_candidates(phase, neighbours, vectors)
+        own, neighbours, vectors = candidates.find_candidates(phase)
         if not (is_clicked.any() and len(own)):
             raise InputError(
                 f"{options.input_dir}: phase {phase.number}: {is_clicked.sum()} training users "
@@ -83,9 +81,7 @@ def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32],
     """Mask a part of the training users; describe their candidates, and tell which was clicked."""
     training_users = np.setdiff1d(np.arange(phase.n_users), phase.test_user)
     masked, answer = candidates.mask_latest(phase, training_users[part::N_PARTS])
-    neighbours = candidates.find_neighbours(masked)
-    vectors = candidates.item_vectors(neighbours, candidates.count_clicks(masked))
-    found = candidates.find_candidates(masked, neighbours, vectors)
+    found, neighbours, vectors = candidates.find_candidates(masked)
     user = found["user"].to_numpy()
     is_clicked = found["item"].to_numpy() == answer[user]
     # Users whose click is not among their candidates teach nothing about the order of these.

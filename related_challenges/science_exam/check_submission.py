@@ -14,13 +14,6 @@ from common.errors import Report
 import exam
 
 
-def main() -> None:
-    """Check the file that the flags name."""
-    p = challenge.check_parser(__doc__, __file__)
-    cli.add_file(p, "--test_data", exam.TEST)
-    challenge.run_check(p, check)
-
-
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     test = options.input_dir / options.test_data
@@ -35,4 +28,5 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    p = challenge.check_parser(__doc__, __file__, test_data=exam.TEST)
+    cli.run(lambda: challenge.run_check(p, check))

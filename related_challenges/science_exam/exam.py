@@ -60,8 +60,7 @@ def shared_words(questions: pd.DataFrame) -> FloatArray:
 
 def model_parser(doc: str | None, *, learns: bool = False) -> argparse.ArgumentParser:
     """Make the parser of a sample model, which may learn from the training questions."""
-    p = challenge.model_parser(doc, __file__)
-    challenge.add_local(p, __file__, TRAIN, TEST)
+    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
     if learns:
         told = "of the folds without --local (default 0)"
         p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help=told)

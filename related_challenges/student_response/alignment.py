@@ -149,11 +149,10 @@ def harmonic(left: FloatArray, right: FloatArray) -> FloatArray:
 class Matches:
     """How the words of all answers match those of questions and references; weighed later.
 
-    Answers of the same words to the same question are one case, and a case makes a pair with each
-    reference answer. The sets of every pair are the words of the reference answer, matched in the
-    answer, the other way round, and both again of what the question lacks; those of every case the
-    words of the question, matched in the answer, and the other way round. Features are what needs
-    no weights, shape (pairs, 11) and (cases, 9).
+    An answer makes a pair with each reference answer. The sets of every pair are the words of the
+    reference answer, matched in the answer, the other way round, and both again of what the
+    question lacks; those of every answer the words of the question, matched in it, and the other
+    way round. Features are what needs no weights, shape (pairs, 11) and (answers, 9).
     """
 
     def __init__(self, answers: pd.DataFrame) -> None:
@@ -164,16 +163,11 @@ class Matches:
             number: (words.numbers(text), [words.numbers(reference) for reference in references])
             for number, text, references in asked.itertuples(index=False)
         }
-        number_of: dict[tuple[int, ...], int] = {}
-        case = [
-            number_of.setdefault((question, *words.numbers(text).tolist()), len(number_of))
-            for question, text in zip(answers["question"], answers["text"], strict=True)
-        ]
         pairs: list[list[Matched]] = []
-        cases: list[list[Matched]] = []
-        first_pair, pair_features, case_features = [], [], []
-        for question, *spoken in number_of:
-            answer, (of_question, references) = np.array(spoken, int), questions[question]
+        with_question: list[list[Matched]] = []
+        first_pair, pair_features, features = [], [], []
+        for question, text in zip(answers["question"], answers["text"], strict=True):
+            answer, (of_question, references) = words.numbers(text), questions[question]
             is_asked = words.spelling[:, of_question].max(axis=1, initial=0) >= SAME_SPELLING
             own = np.unique(answer)
             own_new = own[~is_asked[own]]
@@ -186,9 +180,9 @@ class Matches:
                 pairs.append(words.match(*both_ways))
                 pair_features.append(compare(answer, reference, words))
             unique = np.unique(of_question)
-            cases.append(words.match((unique, own), (own, unique)))
+            with_question.append(words.match((unique, own), (own, unique)))
             lengths = [len(reference) for reference in references]
-            case_features.append(
+            features.append(
                 [
                     *(len(answer), len(own_new), len(own_new) / max(len(own), 1)),
                     words.is_negation[answer].sum(),
@@ -198,9 +192,10 @@ class Matches:
                 ]
             )
         self.is_function_word = words.is_function_word
-        self.case, self.first_pair = np.array(case), np.array(first_pair)
-        self.pair_sets, self.case_sets = [*zip(*pairs, strict=True)], [*zip(*cases, strict=True)]
-        self.pair_features, self.case_features = np.array(pair_features), np.array(case_features)
+        self.pair_sets, self.sets = ([*zip(*sets, strict=True)] for sets in (pairs, with_question))
+        self.first_pair, self.pair_features, self.features = map(
+            np.array, (first_pair, pair_features, features)
+        )
 
     def describe(self, train: BoolArray) -> FloatArray:
         """Describe every answer, words weighed by how rare they are in the training answers alone.
@@ -209,12 +204,11 @@ class Matches:
         of some, smallest value over all; how far question and answer cover each other; lengths and
         kinds of words. The shape is (answers, features).
         """
-        n_answers = np.bincount(self.case[train], minlength=len(self.first_pair))
         of_reference, _, _, new_of_answer = self.pair_sets
-        of_question, of_answer = self.case_sets
+        of_question, of_answer = self.sets
         own_words = [words for words, _ in of_answer]
-        times = np.repeat(n_answers, [len(words) for words in own_words])
-        n_with = np.bincount(np.concatenate(own_words), times, len(self.is_function_word))
+        is_train = np.repeat(train, [len(words) for words in own_words])
+        n_with = np.bincount(np.concatenate(own_words), is_train, len(self.is_function_word))
         # Plus 0.3, so that no word counts nothing.
         rarity = np.log((train.sum() + 1) / (n_with + 1)) + 0.3
         weight = rarity * np.where(self.is_function_word, FUNCTION_WEIGHT, 1)
@@ -234,20 +228,19 @@ class Matches:
         # The first of the best.
         rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], n_pairs))
         best = rows[np.searchsorted(rows, first)]
-        features = np.column_stack(
+        return np.column_stack(
             [
                 compared[best],
                 largest,
                 [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
                 np.minimum.reduceat(compared, first)[:, _SMALLEST],
                 *(share(of_question, weight), share(of_answer, weight)),
-                self.case_features[:, :4],
+                self.features[:, :4],
                 [weight[new_of_answer[pair][0]].max(initial=0) for pair in first],
                 [mean(weight[words]) for words in own_words],
-                self.case_features[:, 4:],
+                self.features[:, 4:],
             ]
         )
-        return np.asarray(features[self.case])
 
 
 def mark_words(answers: pd.DataFrame) -> list[str]:

@@ -48,25 +48,17 @@ def write_sample(train: Path, test: Path, seed: int) -> None:
                 places = [(tests[1], TEST_ANSWERS[1])]
             else:
                 places = [(train, TRAIN_ANSWERS), (tests[0], TEST_ANSWERS[0])]
-            subject = rng.choice(ideas[number]).split()[0]
+            name, subject = f"{domain}_{number}", rng.choice(ideas[number]).split()[0]
             first = 0
             for place, n_answers in places:
-                root = describe_question(f"{domain}_{number}", domain, subject, ideas[number])
+                root = ET.Element("question", id=name, module=domain)
+                ask = f"Explain why the {subject} is {subject}."
+                ET.SubElement(root, "questionText").text = ask
                 add_answers(rng, root, ideas, number, range(first, first + n_answers))
                 first += n_answers
                 ET.indent(root)
                 text = ET.tostring(root, encoding="unicode")
                 io.write_text(place / f"{domain}-{number}.xml", f'<?xml version="1.0"?>\n{text}\n')
-
-
-def describe_question(question_id: str, module: str, subject: str, ideas: list[str]) -> ET.Element:
-    """Return a question with two reference answers and no student's answer."""
-    root = ET.Element("question", id=question_id, module=module)
-    ET.SubElement(root, "questionText").text = f"Explain why the {subject} is {subject}."
-    references = ET.SubElement(root, "referenceAnswers")
-    for version, text in enumerate((" and ".join(ideas), " because ".join(ideas[::-1]))):
-        ET.SubElement(references, "referenceAnswer", id=f"{question_id}-r{version}").text = text
-    return root
 
 
 def add_answers(
@@ -76,14 +68,17 @@ def add_answers(
     number: int,
     students: range,
 ) -> None:
-    """Add answers of some students to a question, one of those whose ideas are given."""
+    """Add reference answers and students' to a question, one of those whose ideas are given."""
+    own, name = ideas[number], root.get("id")
+    references = ET.SubElement(root, "referenceAnswers")
+    for version, text in enumerate((" and ".join(own), " because ".join(own[::-1]))):
+        ET.SubElement(references, "referenceAnswer", id=f"{name}-r{version}").text = text
     elements = ET.SubElement(root, "studentAnswers")
     for student in students:
         label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
         other = ideas[(number + int(rng.integers(1, len(ideas)))) % len(ideas)]
-        attributes = {"id": f"{root.get('id')}.{student}", "accuracy": label}
-        element = ET.SubElement(elements, "studentAnswer", attributes)
-        element.text = write_answer(rng, label, ideas[number], other)
+        element = ET.SubElement(elements, "studentAnswer", id=f"{name}.{student}", accuracy=label)
+        element.text = write_answer(rng, label, own, other)
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:

@@ -42,18 +42,9 @@ def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
 
 def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, float, float]:
-    """Measure what two texts share: four figures.
-
-    Returns
-    -------
-    overlap
-        Number of words in shared phrases.
-    f1
-        Harmonic mean of the shares that these words are of each text.
-    lesk
-        Sum of the squared lengths of the shared phrases (Banerjee and Pedersen 2003).
-    cosine
-        Overlap divided by the root of the product of both texts' numbers of words.
+    """Return what two texts share: overlap, the number of words in shared phrases; F1, the harmonic
+    mean of the shares that these are of each text; Lesk, the sum of the phrases' squared lengths
+    (Banerjee and Pedersen 2003); cosine, the overlap by the root of the product of both lengths.
     """
     lengths = shared_phrases(left, right)
     overlap = sum(lengths)

@@ -277,9 +277,7 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
         item = phase.item.copy()
         item[latest] = (item[latest] + shift) % 60
         masked, _ = candidates.mask_latest(dataclasses.replace(phase, item=item), users)
-        neighbours = candidates.find_neighbours(masked)
-        vectors = candidates.item_vectors(neighbours, candidates.count_clicks(masked))
-        found = candidates.find_candidates(masked, neighbours, vectors)
+        found, neighbours, vectors = candidates.find_candidates(masked)
         described.append(boosting.describe(masked, neighbours, vectors, found))
     np.testing.assert_array_equal(*described)
     assert len(described[0])
