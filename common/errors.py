@@ -24,16 +24,14 @@ def stop(fault: str) -> None:
 
 
 def quote(text: object) -> str:
-    """Return a text from a file in quotes, for a message: on one line, and cut if it is long.
-
-    Unprintable characters are escaped as in Python: line ends, control characters, half a
-    surrogate pair.
-    """
+    """Return a text from a file in quotes, for a message: printable, and cut if it is long."""
     return f"'{printable(str(text)[: MAX_SHOWN + 1], MAX_SHOWN)}'"
 
 
 def printable(text: str, max_length: int | None = None) -> str:
-    """Return a text with all unprintable characters escaped, cut to a length if one is given."""
+    """Return a text, cut to a length if one is given, with all unprintable characters escaped as in
+    Python: line ends, control characters, half a surrogate pair.
+    """
     if not text.isprintable():
         text = "".join(
             character

@@ -107,14 +107,10 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def is_place(name: str) -> bool:
-    """Return whether an option says where a script reads or writes."""
-    return name in ("log", "probabilities") or name.endswith(("_dir", "_file", "_data"))
-
-
 def settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options but for those that say where files lie."""
-    return {name: value for name, value in options.items() if not is_place(name)}
+    place = re.compile("log|probabilities|.*_(dir|file|data)")
+    return {name: value for name, value in options.items() if not place.fullmatch(name)}
 
 
 # ---- Writing a record ------------------------------------------------------------------------

@@ -127,8 +127,8 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
     """Run the script that made a ranking by one half of the students on the other half."""
     from tools import script_runs
 
-    places = ("local", "output_dir", "output_file")
-    script, flags = script_runs.repeatable(by, TASK, submitted, places)
+    places = ("input_dir", "submission_template_dir", "submission_template_file")
+    script, flags = script_runs.repeatable(by, TASK, submitted, keep=places)
     if source_code.fingerprint(script) != by.code:
         raise InputError(
             f"{submitted}: was made by other code than now lies in {cli.show(script)}, "

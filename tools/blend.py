@@ -38,11 +38,6 @@ _HELD_OUT = 0.2
 _SMALLEST = 1e-6
 # No weight is so large that sums of weighted logarithms could be.
 _LARGEST = 1_000_000
-# Options that say where a script reads and writes.
-_PLACES = {
-    *("local", "input_dir", "train_data", "submission_template_dir", "submission_template_file"),
-    *("output_dir", "output_file", "probabilities", "log"),
-}
 
 
 def main() -> None:
@@ -117,7 +112,7 @@ def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[
         raise InputError(
             f"{file.path}: does not say which command made it, expected one of task {task}{or_else}"
         )
-    script, flags = script_runs.repeatable(by, task, file.path, _PLACES, or_else)
+    script, flags = script_runs.repeatable(by, task, file.path, or_else)
     # Other training answers might hold what the blend predicts.
     if made.fingerprint(train) not in by.made_from.values():
         learned = [cli.show(file.path.parent / name) for name in by.made_from]

@@ -49,11 +49,7 @@ from tqdm import tqdm
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
 _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
-_PLACES = [
-    *("--input_dir", "--train_data", "--more_train_data", "--local", "--metadata_dir"),
-    *("--submission_template_dir", "--submission_template_file", "--output_dir", "--output_file"),
-    *("--probabilities", "--log"),
-]
+_PLACES = [f"--{name}" for name in (*script_runs.PLACES, "more_train_data", "metadata_dir")]
 
 
 class Fold(NamedTuple):

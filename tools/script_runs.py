@@ -21,6 +21,11 @@ import pandas as pd
 _TAIL = 4096
 _MAX_SHOWN = 200
 TRAIN, TEMPLATE = "train.csv", "template.csv"
+# Options that say from which answers a script learns, what it predicts, and where it writes.
+PLACES = (
+    *("local", "input_dir", "train_data", "submission_template_dir", "submission_template_file"),
+    *("output_dir", "output_file", "probabilities", "log"),
+)
 
 
 def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> None:
@@ -65,7 +70,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def repeatable(
-    by: made.Made, task: int, path: Path, places: Collection[str], or_else: str = ""
+    by: made.Made, task: int, path: Path, or_else: str = "", *, keep: Collection[str] = ()
 ) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for the places, to run it again.
 
@@ -80,7 +85,9 @@ def repeatable(
             f"{path}: was made by {by.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    options = {name: value for name, value in by.options.items() if name not in places}
+    options = {
+        name: value for name, value in by.options.items() if name in keep or name not in PLACES
+    }
     flags = made.flags_of(options)
     own = {f"--{name}" for name in options} & source_code.flags_of(script)
     for word in flags:

@@ -39,10 +39,8 @@ def task_of(path: Path) -> int:
             raise InputError(
                 f"{path}: holds {quote(inside[0])}, expected submission_task_1.csv to 3"
             )
-    return int(named[1]) if named else _task_of_table(path)
-
-
-def _task_of_table(path: Path) -> int:
+    if named:
+        return int(named[1])
     header = io.read_header(io.file_source(path))
     tasks = [task for task, name in _COLUMNS.items() if name in header]
     if len(tasks) != 1:
