@@ -325,36 +325,22 @@ def _read_quickly(
     return chunks or _read_by_pandas(source, header, wanted, b'"' in found)
 
 
-class _Lines:
-    """A file that takes note, while pandas reads it, of rows that are too short or too long.
-
-    pandas fills the former and cuts off the latter.
+def _is_even(source: Source, n_columns: int) -> bool:
+    """Return whether every line has so many cells: pandas fills rows that are too short, and cuts
+    off those that are too long.
     """
-
-    def __init__(self, file: BinaryIO, n_columns: int) -> None:
-        self.file = file
-        self.n_columns = n_columns
-        # The line that goes on in the next block: its last byte, if any, and number of commas.
-        self.last, self.n_begun = b"\n", 0
-        self.is_even = True
-
-    def read(self, size: int) -> bytes:
-        """Read on."""
-        block = self.file.read(size)
-        cells = np.frombuffer(block, np.uint8)
-        marks = cells[(cells == ord(",")) | (cells == ord("\n"))]
-        if not block and self.last != b"\n":
-            marks = np.array([ord("\n")], np.uint8)  # The last line has no end.
-        self.last = block[-1:] or b"\n"
-        ends = np.flatnonzero(marks == ord("\n"))
-        if (np.diff(ends, prepend=-1 - self.n_begun) != self.n_columns).any():
-            self.is_even = False
-        self.n_begun = len(marks) - 1 - ends[-1] if len(ends) else self.n_begun + len(marks)
-        return block
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Go through the lines, which pandas wants to be possible."""
-        return iter(self.file)
+    # The line that goes on in the next block: its number of commas.
+    n_begun, last = 0, b"\n"
+    with source.open() as file:
+        while block := file.read(_BLOCK):
+            cells = np.frombuffer(block, np.uint8)
+            marks = cells[(cells == ord(",")) | (cells == ord("\n"))]
+            ends = np.flatnonzero(marks == ord("\n"))
+            if (np.diff(ends, prepend=-1 - n_begun) != n_columns).any():
+                return False
+            n_begun = len(marks) - 1 - ends[-1] if len(ends) else n_begun + len(marks)
+            last = block[-1:]
+    return last == b"\n" or n_begun + 1 == n_columns
 
 
 def _read_by_pandas(
@@ -384,16 +370,15 @@ def _read_by_pandas(
     }
     with warnings.catch_warnings(), source.open() as file:
         warnings.simplefilter("error")
-        lines: Any = _Lines(file, len(header))
         try:
             chunks = [
                 {place: _check(chunk[str(place)], column) for place, column in wanted.items()}
-                for chunk in pd.read_csv(lines, **options)
+                for chunk in pd.read_csv(file, **options)
             ]
         except (ValueError, OverflowError, Warning):
             return None
     # A text in quotation marks may hold commas; a blank line is no row.
-    is_even = not has_quotes and lines.is_even
+    is_even = not has_quotes and _is_even(source, len(header))
     is_even = is_even or all(len(row) == len(header) for _, row in source.rows())
     return chunks if is_even and chunks and len(next(iter(chunks[0].values()))) else None
 
