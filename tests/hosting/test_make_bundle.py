@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common import layout
@@ -234,6 +234,40 @@ def test_hidden_answers_are_nowhere_else(secret: Path, given: dict[str, bytes]) 
         name = layout.test_answers_name(task, "private")
         other = pd.read_csv(answers_of(secret, task, "public").with_name(name))
         assert list(other) == ["QuestionId", "UserId"]
+
+
+def tables_in(content: bytes, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Return the tables in a file, or in the files of a zip, with their names."""
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for member in archive.namelist():
+                yield from tables_in(archive.read(member), member)
+    elif name.endswith(".csv"):
+        yield name, pd.read_csv(io.BytesIO(content))
+
+
+def test_what_is_uploaded_holds_no_private_answer(secret: Path) -> None:
+    """Of no pair a value, of no examined student a row, of no judgement the questions."""
+    archive = secret.with_name("bundle.zip").read_bytes()
+    tables = [*tables_in(archive, "bundle.zip")]
+    assert len(tables) > 12
+    private = {task: pd.read_csv(answers_of(secret, task, "private")) for task in (1, 2, 3, 4)}
+    for name, table in tables:
+        if {*PAIR} <= set(table) and {"IsCorrect", "AnswerValue"} & set(table):
+            # Tasks 3 and 4 have questions and students of their own.
+            tasks = (1, 2) if re.search("task_[12]", name) else (4,)
+            assert all(private[task][PAIR].merge(table).empty for task in tasks), name
+            assert tasks != (4,) or not set(table["UserId"]) & set(private[4]["UserId"]), name
+    # Nor as lines of a file of any kind: a value beside its ids.
+    lines = set()
+    for path in filter(Path.is_file, secret.rglob("*")):
+        lines |= set(path.read_bytes().split())
+    for task in (1, 2, 3, 4):
+        public, own = (
+            set(answers_of(secret, task, phase).read_bytes().split()[1:]) for phase in layout.PHASES
+        )
+        # Of few questions, a pair may be judged alike in both.
+        assert public <= lines and len(own - public) > 20 and not (own - public) & lines, task
 
 
 def test_nothing_in_the_order_of_the_files_tells_the_answers(

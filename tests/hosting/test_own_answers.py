@@ -200,6 +200,34 @@ def test_forms_of_a_file(tmp_path: Path) -> None:
     assert f"more than one CorrectAnswer: 1, such as QuestionId {own}" in " ".join(notes)
 
 
+def test_the_latest_answer_counts_where_there_are_dates(tmp_path: Path) -> None:
+    """And with few answers questions and students go, until all that are left have enough."""
+    lines = [f"{HEADER},DateAnswered"]
+    # 22 students, ids as a spreadsheet writes them or not; the last answers 9 questions only, so
+    # that of question 20, which only it and 19 others answer, too few are left.
+    for student in range(22):
+        for question in range(21) if student < 21 else (*range(8), 20):
+            if question == 20 and 19 <= student < 21:
+                continue
+            own = f"{student}.0" if question % 2 else f"{student}"
+            for day, option in ((3, 1 + student % 2), (5, 3 - student % 2), (4, 4)):
+                lines.append(f"{question},{own},{option},3,2020-01-0{day} 10:00")
+            lines.append(f"{question},{own},1,3,")
+    made, notes = make(tmp_path, "\n".join(lines), [1], min_answers=20)
+    assert "left out as earlier attempts: 1,344 rows; the latest answer of a" in notes[0]
+    assert notes[1] == (
+        "left out: 1 questions and 1 students with fewer than 20 answers, 28 answers in all "
+        "(--min_answers)"
+    )
+    assert read_own_ids(made, "questions.csv") == [str(n) for n in range(20)]
+    students = read_own_ids(made, "students.csv")
+    assert sorted(students, key=int) == [str(n) for n in range(21)]
+    train = read_parts(made)[layout.TRAIN_TASK_1_2]
+    own = train["UserId"].map(lambda number: int(students[number]))
+    assert (train["AnswerValue"] == 3 - own % 2).all()
+    assert len(train) == 21 * 20 * 4 // 5
+
+
 ROWS = draw_rows()
 
 
@@ -232,3 +260,16 @@ def test_faults(rows: list[Row] | str, tasks: list[int], expected: str, tmp_path
     assert expected in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "made").exists()
+
+
+def test_nothing_is_left(tmp_path: Path) -> None:
+    expected = "nothing is left without 25 questions and 30 students with fewer than 50 answers"
+    with pytest.raises(
+        InputError, match=f"own.csv: {expected}, {len(ROWS)} answers in all; .*--mi"
+    ):
+        make(tmp_path, ROWS, [1], min_answers=own_answers.MIN_ANSWERS_OF_EACH)
+    # An own id that a spreadsheet would take for a formula is text in the organiser's list.
+    rows = [(f"={q}", f"@{s}", *rest) for q, s, *rest in ROWS]
+    made, _ = make(tmp_path, rows, [1])
+    for name in ("questions", "students"):
+        assert all(own[:2] in ("'=", "'@") for own in read_own_ids(made, f"{name}.csv"))

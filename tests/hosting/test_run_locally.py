@@ -15,7 +15,7 @@ import submission_run
 import toy_bundle
 from bundle import Bundle, read_bundle
 from conftest import Run, Says
-from page_reading import Page
+from page_reading import Page, read_page
 from run_scripts import ROOT, Done, ends
 
 SCRIPT = "hosting/run_locally.py"
@@ -297,6 +297,61 @@ def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     n_scored = len(mark.read_text())
     assert "3 of them reused" in score(output=records.parent).stdout
     assert len(mark.read_text()) == n_scored + 3
+
+
+def test_a_whole_event_from_a_folder(
+    folder: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes in is scored in both phases, apart, and published, until Control-C."""
+    handed_in, out, site = tmp_path / "in", tmp_path / "out", tmp_path / "site"
+    handed_in.mkdir()
+    sleep, days = time.sleep, []
+
+    def submit(name: str, minute: int, value: float) -> None:
+        toy_bundle.write_zip(handed_in / name, {FIRST: f"score({value})"}, 1e9 + 60 * minute)
+
+    def wait(seconds: float) -> None:
+        if seconds < 60:  # Of who waits for a program.
+            return sleep(seconds)
+        days.append(len(rows(out)) if out.exists() else 0)
+        if len(days) == 1:
+            submit("=ann.zip", 1, 0.6)
+            for number, value in enumerate((0.9, 0.5, 0.4)):
+                submit(f"bob/{number}.zip", number, value)
+        elif len(days) == 3:
+            submit("cid.zip", 1, 0.3)
+        elif len(days) == 4:
+            raise KeyboardInterrupt
+        return None
+
+    monkeypatch.setattr(time, "sleep", wait)
+    flags = ["--submissions", handed_in, "--output_dir", out, "--site", site]
+    done = run([SCRIPT, folder, *flags, "--phase", "both", "--watch", 60])
+    assert (done.returncode, done.stderr) == (130, "stopped\n")
+    # Nothing on the first day, nothing new on the third.
+    assert days == [0, 2, 2, 3] and done.stdout.count("results: ") == 4
+    assert "5 reused" not in done.stdout and "4 results: 4 scored, 0 failed; 3 of" in done.stdout
+    # The phase takes two of a team, the last ones; no cell is a formula.
+    assert "note: 1 earlier submissions are left out: the phase takes 2 of a team" in done.stdout
+    private = rows(tmp_path / "out_private")
+    for board, phase in ((rows(out), "Public"), (private, "Private")):
+        shown = [(row["team"], row["file"], row["score"], row["phase"]) for row in board]
+        assert shown == [("'=ann", "'=ann.zip", "0.6", phase), ("bob", "bob/1.zip", "0.5", phase),
+                         ("cid", "cid.zip", "0.3", phase)]  # fmt: skip
+    # Every link of the site leads to one of its files.
+    for name in ("index.html", "terms.html", "leaderboard_public.html", "leaderboard_private.html"):
+        page = Page((site / name).read_text())
+        links = [link for link in page.references if not link.startswith(("#", "data:"))]
+        assert links and all((site / link).is_file() for link in links)
+    page = read_page((site / "index.html").read_text(), [path.name for path in site.iterdir()])
+    assert page.headings[:2] == ["Toy challenge", "Toy challenge"]
+    assert "Text with code & strong words. one two" in " ".join(page.text.split())
+    assert (page.tables[0].columns, page.tables[0].rows) == (["file", "holds"], [["a", "b"]])
+    assert "<pre>    python a.py</pre>" in (site / "index.html").read_text()
+    # Of the public phase alone nothing private is published.
+    assert run([SCRIPT, folder, *flags[:-1], tmp_path / "public"]).returncode == 0
+    published = [path.name for path in (tmp_path / "public").rglob("*")]
+    assert "leaderboard_public.html" in published and not any("private" in p for p in published)
 
 
 @linux
