@@ -65,27 +65,17 @@ class Plan:
     contact: str
     private_on_server: bool
 
-    @property
-    def first_private_day(self) -> date:
-        """The day on which the private phase begins."""
-        return self.end - timedelta(days=self.final_days - 1)
-
-    def describe_start(self, phase: str) -> str:
-        """Return when a phase begins, as the platform reads it."""
-        # As text: a time without quotes is cut to midnight.
-        return f"{self.start if phase == 'public' else self.first_private_day} 00:00:00"
-
-    def describe_end(self, phase: str) -> str:
-        """Return when a phase ends, as the platform reads it."""
-        last = self.first_private_day - timedelta(days=1) if phase == "public" else self.end
-        return f"{last} 23:59:59"
+    def days(self, phase: str) -> tuple[date, date]:
+        """Return the first and the last day of a phase."""
+        last_public = self.end - timedelta(days=self.final_days)
+        if phase == "public":
+            return self.start, last_public
+        return last_public + timedelta(days=1), self.end
 
     def describe_dates(self) -> str:
         """Return both phases in words."""
-        return (
-            f"public phase from {self.start} to {self.first_private_day - timedelta(days=1)}, "
-            f"private phase to {self.end}"
-        )
+        first, last = self.days("public")
+        return f"public phase from {first} to {last}, private phase to {self.end}"
 
 
 def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
@@ -95,13 +85,17 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
     first = plan.tasks[0]
     commands = [*_SAMPLES[first], _CHECK.format(first)]
+    # How the tasks share the answers.
+    parts = ["parts_pairs"] if {1, 2} & set(plan.tasks) else []
+    if parts and {3, 4} & set(plan.tasks):
+        parts.append("parts_own" if plan.origin == "own" else "parts_separate")
     known = {
         **facts,
         "title": plan.title,
         "dates": plan.describe_dates(),
         "tasks": "\n".join(_read_page(f"task_{task}") for task in plan.tasks),
         "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
-        "parts": _describe_parts(plan),
+        "parts": "\n".join(map(_read_page, parts)).rstrip(),
         "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
         "sample": "\n".join(f"    python {command}" for command in commands),
         "origin": _read_page(f"origin_{plan.origin}"),
@@ -112,17 +106,6 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
     for name in PAGES:
         page = Template(_read_page(name)).substitute(known)
         io.write_text(bundle / "pages" / f"{name}.md", page)
-
-
-def _describe_parts(plan: Plan) -> str:
-    """Return how the tasks share the answers."""
-    names = []
-    tasks = set(plan.tasks)
-    if tasks & {1, 2}:
-        names.append("pairs")
-        if tasks & {3, 4}:
-            names.append("own" if plan.origin == "own" else "separate")
-    return "\n".join(_read_page(f"parts_{name}") for name in names).rstrip()
 
 
 def _read_page(name: str) -> str:
@@ -138,8 +121,9 @@ def describe(plan: Plan) -> dict[str, Any]:
             "index": number,
             "name": phase.capitalize(),
             "description": _PHASES[phase],
-            "start": plan.describe_start(phase),
-            "end": plan.describe_end(phase),
+            # As text: a time without quotes is cut to midnight.
+            "start": f"{plan.days(phase)[0]} 00:00:00",
+            "end": f"{plan.days(phase)[1]} 23:59:59",
             "tasks": list(range(number * n, (number + 1) * n)),
             "max_submissions_per_day": _LIMITS[phase][0],
             "max_submissions": _LIMITS[phase][1],
@@ -210,6 +194,7 @@ def _leaderboard(plan: Plan) -> dict[str, Any]:
     columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
     if plan.tasks == (4,):
         columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
+    same = {"precision": _DIGITS, "hidden": False}
     return {
         "index": 0,
         "title": "Results",
@@ -220,14 +205,7 @@ def _leaderboard(plan: Plan) -> dict[str, Any]:
         "submission_rule": "Force_Best" if len(plan.tasks) == 1 else "Force_Latest_Multiple",
         "hidden": False,
         "columns": [
-            {
-                "index": index,
-                "key": key,
-                "title": title,
-                "sorting": sorting,
-                "precision": _DIGITS,
-                "hidden": False,
-            }
+            {"index": index, "key": key, "title": title, "sorting": sorting, **same}
             for index, (key, title, sorting) in enumerate(columns)
         ],
     }

@@ -15,18 +15,16 @@ and the best possible score is known. `hosting/README.md` leads from here to a r
 
 import argparse
 import hashlib
+import importlib
 import json
 import secrets
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from common import cli, io, layout, made, zips
 from common.errors import InputError, quote
@@ -76,10 +74,10 @@ def main() -> None:
                 steps.update()
             with io.atomic_write(*names) as files:
                 for file, name in zip(files, names, strict=True):
-                    inside = sorted(path for path in (base / name.stem).rglob("*"))
-                    members = [path for path in inside if path.is_file()]
-                    shown = {p.relative_to(base / name.stem).as_posix(): p for p in members}
-                    zips.write_zip_to(file, shown)
+                    folder = base / name.stem
+                    inside = sorted(filter(Path.is_file, folder.rglob("*")))
+                    members = {path.relative_to(folder).as_posix(): path for path in inside}
+                    zips.write_zip_to(file, members)
             steps.update()
     for path in names:
         kept = "the private answers: keep it, upload it nowhere"
@@ -159,11 +157,10 @@ def _plan(options: argparse.Namespace) -> Plan:
         raise InputError("--seed: is for simulated answers and splits, not with --official")
     if options.output.suffix.lower() != ".zip" or options.output.is_dir():
         raise InputError(f"{options.output}: expected the name of a zip, such as bundle.zip")
-    if not options.title.isprintable():
-        raise InputError(f"--title: is {quote(options.title)}, expected one line of text")
-    if not options.title.strip() or len(options.title) > competition.MAX_TITLE:
+    title, most = options.title.strip(), competition.MAX_TITLE
+    if not title or not title.isprintable() or len(title) > most:
         raise InputError(
-            f"--title: has {len(options.title)} characters, expected 1 to {competition.MAX_TITLE}"
+            f"--title: is {quote(options.title)}, expected one line of 1 to {most} characters"
         )
     name, _, place = options.contact.partition("@")
     if options.contact and (not name or "." not in place or " " in options.contact):
@@ -186,7 +183,7 @@ def _plan(options: argparse.Namespace) -> Plan:
             f"{options.final_days} days, and the public one at least one"
         )
     origin = "official" if options.official else "own" if options.answers else "simulated"
-    what = tuple(tasks), options.title.strip(), start, end, options.final_days, origin
+    what = tuple(tasks), title, start, end, options.final_days, origin
     return Plan(*what, options.contact, options.private_on_server)
 
 
@@ -238,30 +235,11 @@ def _get_data(
         rng = np.random.default_rng(seed)
         notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, least)
         return data_dir, notes
-    _simulate(data_dir, options.size or "small", seed)
+    # The generator lies in data/, beside the modules that it needs.
+    sys.path.append(str(layout.ROOT / "data"))
+    generator = importlib.import_module("generate_sample")
+    generator.generate(data_dir, base / "unused_templates", options.size or "small", seed)
     return data_dir, []
-
-
-# It reads the seed from its input: a command line is shown to everybody on the machine.
-_SIMULATE = """
-import sys
-from pathlib import Path
-import generate_sample
-folder, size = Path(sys.argv[1]), sys.argv[2]
-generate_sample.generate(folder, folder / "unused_templates", size, int(sys.stdin.read()))
-"""
-
-
-def _simulate(data_dir: Path, size: str, seed: int) -> None:
-    """Simulate a folder laid out like `data/`."""
-    done = subprocess.run(
-        [sys.executable, "-c", _SIMULATE, str(data_dir.absolute()), size],
-        cwd=layout.ROOT / "data", input=str(seed), text=True, stdout=subprocess.PIPE,
-        stderr=None if sys.stderr.isatty() else subprocess.PIPE,
-    )  # fmt: skip
-    if done.returncode:
-        (*_, why) = ("see above", *(done.stderr or "").strip().splitlines())
-        raise InputError(f"simulating failed: {why}")
 
 
 def _write_for_organiser(data_dir: Path, private: Path) -> None:
@@ -269,11 +247,11 @@ def _write_for_organiser(data_dir: Path, private: Path) -> None:
     folder = private / competition.ORGANISER_DIR
     marker = made.read_marker(data_dir) if made.simulated_files(data_dir) else None
     if marker:
-        known: Mapping[str, Any] = {"best_expected_accuracy": marker["best_expected_accuracy"]}
+        known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
         io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")
-    mapping = data_dir / competition.ORGANISER_DIR
-    if mapping.is_dir():
-        shutil.copytree(mapping, folder, dirs_exist_ok=True)
+    lists_of_ids = data_dir / competition.ORGANISER_DIR
+    if lists_of_ids.is_dir():
+        shutil.copytree(lists_of_ids, folder, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

@@ -83,10 +83,9 @@ def make_data_folder(
     for name, own in zip(_IDS, (students, questions), strict=True):
         number = np.arange(len(own))
         answers[name] = answers[name].map(pd.Series(number, own))
-        list_of_ids = pd.DataFrame({name: number, f"Own{name}": own.map(leaderboard.safe)})
-        tables[f"{ORGANISER_DIR}/{'students' if name == 'UserId' else 'questions'}.csv"] = (
-            list_of_ids
-        )
+        list_name = "students.csv" if name == "UserId" else "questions.csv"
+        columns = {name: number, f"Own{name}": own.map(leaderboard.safe)}
+        tables[f"{ORGANISER_DIR}/{list_name}"] = pd.DataFrame(columns)
     answers["AnswerId"] = rng.permutation(len(answers))
     # From here on nothing depends on the order of the file.
     answers = answers[_COLUMNS].iloc[rng.permutation(len(answers))]

@@ -1,5 +1,6 @@
 """What participants get: the training answers and metadata, the templates, and this kit."""
 
+import contextlib
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -67,20 +68,14 @@ def list_kit(root: Path) -> list[str]:
 
     A folder that the organiser has just made a repository tracks nothing yet.
     """
-    found: Iterable[str] = (
-        path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()
-    )
+    found: list[str] = []
     if (root / ".git").exists():
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(root), "ls-files", "-z"],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            if tracked := [name for name in done.stdout.split("\0") if (root / name).is_file()]:
-                found = tracked
-        except (OSError, subprocess.CalledProcessError):
-            pass
-    return sorted(name for name in found if _is_kit(Path(name)) and not (root / name).is_symlink())
+        command = ["git", "-C", str(root), "ls-files", "-z"]
+        with contextlib.suppress(OSError):
+            found = subprocess.run(command, capture_output=True, text=True).stdout.split("\0")
+    found = found[:-1] or [path.relative_to(root).as_posix() for path in root.rglob("*")]
+    names = [name for name in found if _is_kit(Path(name))]
+    return sorted(n for n in names if (root / n).is_file() and not (root / n).is_symlink())
 
 
 def _is_kit(path: Path) -> bool:
@@ -96,17 +91,16 @@ def _is_kit(path: Path) -> bool:
 def describe(data_dir: Path, tasks: Sequence[int]) -> dict[str, str]:
     """Return what the pages say about the files: what each holds, and how many answers."""
     lines = []
-    for group in sorted({_GROUPS[task] for task in tasks}):
-        name = f"train_task_{group}.csv"
-        path = data_dir / layout.TRAIN_DIR.name / name
-        answers = io.read_table(path, [schema.USER_ID, schema.QUESTION_ID])
-        n_students, n_questions = (answers[name].nunique() for name in ("UserId", "QuestionId"))
-        lines.append(
-            f"| `train_data/{name}` | {len(answers):,} answers of {n_students:,} students to "
-            f"{n_questions:,} questions |"
-        )
-    folders = {name.split("/")[0] for name in find_public(data_dir, tasks)}
-    if layout.METADATA_DIR.name in folders:
+    names = find_public(data_dir, tasks)
+    for name in names:
+        if name.startswith(layout.TRAIN_DIR.name):
+            answers = io.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
+            n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
+            lines.append(
+                f"| `{name}` | {len(answers):,} answers of {n_students:,} students to "
+                f"{n_questions:,} questions |"
+            )
+    if len(lines) < len(names):
         lines.append(
             "| `metadata/` | what is known about questions, students, and the circumstances of "
             "answers |"

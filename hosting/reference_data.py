@@ -25,15 +25,10 @@ TEMPLATES = {
 # What an entry of task 4 finds in its folder, as in the challenge.
 _GIVEN = (
     f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}",
-    *(
-        f"{layout.METADATA_DIR.name}/{name}"
-        for name in (
-            layout.QUESTION_METADATA_TASK_3_4,
-            layout.STUDENT_METADATA_TASK_3_4,
-            layout.ANSWER_METADATA_TASK_3_4,
-            layout.SUBJECT_METADATA,
-        )
-    ),
+    f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}",
+    f"{layout.METADATA_DIR.name}/{layout.STUDENT_METADATA_TASK_3_4}",
+    f"{layout.METADATA_DIR.name}/{layout.ANSWER_METADATA_TASK_3_4}",
+    f"{layout.METADATA_DIR.name}/{layout.SUBJECT_METADATA}",
 )
 
 
@@ -48,35 +43,28 @@ def write(data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Pl
     in_bundle = "hidden" if plan.private_on_server else "received"
     for task in plan.tasks:
         for phase, base, mode in (
-            ("public", bundle, "scored"),
-            ("private", bundle, in_bundle),
+            ("public", bundle, "scored"), ("private", bundle, in_bundle),
             ("private", private, "scored"),
-        ):
+        ):  # fmt: skip
             folder = base / "reference_data" / f"task_{task}_{phase}"
-            settings = {
-                "task": task, "phase": phase, "mode": mode, "starts": plan.describe_start(phase)
-            }  # fmt: skip
+            starts = f"{plan.days(phase)[0]} 00:00:00"
+            settings = {"task": task, "phase": phase, "mode": mode, "starts": starts}
             io.write_text(folder / "settings.json", json.dumps(settings) + "\n")
             if task == 4:
                 _write_game(data_dir, base, folder, phase, mode)
-            if mode == "received" or task == 3:
-                _copy_template(templates, folder, task)
+            elif mode == "received" or task == 3:
+                name = TEMPLATES[task]
+                _copy(templates / name, folder / layout.TEMPLATE_DIR.name / name)
             if mode != "received":
                 _write_answers(data_dir, folder, task, phase)
-    if 4 in plan.tasks:
-        for name in _GIVEN:
-            if (data_dir / name).is_file():
-                _copy(data_dir / name, bundle / "input_data" / "task_4" / name)
+    for name in _GIVEN:
+        if 4 in plan.tasks and (data_dir / name).is_file():
+            _copy(data_dir / name, bundle / "input_data" / "task_4" / name)
 
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-
-
-def _copy_template(templates: Path, folder: Path, task: int) -> None:
-    if name := TEMPLATES.get(task):
-        _copy(templates / name, folder / layout.TEMPLATE_DIR.name / name)
 
 
 def _copy_program(folder: Path, script: str, metadata: str) -> None:

@@ -44,9 +44,7 @@ Records = dict[tuple[str, int], dict[str, Any]]
 
 
 class Submitted(NamedTuple):
-    """A submission in a folder, its team and name as they may be shown, time and size of the
-    file.
-    """
+    """A submission in a folder, with team and name as they may be shown."""
 
     submitted: datetime
     file: str
@@ -108,15 +106,13 @@ def _parse() -> argparse.Namespace:
 
 def _describe(bundle: Bundle) -> list[str]:
     """Return lines that say what is in a bundle."""
-    lines = [printable(bundle.title)]
+    lines = [bundle.title]
     for phase in bundle.phases:
-        names = "; ".join(printable(task.name) for task in phase.tasks)
-        lines.append(
-            f"{printable(phase.name)}: from {phase.start} to {phase.end}, "
-            f"{phase.execution_time_limit} s; {names}"
-        )
-    columns = ", ".join(printable(column.title) for column in bundle.columns)
-    return [*lines, f"Leaderboard: {columns}"]
+        names = "; ".join(task.name for task in phase.tasks)
+        limit = f"{phase.execution_time_limit} s"
+        lines.append(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}")
+    columns = ", ".join(column.title for column in bundle.columns)
+    return [printable(line) for line in (*lines, f"Leaderboard: {columns}")]
 
 
 def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
@@ -252,12 +248,13 @@ def _score_all(
         except InputError as error:
             fault = str(error).removeprefix(f"{submitted.path}: ")
             attempts.append({**submitted._asdict(), "task": -1, "fault": fault, "details": ""})
-    n_later = Counter((submitted.team, task.index) for submitted, task in runs)
+    # Of each team and task the last ones, from the last to the first.
+    n_taken: Counter[tuple[str, int]] = Counter()
     chosen = []
-    for submitted, task in runs:
-        n_later[submitted.team, task.index] -= 1
-        if n_later[submitted.team, task.index] < phase.max_submissions:
-            chosen.append((submitted, task))
+    for submitted, task in reversed(runs):
+        n_taken[submitted.team, task.index] += 1
+        if n_taken[submitted.team, task.index] <= phase.max_submissions:
+            chosen.insert(0, (submitted, task))
     if len(chosen) < len(runs):
         print(
             f"note: {len(runs) - len(chosen)} earlier submissions are left out: the phase takes "

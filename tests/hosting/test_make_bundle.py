@@ -420,8 +420,8 @@ def test_a_bundle_of_ones_own_answers(
         (["--contact", "me"], "--contact: is 'me', expected an address such as name@example.org"),
         (["--start", "2027-01-01", "--end", "2027-01-05"], "--end: is 2027-01-05, expected"),
         (["--final_days", "99999999999"], "with 99999999999 private days, expected an end"),
-        (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of text"),
-        (["--title", " "], "--title: has 1 characters, expected 1 to 255"),
+        (["--title", "two\nlines"], "--title: is 'two\\nlines', expected one line of 1 to 255"),
+        (["--title", " "], "--title: is ' ', expected one line of 1 to 255 characters"),
         (["--output", "{tmp}/bundle.tar"], "expected the name of a zip"),
     ],
 )
