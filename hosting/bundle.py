@@ -112,14 +112,8 @@ def require_answers(phase: Phase, private: Path) -> None:
         if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
             raise InputError(
                 f"{private}: not found, expected the answers of the {phase.name.lower()} phase, "
-                "which hosting/make_bundle.py writes beside the bundle (--private names another "
-                "place)"
+                "which hosting/make_bundle.py writes there (--private names another place)"
             )
-
-
-def program_command(program: Path) -> str:
-    """Return the command in the metadata of a program's folder."""
-    return str(yaml.safe_load((program / METADATA_NAMES[0]).read_bytes())["command"])
 
 
 def find_phase(bundle: Bundle, name: str) -> Phase:

@@ -56,8 +56,7 @@ def main() -> None:
 def _ask(address: str) -> tuple[str, str, Any]:
     """Ask a server for something, following redirections, without cookies or a password.
 
-    Returns why a stranger gets nothing, empty if it is there, how many bytes there are, as the
-    server says, and the content if it is JSON.
+    Returns why a stranger gets nothing (else empty), the size as the server says, and JSON.
     """
     request = urllib.request.Request(address, headers={"Accept": "application/json, */*"})
     try:

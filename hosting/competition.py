@@ -12,6 +12,7 @@ from string import Template
 from typing import Any
 
 from common import io, layout
+from common.evaluation.record import TASK_TITLES
 
 import yaml
 
@@ -21,30 +22,13 @@ TITLE = "Education challenge: diagnostic questions"
 MAX_TITLE = 255
 FINAL_DAYS = 7
 ORGANISER_DIR = "organiser"
+# Named in defaults.yaml too.
 PUBLIC_DATA, STARTING_KIT, LOGO = "public_data.zip", "starting_kit.zip", "logo.png"
-# Python 3.12 with NumPy, pandas, scikit-learn and matplotlib.
-IMAGE = "codalab/codalab-legacy:py312"
-# The platform's default queue allows no more.
-SECONDS = 600
 N_MASKS = 10
 # Submissions a day, and in all, of each phase: the private one decides, and is no place to try.
 _LIMITS = {"public": (5, 100), "private": (1, 3)}
 _DIGITS = 4
 
-TASK_NAMES = {
-    1: "right or wrong",
-    2: "the option chosen",
-    3: "question quality",
-    4: "ten questions for each student",
-}
-# What makes a first submission, and checks it.
-_SAMPLES = {
-    1: ["task_1/sample_model_majority.py"],
-    2: ["task_2/sample_model_majority.py"],
-    3: ["task_3/sample_model_entropy.py"],
-    4: ["task_4/numpy/train_model.py", "task_4/package.py task_4/numpy"],
-}
-_CHECK = "-m tools.check_submission submissions/submission_task_{}.zip"
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
 
 
@@ -83,8 +67,6 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
     text = yaml.safe_dump(describe(plan), sort_keys=False, allow_unicode=True, width=100)
     io.write_text(bundle / "competition.yaml", text)
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
-    first = plan.tasks[0]
-    commands = [*_SAMPLES[first], _CHECK.format(first)]
     # How the tasks share the answers.
     parts = ["parts_pairs"] if {1, 2} & set(plan.tasks) else []
     if parts and {3, 4} & set(plan.tasks):
@@ -97,7 +79,8 @@ def write(bundle: Path, plan: Plan, facts: Mapping[str, str]) -> None:
         "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
         "parts": "\n".join(map(_read_page, parts)).rstrip(),
         "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
-        "sample": "\n".join(f"    python {command}" for command in commands),
+        # What makes a first submission, and checks it.
+        "sample": _read_page(f"sample_{plan.tasks[0]}").rstrip("\n"),
         "origin": _read_page(f"origin_{plan.origin}"),
         "contact": f"\nQuestions: {plan.contact}\n" if plan.contact else "",
         "public_limits": "{} a day, {} in all".format(*_LIMITS["public"]),
@@ -114,6 +97,7 @@ def _read_page(name: str) -> str:
 
 def describe(plan: Plan) -> dict[str, Any]:
     """Return what competition.yaml says; every value that has a default is set."""
+    same = yaml.safe_load((HERE / "defaults.yaml").read_text(encoding="utf-8"))
     parts = [(task, phase) for phase in layout.PHASES for task in plan.tasks]
     n = len(plan.tasks)
     phases = [
@@ -127,36 +111,14 @@ def describe(plan: Plan) -> dict[str, Any]:
             "tasks": list(range(number * n, (number + 1) * n)),
             "max_submissions_per_day": _LIMITS[phase][0],
             "max_submissions": _LIMITS[phase][1],
-            "execution_time_limit": SECONDS,
-            "auto_migrate_to_this_phase": False,
-            # Else anybody may fetch what leads, and an entry of task 4 could print what it is
-            # shown. Participants see the page of a score, and of a fault.
-            "hide_output": True,
-            "hide_prediction_output": True,
-            "hide_score_output": True,
-            "public_data": PUBLIC_DATA,
-            "starting_kit": STARTING_KIT,
+            **same["phase"],
         }
         for number, phase in enumerate(layout.PHASES)
     ]
     return {
-        "version": 2,
+        **same["competition"],
         "title": plan.title,
-        "description": "Predict how students answer diagnostic questions",
-        "image": LOGO,
-        "terms": "pages/terms.md",
         **({"contact_email": plan.contact} if plan.contact else {}),
-        "docker_image": IMAGE,
-        "registration_auto_approve": True,
-        "enable_detailed_results": True,
-        "show_detailed_results_in_submission_panel": True,
-        "show_detailed_results_in_leaderboard": False,
-        "auto_run_submissions": True,
-        "can_participants_make_submissions_public": False,
-        "make_programs_available": False,
-        "make_input_data_available": False,
-        "competition_type": "competition",
-        "forum_enabled": True,
         "pages": [
             {"title": name.capitalize(), "file": f"pages/{name}.md"}
             for name in PAGES
@@ -164,7 +126,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         ],
         "tasks": [_task(index, *part) for index, part in enumerate(parts)],
         "phases": phases,
-        "leaderboards": [_leaderboard(plan)],
+        "leaderboards": [same["leaderboard"] | _leaderboard(plan)],
     }
 
 
@@ -176,18 +138,17 @@ _PHASES = {
 
 
 def _task(index: int, task: int, phase: str) -> dict[str, Any]:
-    described: dict[str, Any] = {
+    ingestion = {"ingestion_program": f"ingestion_program/{phase}"}
+    ingestion["input_data"] = "input_data/task_4"
+    return {
         "index": index,
         "name": f"Task {task}, {phase}",
-        "description": f"Task {task}: {TASK_NAMES[task]}, {phase} part",
+        "description": f"{TASK_TITLES[task]}, {phase} part",
         "scoring_program": "scoring_program",
         "reference_data": f"reference_data/task_{task}_{phase}",
         "ingestion_only_during_scoring": False,
+        **(ingestion if task == 4 else {}),
     }
-    if task == 4:
-        described["ingestion_program"] = f"ingestion_program/{phase}"
-        described["input_data"] = "input_data/task_4"
-    return described
 
 
 def _leaderboard(plan: Plan) -> dict[str, Any]:
@@ -196,14 +157,9 @@ def _leaderboard(plan: Plan) -> dict[str, Any]:
         columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
     same = {"precision": _DIGITS, "hidden": False}
     return {
-        "index": 0,
-        "title": "Results",
-        "key": "results",
-        "primary_index": 0,
         # Where a phase has several tasks, the platform would keep a participant's best submission
         # of all tasks together, and drop those of the others.
         "submission_rule": "Force_Best" if len(plan.tasks) == 1 else "Force_Latest_Multiple",
-        "hidden": False,
         "columns": [
             {"index": index, "key": key, "title": title, "sorting": sorting, **same}
             for index, (key, title, sorting) in enumerate(columns)

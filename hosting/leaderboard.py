@@ -58,9 +58,8 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> Boards:
     """Rank the best attempt of every team, for each task that any was scored on.
 
     The platform orders by the first column, then by the others, each as it is to be sorted, then by
-    time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last.
-    Returned are by task the attempts, best first, with their `rank` and how many `submissions` of
-    the team were scored.
+    time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last. An
+    attempt gets its `rank`, and how many `submissions` of the team were scored.
     """
     keys = [column.key for column in bundle.columns]
     ascending = [*(column.sorting == "asc" for column in bundle.columns), True, True]
@@ -102,16 +101,14 @@ def as_table(bundle: Bundle, phase: str, boards: Boards) -> pd.DataFrame:
     keys = [column.key for column in bundle.columns]
     names = ["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]
     parts = [
-        board.assign(
-            task=str(bundle.tasks[index].number),
-            phase=phase,
-            team=board["team"].map(safe),
-            time=[time.isoformat(timespec="seconds") for time in board["submitted"]],
-            file=board["file"].map(safe),
-        )[names]
+        board.assign(task=bundle.tasks[index].number, phase=phase)
         for index, board in boards.items()
     ]
-    return pd.concat(parts) if parts else pd.DataFrame(columns=names)
+    if not parts:
+        return pd.DataFrame(columns=names)
+    table = pd.concat(parts)
+    table["time"] = [time.isoformat(timespec="seconds") for time in table["submitted"]]
+    return table.assign(team=table["team"].map(safe), file=table["file"].map(safe))[names]
 
 
 def as_page(

@@ -22,6 +22,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -80,9 +81,9 @@ def main() -> None:
                     zips.write_zip_to(file, members)
             steps.update()
     for path in names:
+        size = f"{path.stat().st_size / 1e6:,.1f} MB"
         kept = "the private answers: keep it, upload it nowhere"
-        what = "to upload" if path in plans else kept
-        print(f"{cli.show(path)}: {path.stat().st_size / 1e6:,.1f} MB, {what}")
+        print(f"{cli.show(path)}: {size}, {'to upload' if path in plans else kept}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
     print(f"{tasks}; {plan.describe_dates()}; {time.perf_counter() - started:.1f} s")
     if plan.end < datetime.now(UTC).date():
@@ -169,70 +170,69 @@ def _plan(options: argparse.Namespace) -> Plan:
         )
     tasks = sorted(set(options.tasks or (_tasks_of(options))))
     start = options.start or datetime.now(UTC).date()
+    days = options.final_days
     try:
         end = options.end or start + timedelta(weeks=_WEEKS)
-        first_end = start + timedelta(days=options.final_days)
+        first_end = start + timedelta(days=days)
     except OverflowError:
-        raise InputError(
-            f"--start: is {start}, with {options.final_days} private days, expected an end before "
-            f"the year {date.max.year}"
-        ) from None
+        expected = f"expected an end before the year {date.max.year}"
+        raise InputError(f"--start: is {start}, with {days} private days, {expected}") from None
     if end < first_end:
         raise InputError(
             f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
-            f"{options.final_days} days, and the public one at least one"
+            f"{days} days, and the public one at least one"
         )
     origin = "official" if options.official else "own" if options.answers else "simulated"
-    what = tuple(tasks), title, start, end, options.final_days, origin
+    what = tuple(tasks), title, start, end, days, origin
     return Plan(*what, options.contact, options.private_on_server)
 
 
-def _tasks_of(options: argparse.Namespace) -> tuple[int, ...]:
+def _tasks_of(options: argparse.Namespace) -> list[int]:
     """Return the tasks that the answers allow."""
-    if options.answers:
-        return (1, 2, 4)
     if not options.official:
-        return (1, 2, 3, 4)
-    test_dir = options.official / layout.TEST_DIR.name
-    found = tuple(
+        return [1, 2, 4] if options.answers else [1, 2, 3, 4]
+    found = [
         task
         for task in (1, 2, 3, 4)
-        if all((test_dir / reference_data.answers_name(task, p)).is_file() for p in layout.PHASES)
-    )
+        if all(path.is_file() for path in _released_answers(options.official, task))
+    ]
     if not found:
+        path = _released_answers(options.official, 1)[0]
         raise InputError(
-            f"{test_dir}: holds the released answers of no task, expected "
-            f"{reference_data.answers_name(1, 'public')} and others; `python data/download.py` "
-            "fetches them, `python data/generate_sample.py` simulates some"
+            f"{path.parent}: holds the released answers of no task, expected {path.name} and "
+            "others; `python data/download.py` fetches them, `python data/generate_sample.py` "
+            "simulates some"
         )
     return found
 
 
+def _released_answers(folder: Path, task: int) -> list[Path]:
+    """Return the files of a folder like `data/` that hold the answers of both phases."""
+    names = [layout.answers_path(task, phase).name for phase in layout.PHASES]
+    return [folder / layout.TEST_DIR.name / name for name in names]
+
+
 def _get_data(
-    options: argparse.Namespace, base: Path, tasks: tuple[int, ...]
+    options: argparse.Namespace, base: Path, tasks: Sequence[int]
 ) -> tuple[Path, list[str]]:
     """Return a folder laid out like `data/`, with the answers of both phases, and what to know."""
     if options.official:
-        test_dir = options.official / layout.TEST_DIR.name
         for task in tasks:
-            for phase in layout.PHASES:
-                io.require_file(test_dir / reference_data.answers_name(task, phase))
+            for path in _released_answers(options.official, task):
+                io.require_file(path)
         note = (
             f"{cli.show(options.official)} holds simulated answers, not the official ones that the "
             "pages describe: this bundle is for trying only"
         )
         return options.official, [note] if made.simulated_files(options.official) else []
     # A text becomes as many random bits as it is worth; without one, they are drawn.
-    seed = (
-        secrets.randbits(256)
-        if options.seed is None
-        else int.from_bytes(hashlib.sha256(options.seed.encode()).digest(), "big")
-    )
-    data_dir = base / "data"
+    bits = secrets.token_bytes(32)
+    if options.seed is not None:
+        bits = hashlib.sha256(options.seed.encode()).digest()
+    data_dir, seed = base / "data", int.from_bytes(bits, "big")
     if options.answers:
-        least = options.min_answers
+        rng, least = np.random.default_rng(seed), options.min_answers
         least = own_answers.MIN_ANSWERS_OF_EACH if least is None else least
-        rng = np.random.default_rng(seed)
         notes = own_answers.make_data_folder(options.answers, data_dir, tasks, rng, least)
         return data_dir, notes
     # The generator lies in data/, beside the modules that it needs.

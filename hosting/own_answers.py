@@ -1,24 +1,22 @@
 """One's own answers: from one file of them a folder laid out like the official data.
 
 The file has a row for each answer and the columns QuestionId, UserId, AnswerValue (the option
-chosen, 1 to 4) and CorrectAnswer, possibly DateAnswered; further columns are passed over. An id is
-any text, such as anna@school, or 17, which 17.0 is too; spaces around it do not count. Where a
-student answered a question several times, the latest answer counts, or the first row where there
-are no dates. Questions and students with few answers are left out, as in the challenge's own data.
+chosen, 1 to 4) and CorrectAnswer, possibly DateAnswered. An id is any text, such as anna@school, or
+17, which 17.0 is too. Where a student answered a question several times, the latest answer counts,
+or the first row where there are no dates. Questions and students with few answers are left out.
 
 - Tasks 1 and 2: the answers are split at random, 80 % to learn from, 10 % public, 10 % private.
 - Task 4: students are split at random, 10 % public, 10 % private, the others to learn from. Those
   examined are drawn from the students with at least twelve answers, so that with every mask ten
   questions may be asked beside the targets, a fifth of the answers of each; half of these students
   or more are left to learn from.
-- Task 4 and another one: first the students of task 4 are set aside, then the answers of the others
-  are split. All tasks learn from the same answers: a larger file for task 4 would hold the answers
-  that tasks 1 and 2 hide.
+- Both: first the students of task 4 are set aside, then the answers of the others are split. All
+  tasks learn from the same answers: a larger file for task 4 would hold what the others hide.
 
-Students get random numbers and answers random AnswerIds, and the rows are in random order, so that
-none of them tells who a student is or how an answer turned out. Questions are numbered in the order
-of their own ids, shorter ones first: 2 before 10, q2 before q10. The folder organiser/ says which
-of one's own ids each number stands for; it and test_data/ are not for participants.
+Students get random numbers, answers random AnswerIds and places, so that none of them tells who a
+student is or how an answer turned out. Questions are numbered in the order of their own ids,
+shorter ones first: 2 before 10, q2 before q10. The folder organiser/ says which of one's own ids
+each number stands for.
 """
 
 from __future__ import annotations
@@ -64,9 +62,8 @@ def make_data_folder(
 ) -> list[str]:
     """Write training files, test files and lists of ids from a file of answers; all or none.
 
-    Returns what the organiser should know: how large the parts are, what was left out. `rng` draws
-    the splits, the targets and the numbers; without it they cannot be found again. `InputError` if
-    another task than 1, 2 and 4 is asked for, or the file is faulty or too small.
+    Returns what the organiser should know: how large the parts are, what was left out. `InputError`
+    if the file is faulty or too small.
     """
     if 3 in tasks:
         raise InputError(
@@ -93,9 +90,9 @@ def make_data_folder(
         answers = _set_students_aside(path, answers, rng, tables, notes)
     if {1, 2} & set(tasks):
         answers = _set_answers_aside(path, answers, tasks, tables, notes)
-        tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_1_2}"] = answers
-    if 4 in tasks:
-        tables[f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}"] = answers
+    for name, of_tasks in ((layout.TRAIN_TASK_1_2, {1, 2}), (layout.TRAIN_TASK_3_4, {4})):
+        if of_tasks & set(tasks):
+            tables[f"{layout.TRAIN_DIR.name}/{name}"] = answers
     with io.atomic_write(*(folder / name for name in tables)) as files:
         for file, table in zip(files, tables.values(), strict=True):
             io.write_csv_to(file, table)
@@ -115,10 +112,8 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
         answers = by_date.drop_duplicates(_IDS, keep="last").sort_index()
         which = "earlier", "latest answer"
     if n_repeated := len(table) - len(answers):
-        notes.append(
-            f"left out as {which[0]} attempts: {n_repeated:,} rows; the {which[1]} of a student "
-            "and a question counts"
-        )
+        counts = f"the {which[1]} of a student and a question counts"
+        notes.append(f"left out as {which[0]} attempts: {n_repeated:,} rows; {counts}")
     answers = _leave_out_rare(path, answers, min_answers, notes)
     _require_enough(path, answers)
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
@@ -195,10 +190,9 @@ def _set_students_aside(
         }
         masked = examined.assign(**masks).astype(dict.fromkeys(masks, np.int8))
         tables[f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"] = masked
-        notes.append(
-            f"task 4, {phase}: {n:,} students with {len(examined):,} answers, "
-            f"{masked[f'{schema.IS_TARGET}_0'].sum():,} of them targets of a mask"
-        )
+        targets = f"{masked[f'{schema.IS_TARGET}_0'].sum():,} of them targets of a mask"
+        answered = f"{n:,} students with {len(examined):,} answers"
+        notes.append(f"task 4, {phase}: {answered}, {targets}")
     return answers[~answers["UserId"].isin(chosen)]
 
 
@@ -221,11 +215,9 @@ def _set_answers_aside(
     parts = answers[n_train:middle], answers[middle:]
     for phase, hidden in zip(layout.PHASES, parts, strict=True):
         for task in wanted:
-            names = ["QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name]
-            name = f"{layout.TEST_DIR.name}/{layout.test_answers_name(task, phase)}"
-            tables[name] = hidden[names]
-        notes.append(
-            f"{label}, {phase}: {len(hidden):,} answers; a score has a standard error of at least "
-            f"about {0.5 / np.sqrt(len(hidden)):.3f}"
-        )
+            columns = ["QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name]
+            name = layout.test_answers_name(task, phase)
+            tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]
+        error = f"a standard error of at least about {0.5 / np.sqrt(len(hidden)):.3f}"
+        notes.append(f"{label}, {phase}: {len(hidden):,} answers; a score has {error}")
     return answers[:n_train]

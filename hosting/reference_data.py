@@ -32,11 +32,6 @@ _GIVEN = (
 )
 
 
-def answers_name(task: int, phase: str) -> str:
-    """Return the name of the file that holds the true answers of a task and phase."""
-    return layout.answers_path(task, phase).name
-
-
 def write(data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan) -> None:
     """Write programs and true answers into the folders of what is uploaded and of what is kept."""
     _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
@@ -97,7 +92,7 @@ def _write_game(data_dir: Path, base: Path, folder: Path, phase: str, mode: str)
 
 def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
     """Write the true answers of a task and phase, and in tasks 1 and 2 what explains a score."""
-    name = f"{layout.TEST_DIR.name}/{answers_name(task, phase)}"
+    name = f"{layout.TEST_DIR.name}/{layout.answers_path(task, phase).name}"
     _copy(data_dir / name, folder / name)
     # Answers marked as simulated: the page says so, and names the best possible score.
     marker = made.read_marker(data_dir)
@@ -111,17 +106,13 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         return
     column = schema.PREDICTED_COLUMN[task]
     for other in layout.PHASES:
-        path = data_dir / layout.TEST_DIR.name / answers_name(task, other)
+        path = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, other)
         pairs = read_pair_values(io.file_source(path), column)
         if other == phase:
-            facts = read_facts(
-                pairs.student,
-                pairs.question,
-                task,
-                reference=path,
-                train=data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2,
-                folder=data_dir / layout.METADATA_DIR.name,
-            )
+            train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
+            known_of = {"reference": path, "train": train}
+            metadata = data_dir / layout.METADATA_DIR.name
+            facts = read_facts(pairs.student, pairs.question, task, folder=metadata, **known_of)
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.

@@ -16,6 +16,7 @@ The exit code is 2 if the bundle is wrong, or any submission could not be scored
 """
 
 import argparse
+import contextlib
 import re
 import sys
 import tempfile
@@ -39,7 +40,7 @@ RECORDS_NAME, DETAILS_DIR = "leaderboard_results.jsonl", "details"
 # The file of each task in a zip.
 FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_FILE}
 BOTH = "both"
-# What was scored, by the submission's digest and the task's index.
+# By the submission's digest and the task's index.
 Records = dict[tuple[str, int], dict[str, Any]]
 
 
@@ -56,9 +57,9 @@ class Submitted(NamedTuple):
 def main() -> None:
     """Read the bundle, then score one submission or a folder of them, or say what it holds."""
     options = _parse()
-    if options.submission is not None and options.submissions is not None:
+    if options.submission and options.submissions:
         raise InputError("expected either a submission or --submissions DIR, not both")
-    if options.submissions is None and (options.watch or options.site or options.phase == BOTH):
+    if not options.submissions and (options.watch or options.site or options.phase == BOTH):
         raise InputError("--watch, --site and --phase both: are for --submissions DIR")
     private: Path = options.private or private_part_of(options.bundle)
     if options.private:
@@ -73,9 +74,9 @@ def main() -> None:
             _find_tasks(phase, options.tasks)
             if options.submission or options.submissions:
                 require_answers(phase, private)
-        if options.submission is not None:
+        if options.submission:
             n_failed = _score_one(bundle, phases[0], options)
-        elif options.submissions is not None:
+        elif options.submissions:
             digest = made.digest(options.bundle) + (made.digest(held) if held else "")
             n_failed = _score_folder(bundle, digest, phases, options)
         else:
@@ -171,31 +172,27 @@ def _score_folder(
     # Importing it takes a while, which `--help` does without.
     import site_pages
 
-    folders = {}
+    places = []
     for phase in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
         if phase.name.lower() == layout.PHASES[1] and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
-        folders[phase.name] = folder
-    known = {name: _read_records(folder, digest) for name, folder in folders.items()}
+        tasks = _find_tasks(phase, options.tasks)
+        places.append((phase, tasks, folder, _read_records(folder, digest)))
     seen: list[Submitted] = []
-    n_failed = 0
     while True:
         submissions, others = _find_submissions(options.submissions)
         if not submissions and not options.watch:
-            raise InputError(
-                f"{options.submissions}: holds no submission, expected TEAM.zip or TEAM/*.zip"
-            )
+            expected = "expected TEAM.zip or TEAM/*.zip"
+            raise InputError(f"{options.submissions}: holds no submission, {expected}")
+        n_failed = 0
         if submissions != seen:
             for name in others:
                 print(f"note: {printable(name)} is no zip, and is left out")
-            n_failed = 0
-            for phase in phases:
-                tasks = _find_tasks(phase, options.tasks)
-                records, place = known[phase.name], folders[phase.name]
-                n_failed += _score_all(bundle, digest, phase, tasks, submissions, records, place)
+            for place in places:
+                n_failed += _score_all(bundle, digest, submissions, *place)
             if options.site:
-                site_pages.write(options.site, bundle, folders)
+                site_pages.write(options.site, bundle, {of.name: at for of, _, at, _ in places})
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
             return n_failed
@@ -223,18 +220,12 @@ def _find_submissions(folder: Path) -> tuple[list[Submitted], list[str]]:
 
 
 def _score_all(
-    bundle: Bundle,
-    digest: str,
-    phase: Phase,
-    tasks: Sequence[Task],
-    submissions: Sequence[Submitted],
-    known: Records,
-    folder: Path,
-) -> int:
+    bundle: Bundle, digest: str, submissions: Sequence[Submitted], phase: Phase,
+    tasks: Sequence[Task], folder: Path, known: Records,
+) -> int:  # fmt: skip
     """Score submissions in a phase, write its leaderboards; return how many failed.
 
-    What was scored before, by a run that was stopped too, is known from a file of records, a line
-    of JSON each.
+    What was scored is known from a file of records, so that nothing is scored twice.
     """
     import leaderboard
 
@@ -250,16 +241,14 @@ def _score_all(
             attempts.append({**submitted._asdict(), "task": -1, "fault": fault, "details": ""})
     # Of each team and task the last ones, from the last to the first.
     n_taken: Counter[tuple[str, int]] = Counter()
-    chosen = []
+    chosen: list[tuple[Submitted, Task]] = []
     for submitted, task in reversed(runs):
         n_taken[submitted.team, task.index] += 1
         if n_taken[submitted.team, task.index] <= phase.max_submissions:
             chosen.insert(0, (submitted, task))
-    if len(chosen) < len(runs):
-        print(
-            f"note: {len(runs) - len(chosen)} earlier submissions are left out: the phase takes "
-            f"{phase.max_submissions} of a team"
-        )
+    if n_left_out := len(runs) - len(chosen):
+        taken = f"the phase takes {phase.max_submissions} of a team"
+        print(f"note: {n_left_out} earlier submissions are left out: {taken}")
     n_reused = 0
     for submitted, task in tqdm(chosen, desc="Submissions", disable=None):
         key = made.digest(submitted.path), task.index
@@ -267,9 +256,9 @@ def _score_all(
             n_reused += 1
         else:
             result = submission_run.score(submitted.path, task, bundle, phase.execution_time_limit)
-            page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
-            page = page if result.details and not result.fault else ""
-            if page:
+            page = ""
+            if result.details:
+                page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
                 io.write_text(folder / page, result.details)
             known[key] = {
                 "bundle": digest, "submission": key[0], "task": task.index,
@@ -285,34 +274,28 @@ def _score_all(
     for attempt in failed:
         name = f": {bundle.tasks[attempt['task']].name}" if attempt["task"] >= 0 else ""
         cli.print_fault(f"{attempt['file']}{name}: {attempt['fault']}")
-    print(
-        f"{len(attempts)} results: {len(attempts) - len(failed)} scored, {len(failed)} failed; "
-        f"{n_reused} of them reused"
-    )
+    n_scored = len(attempts) - len(failed)
+    counts = f"{n_scored} scored, {len(failed)} failed; {n_reused} of them reused"
+    print(f"{len(attempts)} results: {counts}")
     return len(failed)
 
 
 def _read_records(folder: Path, bundle: str) -> Records:
     """Return what was scored with a bundle.
 
-    What failed is not there, and so is tried again, since the machine may have been busy, as is
-    what has lost its page.
+    Not what failed, which is tried again since the machine may have been busy, or lost its page.
     """
     path = folder / RECORDS_NAME
-    lines = (
-        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    )
+    lines = path.read_bytes().splitlines() if path.is_file() else []
     known = {}
     for line in lines:
-        try:
-            record = io.parse_json(line)
+        # A run that was stopped may have left a line cut off.
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+            record = io.parse_json(line.decode())
             is_scored = record["bundle"] == bundle and not record["fault"]
             are_numbers = all(isinstance(score, float) for score in record["scores"].values())
-            page = record["details"]
-            if is_scored and are_numbers and (not page or (folder / page).is_file()):
+            if is_scored and are_numbers and (folder / record["details"]).exists():
                 known[record["submission"], record["task"]] = record
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # A run that was stopped may have left a line cut off.
     return known
 
 

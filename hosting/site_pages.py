@@ -67,11 +67,8 @@ def to_html(markdown: str) -> str:
         elif all(line.startswith("    ") for line in lines):
             parts.append(f"<pre>{escape(block)}</pre>")
         elif block.startswith("|"):
-            rows = [[_inline(cell) for cell in line.strip("|").split("|")] for line in lines]
-            cells = [Html(cell) for row in rows[2:] for cell in row]
-            width = len(rows[0])
-            table = [cells[place : place + width] for place in range(0, len(cells), width)]
-            parts.append(pages.table([Html(cell) for cell in rows[0]], table))
+            rows = [[Html(_inline(cell)) for cell in line.strip("|").split("|")] for line in lines]
+            parts.append(pages.table(rows[0], rows[2:]))
         elif block.startswith("- "):
             items = re.split(r"(?:^|\s)- ", text)[1:]
             parts.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")

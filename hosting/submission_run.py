@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from common import zips
 from common.errors import InputError, printable, quote
 
 import yaml
-from bundle import METADATA_NAMES, Bundle, Task, program_command
+from bundle import METADATA_NAMES, Bundle, Task
 
 DETAILS_NAME = "detailed_results.html"
 NO_SCORES = "Could not find scores file, did the scoring program output it?"
@@ -42,12 +41,10 @@ _PASSED_ON = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What became of a submission: its scores by column, or the fault for which there are none.
 
-    `details` is the page that the participant sees, HTML, empty if there is none; `output` the last
-    lines that the programs wrote to stderr.
+    Also the page that the participant sees, HTML, and the last lines of the programs' stderr.
     """
 
     scores: dict[str, float]
@@ -132,7 +129,7 @@ def _run_program(app: Path, time_limit: int) -> _Run:
 
     `InputError` if it takes longer than it may, or cannot be started.
     """
-    command = program_command(app / "program")
+    command = yaml.safe_load((app / "program" / METADATA_NAMES[0]).read_bytes())["command"]
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
     if words[0] in ("python", "python3"):
         words[0] = sys.executable
@@ -149,15 +146,13 @@ def _run_program(app: Path, time_limit: int) -> _Run:
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
         except OSError as error:
-            raise InputError(
-                f"the command {quote(command)} cannot be run ({error.strerror})"
-            ) from None
+            fault = f"the command {quote(command)} cannot be run ({error.strerror})"
+            raise InputError(fault) from None
         try:
             code = process.wait(time_limit)
         except subprocess.TimeoutExpired:
-            raise InputError(
-                f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
-            ) from None
+            fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
+            raise InputError(fault) from None
         finally:
             _kill(process)
         return _Run(code, round(time.monotonic() - began, 3), _last_lines(errors, app))

@@ -17,22 +17,20 @@ def write_facts(path: Path, facts: PairFacts) -> None:
     """Write what is known as arrays, each by its name, such as ``pairs.majority``."""
     arrays = {"left_out": np.array(json.dumps(facts.left_out))}
     for name, table in (("pairs", facts.pairs), ("subjects", facts.subjects)):
-        if table is not None:
-            for column in table.columns:
-                # Text is of no fixed size in a DataFrame.
-                dtype = str if column in ("Name", "Parent") else None
-                arrays[f"{name}.{column}"] = table[column].to_numpy(dtype=dtype)
+        for column, values in () if table is None else table.items():
+            # Text is of no fixed size in a DataFrame.
+            dtype = str if column in ("Name", "Parent") else None
+            arrays[f"{name}.{column}"] = values.to_numpy(dtype=dtype)
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
 def read_facts(path: Path) -> PairFacts:
     """Read what `write_facts` wrote."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    left_out = [LeftOut(*item) for item in json.loads(str(arrays.pop("left_out")))]
     tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}}
-    for name, values in arrays.items():
-        table, column = name.split(".")
-        tables[table][column] = values
+    with np.load(path, allow_pickle=False) as file:
+        left_out = [LeftOut(*item) for item in json.loads(str(file["left_out"]))]
+        for name in file.files[1:]:
+            table, column = name.split(".")
+            tables[table][column] = file[name]
     subjects = pd.DataFrame(tables["subjects"]) if tables["subjects"] else None
     return PairFacts(pd.DataFrame(tables["pairs"]), subjects, left_out)

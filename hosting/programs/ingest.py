@@ -31,15 +31,16 @@ _PROGRAM_NAMES = ("metadata.yaml", "metadata")
 # phase none: all could carry answers that were revealed to it, which other masks hide.
 _SHOWN_FAULT = 300
 _FAULT_OF_A_ROUND = re.compile(r"(.*?, (?:after )?round \d+, \w+): .*", re.DOTALL)
-# All masks and the curve have this many seconds, and some are left for the end.
+# The default queue of the platform ends a run after ten minutes: ten masks and the curve have this
+# many seconds, and some are left for the end.
+LIMITS = Limits(seconds=45.0, memory=4 << 30)
 _ALL_SECONDS = 540.0
 
 
 def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     """Play an entry and write its scores, or why it was not played; return the exit code, 0 or 2.
 
-    `program_dir` holds the key and the students, `input_dir` what an entry is given, in folders as
-    in `data/`.
+    The program's folder holds key and students, the input what an entry is given, as in `data/`.
     """
     # The platform copies a submission there, with whatever it holds.
     (output_dir / played.NAME).unlink(missing_ok=True)
@@ -70,7 +71,9 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     train = input_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_3_4
     metadata_dir = input_dir / layout.METADATA_DIR.name
     found = list((program_dir / layout.TEST_DIR.name).glob("*.csv"))
-    setting = played.setting_of(submission_dir, found[0] if found else train, train, metadata_dir)
+    # Played and scored as the guide of 2020 says.
+    files = submission_dir, found[0] if found else train, train, metadata_dir
+    setting = playing.Setting(*files, limits=LIMITS)
     if not found:
         _try(setting, train)
         return {}
@@ -112,11 +115,6 @@ def _try(setting: playing.Setting, train: Path) -> None:
     print("tried with students of the training file")
 
 
-def main() -> int:
-    """Play the rounds; return the exit code."""
-    paths = (Path(argument).resolve() for argument in sys.argv[1:4])
-    return ingest(Path(__file__).resolve().parent, *paths)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    places = [Path(argument).resolve() for argument in sys.argv[1:4]]
+    sys.exit(ingest(Path(__file__).resolve().parent, *places))

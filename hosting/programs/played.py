@@ -15,23 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from common import io, layout, made
-from common.adaptive.entry_process import Limits
-from common.adaptive.game import Rules
-from common.adaptive.playing import Setting
 from common.errors import InputError
 
 NAME, KEY_NAME = "played_task_4.json", "key.txt"
 # The platform writes it when all programs have ended, and takes no result that holds one before.
 STATUS_NAME = "metadata"
-# The default queue of the platform ends a run after ten minutes: ten masks and the curve.
-LIMITS = Limits(seconds=45.0, memory=4 << 30)
-
-
-def setting_of(
-    submission: Path, reference: Path, train: Path | None, metadata_dir: Path
-) -> Setting:
-    """Return how entries are played and scored here: as the guide of 2020 says."""
-    return Setting(submission, reference, train, metadata_dir, Rules(), LIMITS)
 
 
 def digest_of(submission: Path) -> str:

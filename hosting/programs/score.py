@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 from common import io, layout, metrics, pages, schema, submission
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
+from common.adaptive.playing import Setting
 from common.errors import InputError
 from common.evaluation import judgements, pairs, ranking, score_files
 from common.evaluation.record import TASK_TITLES, Evaluation
@@ -40,8 +42,9 @@ _RECEIVED = (
     "Received, and complete. The scores of this phase are published by the organisers after its "
     "end."
 )
-# The score by the columns of the leaderboard, and what makes an evaluation and what its page shows.
-Judged = tuple[dict[str, float], Callable[[], tuple[Evaluation, dict[str, Any]]]]
+# The score by the columns of the leaderboard, and the page's template with what explains the score:
+# a function that returns first an evaluation, last what the page shows.
+Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]]
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
@@ -63,7 +66,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
             _check(reference_dir, task)
             scores = {"received": 1.0}
         else:
-            scores, explain = (_JUDGES.get(task) or _judge_pairs)(reference_dir, task, phase)
+            judge = {3: _judge_ranking, 4: _judge_games}.get(task, _judge_pairs)
+            scores, template, explain = judge(reference_dir, task, phase)
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
@@ -80,8 +84,11 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         _write_page(output_dir, task, "Received.", told)
         return 0
     try:
-        evaluation, shown = explain()
-        text_path, page_path = score_files.write_scores(output_dir, "", evaluation, **shown)
+        evaluation, *_, shown = explain()
+        error = scores.get("standard_error")
+        text_path, page_path = score_files.write_scores(
+            output_dir, "", evaluation, error=error, template=template, **shown
+        )
         text_path.unlink()
         page_path.replace(output_dir / PAGE_NAME)
     except ImportError as missing:
@@ -126,17 +133,25 @@ def _check(reference_dir: Path, task: int) -> None:
     if task == 4:
         played.read(Path(), reference_dir)
         return
-    path = _find_submission(task)
-    name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
-    template_path = reference_dir / layout.TEMPLATE_DIR.name / name
-    source = submission.submission_source(path, path.name, template_path)
     if task == 3:
-        submission.read_ranking(source, submission.read_ranking_template(template_path))
+        _read_ranking(reference_dir)
         return
+    path = _find_submission(task)
+    template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
+    source = submission.submission_source(path, path.name, template_path)
     template = submission.read_pairs(template_path)
     predictions = submission.read_pair_values(source, schema.PREDICTED_COLUMN[task])
     _, extra = submission.find_pairs(predictions, template)
     submission.require_no_extra(predictions, extra, template.name)
+
+
+def _read_ranking(reference_dir: Path) -> tuple[Path, Path, tuple[io.IntArray, io.IntArray]]:
+    """Read a submission of task 3; return its path, the template's, and questions with ranks."""
+    path = _find_submission(3)
+    template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
+    source = submission.submission_source(path, path.name, template)
+    expected = submission.read_ranking_template(template)
+    return path, template, submission.read_ranking(source, expected)
 
 
 def _with_error(value: float, error: float) -> dict[str, float]:
@@ -154,35 +169,23 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     truth, predicted = pair_score.reference.value, pair_score.predicted
     students = facts.pairs["student_code"].to_numpy()
     error = metrics.clustered_standard_error(truth == predicted, students)
-
-    def explain() -> tuple[Evaluation, dict[str, Any]]:
-        what = pairs.explain(pair_score, task, facts, path, reference_path, phase)
-        evaluation, known_error, _, page = what
-        return evaluation, {"template": "pairs.html", "error": known_error, **page}
-
-    return _with_error(metrics.accuracy(truth, predicted), error), explain
+    explain = partial(pairs.explain, pair_score, task, facts, path, reference_path, phase)
+    return _with_error(metrics.accuracy(truth, predicted), error), "pairs.html", explain
 
 
 def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score task 3."""
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
-    template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
-    path = _find_submission(task)
-    source = submission.submission_source(path, path.name, template_path)
+    path, template, ranked = _read_ranking(reference_dir)
     judged = judgements.read_judgements(reference_path)
-    ranked = submission.read_ranking(source, submission.read_ranking_template(template_path))
     ranks = judgements.rank_pairs(judged, *ranked)
     shares, _ = metrics.expert_agreement(*ranks, judged.better)
     best = float(np.nanmax(shares))
     # Of a share of pairs: equal scores have equal ones.
     error = float((best * (1 - best) / len(judged.left)) ** 0.5)
-
-    def explain() -> tuple[Evaluation, dict[str, Any]]:
-        where = path, reference_path, template_path, phase
-        evaluation, page = ranking.judge(*where, with_answers=False)
-        return evaluation, {"template": "ranking.html", "error": error, **page}
-
-    return _with_error(best, error), explain
+    where = path, reference_path, template, phase
+    explain = partial(ranking.judge, *where, with_answers=False)
+    return _with_error(best, error), "ranking.html", explain
 
 
 def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
@@ -191,25 +194,18 @@ def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
 
-    def explain() -> tuple[Evaluation, dict[str, Any]]:
+    def explain() -> tuple[Evaluation, dict[str, str]]:
         reference_path = reference_dir / layout.TEST_DIR.name / layout.test_masks_name(phase)
-        setting = played.setting_of(Path(ENTRY_FILE), reference_path, None, reference_dir)
+        setting = Setting(Path(ENTRY_FILE), reference_path, None, reference_dir)
         evaluation, body = adaptive_evaluation.describe(
             setting, record, record["facts"], phase=phase, seconds=record["seconds"]
         )
-        return evaluation, {"error": scores.get("standard_error"), "body": body}
+        return evaluation, {"body": body}
 
-    return scores | {f"mask_{number}": value for number, value in enumerate(accuracies)}, explain
-
-
-_JUDGES = {3: _judge_ranking, 4: _judge_games}
-
-
-def main() -> int:
-    """Score the submission; return the exit code."""
-    input_dir, output_dir = (Path(argument).resolve() for argument in sys.argv[1:3])
-    return score(input_dir / "ref", input_dir / "res", output_dir)
+    masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
+    return scores | masks, "score.html", explain
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    given, written = (Path(argument).resolve() for argument in sys.argv[1:3])
+    sys.exit(score(given / "ref", given / "res", written))

@@ -23,7 +23,6 @@ import yaml
 from bundle import read_bundle
 from conftest import Run, Says
 from page_reading import Page, read_page
-from reference_data import answers_name
 from run_scripts import ROOT
 from sklearn.metrics import roc_auc_score
 from toy_bundle import ENTRY, fill_in, make_bundles, write_zip
@@ -51,8 +50,9 @@ def secret(make: Make) -> Path:
 
 def answers_of(bundle: Path, task: int, phase: str) -> Path:
     """Return the file of the answers that a phase of a task is scored on."""
+    name = layout.answers_path(task, phase).name
     base = bundle if phase == "public" else bundle.with_name(f"{bundle.name}_private")
-    return base / f"reference_data/task_{task}_{phase}/test_data" / answers_name(task, phase)
+    return base / f"reference_data/task_{task}_{phase}/test_data" / name
 
 
 def scores_in(output: Path) -> dict[tuple[str, int], float]:
