@@ -32,10 +32,7 @@ _COLUMN = ("key", "title", "sorting", "precision")
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that lies unpacked in a folder; tasks by index, pages by title.
-
-    Submissions are ordered by the first column, then by the others.
-    """
+    """An unpacked bundle, tasks by index, pages by title; the first column is the main one."""
 
     folder: Path
     title: str

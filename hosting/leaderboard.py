@@ -1,9 +1,8 @@
 """Leaderboards: who is where, as the platform orders submissions, and the files that say so.
 
 An attempt, a submission to a task, is a row of a frame: `team`, `file`, `submitted` (UTC), `task`
-(its index; -1 for a file too damaged to see what it is for), `fault` (why it failed; empty if it
-was scored), `details` (where its page is, seen from the leaderboard's; empty if it has none), and
-the scores by the keys of their columns.
+(its index; -1 for a damaged file), `fault` (why it failed, or empty), `details` (where its page is,
+seen from the leaderboard's, or empty), and the scores by the keys of their columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -119,13 +118,11 @@ def as_page(
     All attempts are given, so that those that failed are listed too; `written` says when.
     """
     # Tasks on which a file failed alike are named together.
-    failed = [
-        (file, "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0),
-         f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}", fault)
-        for (file, fault), same in attempts[attempts["fault"] != ""].groupby(
-            ["file", "fault"], sort=False
-        )
-    ]  # fmt: skip
+    failed = []
+    for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
+        tasks = "; ".join(bundle.tasks[index].name for index in same["task"] if index >= 0)
+        if fault:
+            failed.append((file, tasks, f"{same['submitted'].iloc[0]:%Y-%m-%d %H:%M}", fault))
     return pages.render(
         "leaderboard.html",
         title=bundle.title,

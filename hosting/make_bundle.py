@@ -5,12 +5,12 @@
     python hosting/make_bundle.py --answers my_class.csv --output bundle.zip
     python hosting/make_bundle.py --official data --output bundle.zip  the released answers of 2020
 
-Writes:  bundle_task_1.zip, to upload, and bundle_task_1_private.zip, to keep: the answers of the
-         private phase; and so on for the other tasks
+Writes:  for each task bundle_task_1.zip, to upload, and bundle_task_1_private.zip, to keep: the
+         answers of the private phase
 
-Simulated answers come from a secret seed: nobody can look them up, no licence stands in the way,
-and the best possible score is known. `hosting/README.md` leads from here to a running competition;
-`python hosting/run_locally.py bundle.zip` tries it, or runs it without a server.
+Simulated answers come from a secret seed: nobody can look them up, and no licence stands in the
+way. `hosting/README.md` leads from here to a running competition; `hosting/run_locally.py` tries
+it, or runs it without a server.
 """
 
 import argparse

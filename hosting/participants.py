@@ -46,11 +46,7 @@ def write(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
 
 
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
-    """Return the files of a folder like `data/` that participants may have, by their names there.
-
-    Only what is named here: whatever else lies in the folder, such as the record of a simulation,
-    stays with the organiser.
-    """
+    """Return the names of what participants may have of a folder like `data/`; nothing else."""
     names = []
     for group in sorted({_GROUPS[task] for task in tasks}):
         io.require_file(data_dir / layout.TRAIN_DIR.name / f"train_task_{group}.csv")
@@ -64,10 +60,7 @@ def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
 
 
 def list_kit(root: Path) -> list[str]:
-    """Return the files of the starting kit: of those in a kit the ones that git knows, if it does.
-
-    A folder that the organiser has just made a repository tracks nothing yet.
-    """
+    """Return the files of the starting kit: of those in a kit the ones that git knows, if any."""
     found: list[str] = []
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "ls-files", "-z"]

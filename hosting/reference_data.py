@@ -22,13 +22,14 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 TEMPLATES = {
     1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3
 }  # fmt: skip
+_METADATA = layout.METADATA_DIR.name
 # What an entry of task 4 finds in its folder, as in the challenge.
 _GIVEN = (
     f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}",
-    f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}",
-    f"{layout.METADATA_DIR.name}/{layout.STUDENT_METADATA_TASK_3_4}",
-    f"{layout.METADATA_DIR.name}/{layout.ANSWER_METADATA_TASK_3_4}",
-    f"{layout.METADATA_DIR.name}/{layout.SUBJECT_METADATA}",
+    f"{_METADATA}/{layout.QUESTION_METADATA_TASK_3_4}",
+    f"{_METADATA}/{layout.STUDENT_METADATA_TASK_3_4}",
+    f"{_METADATA}/{layout.ANSWER_METADATA_TASK_3_4}",
+    f"{_METADATA}/{layout.SUBJECT_METADATA}",
 )
 
 
@@ -97,11 +98,9 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
     # Answers marked as simulated: the page says so, and names the best possible score.
     marker = made.read_marker(data_dir)
     if marker is not None and made.is_simulated(data_dir / name):
-        known = {
-            "files": {name: made.fingerprint(folder / name)},
-            "best_expected_accuracy": marker.get("best_expected_accuracy"),
-        }
-        io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(known, indent=1) + "\n")
+        told = {"best_expected_accuracy": marker.get("best_expected_accuracy")}
+        told["files"] = {name: made.fingerprint(folder / name)}
+        io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(told, indent=1) + "\n")
     if task not in (1, 2):
         return
     column = schema.PREDICTED_COLUMN[task]
@@ -110,9 +109,8 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         pairs = read_pair_values(io.file_source(path), column)
         if other == phase:
             train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
-            known_of = {"reference": path, "train": train}
-            metadata = data_dir / layout.METADATA_DIR.name
-            facts = read_facts(pairs.student, pairs.question, task, folder=metadata, **known_of)
+            known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
+            facts = read_facts(pairs.student, pairs.question, task, **known)
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.

@@ -7,10 +7,9 @@ Run:     python hosting/run_locally.py BUNDLE                       what is in i
 Writes:  the page of each score; with --submissions leaderboard.html and leaderboard.csv
 
 BUNDLE is what hosting/make_bundle.py writes, or its unpacked folder; the private phase needs the
-private part that was written beside it. DIR holds TEAM.zip, or TEAM/*.zip for teams that submit
-several times; a file's time counts as the time of submission, and of each team and task the last
-ones, as many as the phase takes in all. Scores that a file got with the same bundle before are
-reused; what failed is tried again.
+private part beside it. DIR holds TEAM.zip, or TEAM/*.zip; a file's time counts as the time of
+submission, and of each team and task the last ones, as many as the phase takes in all. Scores that
+a file got with the same bundle before are reused; what failed is tried again.
 
 The exit code is 2 if the bundle is wrong, or any submission could not be scored.
 """
@@ -100,7 +99,7 @@ def _parse() -> argparse.Namespace:
     p.add_argument("--output_dir", type=Path, metavar="DIR", help=about_dir)
     about_watch = "look for new submissions again and again, until Control-C"
     p.add_argument("--watch", type=cli.count, metavar="SECONDS", help=about_watch)
-    about_site = "publish leaderboards, pages and files of the competition as a folder of pages"
+    about_site = "publish leaderboards (of both phases the public), pages and files in a folder"
     p.add_argument("--site", type=Path, metavar="DIR", help=about_site)
     return p.parse_args()
 
@@ -183,8 +182,8 @@ def _score_folder(
     while True:
         submissions, others = _find_submissions(options.submissions)
         if not submissions and not options.watch:
-            expected = "expected TEAM.zip or TEAM/*.zip"
-            raise InputError(f"{options.submissions}: holds no submission, {expected}")
+            fault = "holds no submission, expected TEAM.zip or TEAM/*.zip"
+            raise InputError(f"{options.submissions}: {fault}")
         n_failed = 0
         if submissions != seen:
             for name in others:
@@ -192,7 +191,8 @@ def _score_folder(
             for place in places:
                 n_failed += _score_all(bundle, digest, submissions, *place)
             if options.site:
-                site_pages.write(options.site, bundle, {of.name: at for of, _, at, _ in places})
+                # Of both phases the public one: the private one when it is asked for by itself.
+                site_pages.write(options.site, bundle, places[0][0].name, places[0][2])
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
             return n_failed

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -19,25 +18,22 @@ _INLINE = (
 )
 
 
-def write(site: Path, bundle: Bundle, folders: Mapping[str, Path]) -> None:
-    """Publish the leaderboards in some folders, by the name of their phase, in a folder of pages.
+def write(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
+    """Publish the leaderboards of a phase, from their folder, in a folder of pages.
 
-    What other phases have published there stays.
+    What another phase has published there stays.
     """
-    site.mkdir(parents=True, exist_ok=True)
-    for phase, folder in folders.items():
-        board = (folder / "leaderboard.html").read_bytes()
-        for name in re.findall(rb'href="(details/[0-9a-f_]+\.html)"', board):
-            page = folder / name.decode()
-            (site / "details").mkdir(exist_ok=True)
-            shutil.copyfile(page, site / "details" / page.name)
-        for suffix in ("html", "csv"):
-            name = f"leaderboard_{phase.lower()}.{suffix}"
-            shutil.copyfile(folder / f"leaderboard.{suffix}", site / name)
+    (site / "details").mkdir(parents=True, exist_ok=True)
+    board = (folder / "leaderboard.html").read_text(encoding="utf-8")
+    for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
+        shutil.copyfile(folder / name, site / name)
+    for suffix in ("html", "csv"):
+        name = f"leaderboard_{phase.lower()}.{suffix}"
+        shutil.copyfile(folder / f"leaderboard.{suffix}", site / name)
     links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
-    for phase in (each.name.lower() for each in bundle.phases):
-        if (site / f"leaderboard_{phase}.html").is_file():
-            links[f"Leaderboard, {phase}"] = f"leaderboard_{phase}.html"
+    for name in (each.name.lower() for each in bundle.phases):
+        if (site / f"leaderboard_{name}.html").is_file():
+            links[f"Leaderboard, {name}"] = f"leaderboard_{name}.html"
     for title, name in (("Public data", PUBLIC_DATA), ("Starting kit", STARTING_KIT)):
         shutil.copyfile(bundle.folder / name, site / name)
         links[title] = name

@@ -64,8 +64,7 @@ class _Run(NamedTuple):
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
     """Run a task's programs on a submission; a fault of the submission is returned, not raised.
 
-    The programs and data of the bundle are copied, not changed. Each of the two steps, ingestion
-    and scoring, may take so many seconds.
+    Each of the two steps, ingestion and scoring, may take so many seconds.
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()

@@ -2,14 +2,12 @@
 
     python3 /app/program/score.py /app/input /app/output
 
-Reads the reference data in /app/input/ref and the submission in /app/input/res; writes scores.json
-and detailed_results.html. A submission that is incomplete or wrong gets a page that says why, one
-line on stderr and exit code 2, never a score. The score needs NumPy and pandas alone; where the
-page lacks a library, it has no charts and tables.
+Writes scores.json and detailed_results.html. A submission that is incomplete or wrong gets a page
+that says why, one line on stderr and exit code 2, never a score. The score needs NumPy and pandas
+alone; where the page lacks a library, it has no charts and tables.
 
-Of the private phase the page tells no score, and the leaderboard has no column for what scores.json
-holds: either the answers are not there, and the submission is only checked, or its score is for the
-organiser, who reads it in the archive of the run.
+On a server the page of the private phase tells no score, and the leaderboard has no column for what
+scores.json holds: the submission is only checked, or its score is for the organiser alone.
 """
 
 import json
@@ -50,9 +48,8 @@ Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]]
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     """Score a submission; return the exit code: 0, or 2 if the submission is not valid.
 
-    `reference_dir` holds the true answers and settings.json, which names task, phase and what is
-    done with the score; `submission_dir` what was submitted, unpacked, in task 4 with what the
-    ingestion program says of it.
+    `reference_dir` holds the true answers and settings.json: task, phase, what is done with the
+    score; `submission_dir` what was submitted, in task 4 with what the ingestion program says.
     """
     settings = json.loads((reference_dir / "settings.json").read_text(encoding="utf-8"))
     task, phase, mode = int(settings["task"]), str(settings["phase"]), settings["mode"]

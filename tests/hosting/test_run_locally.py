@@ -338,6 +338,11 @@ def test_a_whole_event_from_a_folder(
         shown = [(row["team"], row["file"], row["score"], row["phase"]) for row in board]
         assert shown == [("'=ann", "'=ann.zip", "0.6", phase), ("bob", "bob/1.zip", "0.5", phase),
                          ("cid", "cid.zip", "0.3", phase)]  # fmt: skip
+    # The private phase is published when it is asked for by itself.
+    published = [path.name for path in site.rglob("*")]
+    assert "leaderboard_public.html" in published and not any("private" in p for p in published)
+    flags = ["--submissions", handed_in, "--phase", "private", "--site", site]
+    assert run([SCRIPT, folder, *flags, "--output_dir", tmp_path / "final"]).returncode == 0
     # Every link of the site leads to one of its files.
     for name in ("index.html", "terms.html", "leaderboard_public.html", "leaderboard_private.html"):
         page = Page((site / name).read_text())
@@ -348,10 +353,6 @@ def test_a_whole_event_from_a_folder(
     assert "Text with code & strong words. one two" in " ".join(page.text.split())
     assert (page.tables[0].columns, page.tables[0].rows) == (["file", "holds"], [["a", "b"]])
     assert "<pre>    python a.py</pre>" in (site / "index.html").read_text()
-    # Of the public phase alone nothing private is published.
-    assert run([SCRIPT, folder, *flags[:-1], tmp_path / "public"]).returncode == 0
-    published = [path.name for path in (tmp_path / "public").rglob("*")]
-    assert "leaderboard_public.html" in published and not any("private" in p for p in published)
 
 
 @linux
