@@ -16,7 +16,6 @@ from pathlib import Path
 
 from common import cli, io, layout, zips
 from common.adaptive import entry_files, playing, training
-from common.adaptive import options as adaptive_options
 
 
 def main() -> None:
@@ -25,7 +24,7 @@ def main() -> None:
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     cli.add_folder(p, "--output_dir", layout.SUBMISSION_DIR)
     p.add_argument("--output_file", default="submission_task_4.zip", help="default %(default)s")
-    adaptive_options.add_flags(p)
+    playing.add_flags(p)
     options = p.parse_args()
     output = options.output_dir / options.output_file
     files = entry_files.collect(options.package)
@@ -34,7 +33,7 @@ def main() -> None:
         with io.atomic_write(draft) as (file,):
             zips.write_zip_to(file, files)
         (train,), metadata_dir = training.training_paths(options)
-        rules, limits = adaptive_options.rules_and_limits(options)
+        rules, limits = playing.rules_and_limits(options)
         playing.dry_run(draft, train, metadata_dir, rules, limits)
         with io.atomic_write(output) as (file,):
             file.write(draft.read_bytes())

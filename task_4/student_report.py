@@ -18,7 +18,6 @@ from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
 from common.adaptive import entry_files, playing, training
-from common.adaptive import options as adaptive_options
 from common.adaptive.evaluation import name_questions
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.answers import IntArray
@@ -53,7 +52,7 @@ def main() -> None:
     options = parse()
     # The model's weights must be there before anything else is done.
     entry_files.collect(options.package)
-    setting = playing.Setting(options.package, *adaptive_options.examined(options))
+    setting = playing.Setting(options.package, *playing.examined(options))
     reference = playing.read_students(setting)
     mask = options.mask or next(iter(reference.targets))
     rows = find_students(options, reference, mask)
@@ -93,7 +92,7 @@ def parse() -> argparse.Namespace:
     """Read the flags."""
     p = cli.parser(__doc__)
     p.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
-    adaptive_options.add_data_flags(p)
+    playing.add_data_flags(p)
     p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
     p.add_argument(
         "--questions",

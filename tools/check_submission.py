@@ -22,8 +22,7 @@ import tempfile
 from pathlib import Path
 
 from common import cli, io, layout, schema, submission
-from common.adaptive import entry_files
-from common.adaptive import options as adaptive_options
+from common.adaptive import entry_files, playing
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import names_inside, unpack
 from common.adaptive.entry_runner import CLASS, KIT, METHODS
@@ -78,7 +77,7 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
     p.add_argument(
         "--train_data", metavar="FILE", help="answers to compare with (default those of the task)"
     )
-    adaptive_options.add_flags(p)
+    playing.add_flags(p)
     options, others = p.parse_known_args()
     if options.task is None and options.challenge is None:
         place = Path(os.path.realpath(options.file))
@@ -171,9 +170,6 @@ def how_to_upload(path: Path, task: int) -> list[str]:
 
 def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> list[str]:
     """Check an entry of task 4, as `check_pairs`; if its files are valid, play the ten rounds."""
-    # Takes a second to load; the other tasks need not wait for it.
-    from common.adaptive import playing
-
     entry: Path = options.file
     with tempfile.TemporaryDirectory() as temporary:
         folder = entry if entry.is_dir() else Path(temporary) / "entry"
@@ -188,7 +184,7 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    rules, limits = adaptive_options.rules_and_limits(options)
+    rules, limits = playing.rules_and_limits(options)
     playing.dry_run(entry, train, metadata_dir, rules, limits)
     summary = [
         f"its files: {', '.join(modules)}",

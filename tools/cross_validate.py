@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import cli, folds, io, layout, made, metrics, schema, source_code
-from common.adaptive import options as adaptive_options
+from common.adaptive import playing
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.answers import IntArray, read_answers
@@ -82,7 +82,7 @@ def main() -> None:
     options, flags = _parse(sys.argv[1:])
     entry: Path = options.entry
     task = task_of(entry)
-    rules, limits = adaptive_options.rules_and_limits(options)
+    rules, limits = playing.rules_and_limits(options)
     if task == 4:
         io.require_file(entry / "train_model.py")
     elif (rules, limits) != (Rules(), Limits()):
@@ -171,7 +171,7 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     p.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    adaptive_options.add_flags(p)
+    playing.add_flags(p)
     cli.add_metadata_flag(p)
     place = words.index("--") if "--" in words else len(words)
     flags = list(words[place + 1 :])
@@ -215,7 +215,7 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
 
 def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
     """Train a copy of a package of task 4 on the other students, and examine these with it."""
-    from common.adaptive import evaluation, playing, training
+    from common.adaptive import evaluation, training
     from common.adaptive.entry_process import fingerprint_code, read_entry_file
 
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name

@@ -87,11 +87,12 @@ class EntryProcess:
         self._temporary = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
         base = Path(self._temporary.name)
         self._lock = _lock(base / _LOCK)
-        # Closed, it ends the entry; -1 once that has been done.
-        self._lifeline: int | None = None
+        # Closed, it ends the entry.
+        self._lifeline: IO[bytes] | None = None
         lifeline: int | None = None
         if sys.platform == "linux":
-            lifeline, self._lifeline = os.pipe()
+            lifeline, own = os.pipe()
+            self._lifeline = os.fdopen(own, "wb")
         try:
             unpack(submission, base / "entry")
             for name, path in files.items():
@@ -112,7 +113,6 @@ class EntryProcess:
                 start_new_session=True,
             )
         except BaseException:
-            self._cut_lifeline()
             self._remove_folder()
             raise
         finally:
@@ -203,7 +203,7 @@ class EntryProcess:
 
     def _kill(self) -> None:
         if self._lifeline is not None:
-            self._cut_lifeline()
+            self._lifeline.close()
         elif hasattr(os, "killpg"):
             # The group outlives its leader while members run; it is ours by start_new_session.
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -211,14 +211,11 @@ class EntryProcess:
         elif self._process.poll() is None:
             self._process.kill()
 
-    def _cut_lifeline(self) -> None:
-        lifeline, self._lifeline = self._lifeline, -1
-        if lifeline not in (None, -1):
-            os.close(lifeline)
-
     def _remove_folder(self) -> None:
         # Windows removes no file that is open.
-        self._lock.close()
+        for file in (self._lock, self._lifeline):
+            if file is not None:
+                file.close()
         self._temporary.cleanup()
 
     def _exchange(self, request: Message | None, arrays: Arrays) -> tuple[Message, list[AnyArray]]:

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, metadata, metrics, pages, probabilities
 from common.adaptive import entry_files
-from common.adaptive import options as adaptive_options
 from common.adaptive.entry_process import fingerprint_code, names_inside, read_entry_file
 from common.adaptive.game import N_ROUNDS, Game, Reference
 from common.adaptive.playing import (
     Curves,
     EntryRun,
     Setting,
+    add_data_flags,
+    add_flags,
+    examined,
     measure_curves,
     play_all,
     read_students,
+    rules_and_limits,
 )
 from common.adaptive.training import TRAINING, describe_origin, for_local_split
 from common.answers import IntArray
@@ -48,8 +51,13 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     the first argument names the submission.
     """
     options = _parse(doc, package)
-    examined = adaptive_options.examined(options)
-    inputs = [options.submission, *examined[:2]]
+    setting = Setting(
+        options.submission,
+        *examined(options),
+        *rules_and_limits(options),
+        options.probabilities,
+    )
+    inputs = [setting.submission, setting.reference, setting.train]
     beside = _written_beside(options)
     cli.require_outputs([*beside, options.probabilities], inputs)
     name = score_files.score_name(4, options.phase)
@@ -57,11 +65,12 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     for path in beside:
         path.unlink(missing_ok=True)
     # The package as it is, on the kit's own local split: its weights may be of all students.
-    if package and options.submission == package and examined[0] == layout.answers_path(4, LOCAL):
-        with for_local_split(package, examined[0]) as played:
-            _evaluate(options, played)
+    is_local = setting.reference == layout.answers_path(4, LOCAL)
+    if package and options.submission == package and is_local:
+        with for_local_split(package, setting.reference) as played:
+            _evaluate(options, replace(setting, submission=played))
     else:
-        _evaluate(options, options.submission)
+        _evaluate(options, setting)
 
 
 def _written_beside(options: argparse.Namespace) -> tuple[Path, Path]:
@@ -70,18 +79,12 @@ def _written_beside(options: argparse.Namespace) -> tuple[Path, Path]:
     return options.output_dir / name, options.output_dir / OUTPUT_NAME
 
 
-def _evaluate(options: argparse.Namespace, played: Path) -> None:
-    """Play and score an entry; `played` is the submission, or a copy that knows less."""
-    setting = Setting(
-        played,
-        *adaptive_options.examined(options),
-        *adaptive_options.rules_and_limits(options),
-        options.probabilities,
-    )
+def _evaluate(options: argparse.Namespace, setting: Setting) -> None:
+    """Play and score an entry: the submission, or a copy that knows less."""
     sequence_path, output_path = _written_beside(options)
     started = time.perf_counter()
     reference = read_students(setting)
-    entry_files.warn_of_names(options.submission, names_inside(played))
+    entry_files.warn_of_names(options.submission, names_inside(setting.submission))
     run = play_all(setting, reference, output_path)
     seconds = time.perf_counter() - started
     curves: Curves | str = "not asked for"
@@ -148,9 +151,9 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
         p.add_argument(
             "--submission", type=Path, default=package, help="folder or zip (default: this folder)"
         )
-    adaptive_options.add_data_flags(p)
+    add_data_flags(p)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    adaptive_options.add_flags(p)
+    add_flags(p)
     p.add_argument(
         "--probabilities",
         type=Path,
