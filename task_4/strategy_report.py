@@ -110,16 +110,14 @@ def compare(
     The same answers of the same students at one checkpoint, all masks together; a student's answers
     in all masks are one cluster (`metrics.clustered_standard_error`).
     """
-    difference, student = [], []
-    for mask, game in own.items():
-        right, other_right = (
-            (g.probability[place] > 0.5) == (g.truth == 1) for g in (game, other[mask])
-        )
-        difference.append(right.astype(np.int64) - other_right)
-        student.append(game.student)
-    values = np.concatenate(difference)
-    cluster = np.unique(np.concatenate(student), return_inverse=True)[1]
-    return float(values.mean()), metrics.clustered_standard_error(values, cluster)
+    right, other_right = (
+        np.concatenate([(g.probability[place] > 0.5) == (g.truth == 1) for g in games.values()])
+        for games in (own, other)
+    )
+    difference = right.astype(np.int64) - other_right
+    student = np.concatenate([game.student for game in own.values()])
+    cluster = np.unique(student, return_inverse=True)[1]
+    return float(difference.mean()), metrics.clustered_standard_error(difference, cluster)
 
 
 def score_tables(scores: pd.DataFrame, stops: bool) -> list[Table]:

@@ -124,14 +124,8 @@ def test_questions_that_the_bank_or_the_file_lacks(
 def page_of(bank: Bank, subjects: Subjects, **changes: Any) -> Page:
     values = {
         "steps": pd.DataFrame(
-            {
-                "QuestionId": [-1, 2, 0],
-                "is_right": [0, 1, 0],
-                "expected": [np.nan, 0.25, 0.5],
-                "ability": [0.1, 1, -0.5],
-                "error": [1, 0.5, 0.4],
-                "share": [0.5, 0.7, 0.3],
-            }
+            [(-1, 0, np.nan, 0.1, 1, 0.5), (2, 1, 0.25, 1, 0.5, 0.7), (0, 0, 0.5, -0.5, 0.4, 0.3)],
+            columns=["QuestionId", "is_right", "expected", "ability", "error", "share"],
         ),
         "probability": np.array([0.5, 0.1, 0.7, 0.3]),
         # Of some questions more is known than of others.

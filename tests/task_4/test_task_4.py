@@ -322,26 +322,21 @@ def test_all_beside_the_entry_is_played_checked_and_packed(
 
 
 def test_a_model_of_all_students_is_packed_without_a_warning_and_not_scored_on_them(
-    kit: Path, succeeds: Says, fails: Says, package: Path, tmp_path: Path
+    kit: Path, evaluate: Evaluate, succeeds: Says, fails: Says, package: Path, tmp_path: Path
 ) -> None:
     """Nor is an entry that is given their answers in its training file."""
-    succeeds([package / "train_model.py"], kit=kit)
+    succeeds([package / "train_model.py", "--input_dir", kit / "data/train_data"], kit=kit)
+    weights = {path: path.read_bytes() for path in package.glob("model_task_4*")}
     succeeds(["task_4/package.py", package, "--output_dir", tmp_path], kit=kit)
-    evaluate = ["task_4/local_evaluation.py", package, "--output_dir", tmp_path]
-    message = fails(evaluate, kit=kit)
+    other = ["task_4/local_evaluation.py", package, "--output_dir", tmp_path]
+    message = fails(other, kit=kit)
     assert re.search(r"trained on UserId \d+ of .*valid_task_4.csv.*`train_model.py --l", message)
     shutil.copy(kit / "data/test_input/valid_task_4.csv", tmp_path)
     shutil.copy(kit / "data/train_data/train_task_3_4.csv", tmp_path / "train_task_4.csv")
-    message = fails([*evaluate, "--input_dir", tmp_path], kit=kit)
+    message = fails([*other, "--input_dir", tmp_path], kit=kit)
     assert re.search(r"train_task_4.csv: holds UserId \d+ of .*valid_task_4.csv", message)
 
-
-def test_train_model_then_local_evaluation_is_all_it_takes(
-    kit: Path, evaluate: Evaluate, succeeds: Says, package: Path
-) -> None:
-    """Weights of all students stay; what is scored has learned from the split, with its flags."""
-    succeeds([package / "train_model.py", "--input_dir", kit / "data/train_data"], kit=kit)
-    weights = {path.name: path.read_bytes() for path in package.glob("model_task_4*")}
+    # The package's own script scores a copy that has learned from the split.
     printed, score, page = evaluate("--skip_curve", script=package / "local_evaluation.py")
     trained_by = f"python {package}/train_model.py --local"
     assert printed.startswith(
@@ -349,7 +344,7 @@ def test_train_model_then_local_evaluation_is_all_it_takes(
     )
     assert score == pytest.approx(most_popular_score(*read_split(kit / "data/test_input")))
     assert dict(page.tables[0].rows)["Weights trained by"] == trained_by
-    assert {path.name: path.read_bytes() for path in package.glob("model_task_4*")} == weights
+    assert {path: path.read_bytes() for path in package.glob("model_task_4*")} == weights
 
 
 def test_the_zip_is_not_written_unless_it_runs(
