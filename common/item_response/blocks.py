@@ -50,16 +50,9 @@ def run_step(observations: Observations, state: Known) -> Known:
 
 def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, FloatArray]:
     """Update all students and contexts, and sum up what the items need (see `sum_for_items`)."""
-    students, shared = state.students, state.shared
-    of_items, item_rows = model.moments(state.items), _rows(state.items)
-    mean, covariance = np.empty_like(students.mean), np.empty_like(students.covariance)
-    shapes = (), (), mean.shape[1:]
-    effects = tuple(
-        Effects(*(np.empty((len(level.label), *shape), np.float32) for shape in shapes))
-        for level in observations.levels
-    )
+    shared, of_items, item_rows = state.shared, model.moments(state.items), _rows(state.items)
 
-    def work(chunk: slice) -> tuple[FloatArray, ...]:
+    def work(chunk: slice) -> tuple[Gaussians, list[Effects], list[FloatArray]]:
         part, nodes = observations.of_students(chunk)
         at_leaves = leaf = None
         if part.levels:
@@ -67,7 +60,7 @@ def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, 
             own, variance, with_ability = state.effects[-1].take(nodes[-1])
             fixed, variance = shared.mean[leaves.label], variance + shared.variance[leaves.label]
             at_leaves = Effects(own + fixed, variance, with_ability)
-        old = _rows(model.append_one(students.take(chunk)))
+        old = _rows(model.append_one(state.students.take(chunk)))
         # κ and w of every answer.
         kappa, weight = values = np.empty((2, len(part.item)), np.float32)
         pairs = old, item_rows, number_rows(part.start), part.item
@@ -79,34 +72,35 @@ def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, 
         values *= part.is_used
 
         weights = part.matrix(weight, part.start)
-        taken: FloatArray | float = 0.0
-        if part.levels:
-            kappa -= weight * fixed[leaf]
-            at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
-            sums = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
-            gathered = np.concatenate([*sums, at_leaf[0] @ of_items.mean], axis=1)
-            steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
-        new = model.update_students(weights, part.matrix(kappa, part.start), of_items, taken)
-        mean[chunk], covariance[chunk] = new.mean, new.covariance
-        t = model.moments(model.append_one(new))
         if not part.levels:
-            return (model.sum_for_items(weights, part.matrix(kappa, part.start), t),)
-        found, of_variance = context.restore(part.levels, steps, new, state.variance)
-        for whole, effects_here, place in zip(effects, found, nodes, strict=True):
-            for target, here in zip(whole, effects_here, strict=True):
-                target[place] = here
-        of_shared = context.sum_shared(part.levels, steps[-1], new, found, shared)
+            kappas = part.matrix(kappa, part.start)
+            new = model.update_students(weights, kappas, of_items)
+            t = model.moments(model.append_one(new))
+            return new, [], [model.sum_for_items(weights, kappas, t)]
+        kappa -= weight * fixed[leaf]
+        at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
+        sums = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
+        gathered = np.concatenate([*sums, at_leaf[0] @ of_items.mean], axis=1)
+        steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
+        new = model.update_students(weights, part.matrix(kappa, part.start), of_items, taken)
+        found, of_variance, left = context.restore(part.levels, steps, new, state.variance)
+        left += steps[-1].weight * fixed
+        n = len(shared.mean)
+        of_shared = [np.bincount(leaves.label, v, n) for v in (steps[-1].weight, left)]
         kappa -= weight * found[-1].mean[leaf]
-        of_items_here = model.sum_for_items(weights, part.matrix(kappa, part.start), t)
-        of_items_here[:, : mean.shape[1]] -= at_leaf[0].T @ found[-1].with_ability
-        return of_items_here, of_variance, of_shared
+        t = model.moments(model.append_one(new))
+        for_items = model.sum_for_items(weights, part.matrix(kappa, part.start), t)
+        for_items[:, : new.mean.shape[1]] -= at_leaf[0].T @ found[-1].with_ability
+        return new, found, [for_items, of_variance, np.stack(of_shared, axis=1)]
 
-    totals: list[Any] = [0.0, 0.0, 0.0]
-    for sums in in_threads(work, observations.chunks()):
-        for place, own in enumerate(sums):
-            totals[place] += own.astype(float)
-    state = replace(state, students=Gaussians(mean, covariance), effects=effects)
-    if observations.levels:
+    parts, totals = [], [np.zeros(1)] * 3
+    for new, found, sums in in_threads(work, observations.chunks()):
+        parts.append((new, found))
+        totals = [total + own.astype(float) for total, own in zip(totals, sums, strict=False)]
+    levels = zip(*(found for _, found in parts), strict=True)
+    effects = tuple(Effects(*map(np.concatenate, zip(*own, strict=True))) for own in levels)
+    state = replace(state, students=model.join(new for new, _ in parts), effects=effects)
+    if effects:
         variance = context.estimate_variance(totals[1], state.variance)
         state = replace(state, variance=variance, shared=context.update_shared(totals[2], shared))
     return state, totals[0]

@@ -90,11 +90,12 @@ def eliminate(
 
 def restore(
     levels: tuple[Level, ...], steps: list[Step], students: Gaussians, variance: FloatArray
-) -> tuple[list[Effects], FloatArray]:
+) -> tuple[list[Effects], FloatArray, FloatArray]:
     """Find the effects of each level again, from the students to the leaves.
 
     Returned with them are sums over the nodes: their number, Σ E[u]², Σ Var[u], and Σ s², s being
-    the share of the prior variance that the answers have removed; shape (levels, stages, 4).
+    the share of the prior variance that the answers have removed, shape (levels, stages, 4); and
+    g (r − S · t − W U) of each leaf.
     """
     n, k = students.mean.shape
     student = np.arange(n)
@@ -124,7 +125,8 @@ def restore(
         columns = None, (mean - mean_above) ** 2, own_variance, removed**2
         for column, values in enumerate(columns):
             sums[depth, :, column] = np.bincount(stage, values, variance.shape[1])
-    return effects, sums
+    left = step.linear - np.einsum("ni,ni->n", step.pull, t[student])
+    return effects, sums, gain * left / step.noise - step.weight * mean_above
 
 
 def _stage(level: Level, variance: FloatArray) -> IntArray:
@@ -151,31 +153,6 @@ def accelerate(
     acceleration = np.minimum(1 / np.maximum(removed, 1e-9), max_acceleration)
     ratio = np.clip((new / old) ** acceleration, 1 / _MAX_RATIO, _MAX_RATIO)
     return np.maximum(old * ratio, _MIN_VARIANCE)
-
-
-def sum_shared(
-    levels: tuple[Level, ...],
-    step: Step,
-    students: Gaussians,
-    effects: list[Effects],
-    shared: SharedEffects,
-) -> FloatArray:
-    """Sum up what the leaves tell of the effects that students share.
-
-    `step` is that of the last level, `students` and `effects` are the new ones, `shared` the old.
-    Returned are precision and linear term of the likelihood of each, shape (labels + stages, 2).
-    """
-    student = np.arange(len(students))
-    above: FloatArray = np.zeros(len(students), np.float32)
-    for level, own in zip(levels, [None, *effects[:-1]], strict=True):
-        above = (above if own is None else own.mean)[level.parent]
-        student = student[level.parent]
-    pull = np.einsum("ni,ni->n", step.pull[:, :-1], students.mean[student]) + step.pull[:, -1]
-    # g W, and g (r − S · t − W U) where U is without the shared effect.
-    label, n = levels[-1].label, len(shared.mean)
-    linear = step.gain * (step.linear - pull) / step.noise
-    linear += step.weight * (shared.mean[label] - above)
-    return np.stack([np.bincount(label, values, n) for values in (step.weight, linear)], axis=1)
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:

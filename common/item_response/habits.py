@@ -84,7 +84,7 @@ def fit_habits(
         for option in range(n_options):
             of_option = gathered[:, :, option].T
             steps, _ = eliminate(part.levels, of_option, variance, len(nobody))
-            found, own_sums = restore(part.levels, steps, nobody, variance)
+            found, own_sums, _ = restore(part.levels, steps, nobody, variance)
             sums += own_sums
             for whole, effects, place in zip(total, found, nodes, strict=True):
                 whole[place, option] = effects.mean
