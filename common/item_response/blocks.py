@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from common.item_response import context, model
-from common.item_response.model import Effects, FloatArray, Gaussians, IntArray, Known
+from common.item_response.model import FloatArray, Gaussians, IntArray, Known
 from common.item_response.observations import Observations, number_rows
 
 import numpy as np
@@ -52,14 +52,14 @@ def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, 
     """Update all students and contexts, and sum up what the items need (see `sum_for_items`)."""
     shared, of_items, item_rows = state.shared, model.moments(state.items), _rows(state.items)
 
-    def work(chunk: slice) -> tuple[Gaussians, list[Effects], list[FloatArray]]:
+    def work(chunk: slice) -> tuple[Gaussians, list[FloatArray], list[FloatArray]]:
         part, nodes = observations.of_students(chunk)
         at_leaves = leaf = None
         if part.levels:
             leaves, leaf = part.levels[-1], number_rows(part.levels[-1].start)
-            own, variance, with_ability = state.effects[-1].take(nodes[-1])
-            fixed, variance = shared.mean[leaves.label], variance + shared.variance[leaves.label]
-            at_leaves = Effects(own + fixed, variance, with_ability)
+            at_leaves, fixed = state.effects[-1][nodes[-1]].copy(), shared.mean[leaves.label]
+            at_leaves[:, 0] += fixed
+            at_leaves[:, 1] += shared.variance[leaves.label]
         old = _rows(model.append_one(state.students.take(chunk)))
         # κ and w of every answer.
         kappa, weight = values = np.empty((2, len(part.item)), np.float32)
@@ -87,18 +87,17 @@ def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, 
         left += steps[-1].weight * fixed
         n = len(shared.mean)
         of_shared = [np.bincount(leaves.label, v, n) for v in (steps[-1].weight, left)]
-        kappa -= weight * found[-1].mean[leaf]
+        kappa -= weight * found[-1][leaf, 0]
         t = model.moments(model.append_one(new))
         for_items = model.sum_for_items(weights, part.matrix(kappa, part.start), t)
-        for_items[:, : new.mean.shape[1]] -= at_leaf[0].T @ found[-1].with_ability
+        for_items[:, : new.mean.shape[1]] -= at_leaf[0].T @ found[-1][:, 2:]
         return new, found, [for_items, of_variance, np.stack(of_shared, axis=1)]
 
     parts, totals = [], [np.zeros(1)] * 3
     for new, found, sums in in_threads(work, observations.chunks()):
         parts.append((new, found))
         totals = [total + own.astype(float) for total, own in zip(totals, sums, strict=False)]
-    levels = zip(*(found for _, found in parts), strict=True)
-    effects = tuple(Effects(*map(np.concatenate, zip(*own, strict=True))) for own in levels)
+    effects = tuple(map(np.concatenate, zip(*(found for _, found in parts), strict=True)))
     state = replace(state, students=model.join(new for new, _ in parts), effects=effects)
     if effects:
         variance = context.estimate_variance(totals[1], state.variance)
@@ -111,7 +110,7 @@ def logit_moments(
     items: Gaussians,
     student: IntArray,
     item: IntArray,
-    effects: Effects | None = None,
+    effects: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of the logit slopes · ability + intercept for pairs.
 
@@ -135,7 +134,7 @@ def _logit_blocks(
     item_rows: FloatArray,
     student: IntArray,
     item: IntArray,
-    effects: Effects | None = None,
+    effects: FloatArray | None = None,
     node: IntArray | None = None,
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Return the logits' mean E[z] · E[t] and variance E[(z · t)²] − mean², block by block.
@@ -156,9 +155,9 @@ def _logit_blocks(
         variance = square - mean * mean
         if effects is not None:
             at = block if node is None else node[block]
-            mean += effects.mean[at]
-            shared = np.einsum("ij,ij->i", effects.with_ability[at], items[:n, : d - 1])
-            variance += effects.variance[at] + 2 * shared
+            own = effects[at]
+            mean += own[:, 0]
+            variance += own[:, 1] + 2 * np.einsum("ij,ij->i", own[:, 2:], items[:n, : d - 1])
         yield block, mean, np.maximum(variance, 0)
 
 

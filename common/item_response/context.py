@@ -25,7 +25,7 @@ what these leaves leave to their parents, with the students' own effects integra
 
 from typing import NamedTuple
 
-from common.item_response.model import Effects, FloatArray, Gaussians, IntArray, SharedEffects, pack
+from common.item_response.model import FloatArray, Gaussians, IntArray, SharedEffects, pack
 from common.item_response.observations import Level
 
 import numpy as np
@@ -50,11 +50,10 @@ class Step(NamedTuple):
 
 def begin(
     levels: tuple[Level, ...], n_labels: int, n_stages: int, k: int
-) -> tuple[Effects, FloatArray, SharedEffects]:
+) -> tuple[FloatArray, FloatArray, SharedEffects]:
     """Return effects at the leaves, prior variances, shared effects, of which nothing is known."""
-    n = len(levels[-1].label) if levels else 0
-    total = np.full(n, len(levels) * _START_VARIANCE, np.float32)
-    leaves = Effects(np.zeros(n, np.float32), total, np.zeros((n, k), np.float32))
+    leaves = np.zeros((len(levels[-1].label) if levels else 0, 2 + k), np.float32)
+    leaves[:, 1] = len(levels) * _START_VARIANCE
     unknown = np.full(n_labels + n_stages, _START_VARIANCE, np.float32)
     shared = SharedEffects(0 * unknown, unknown, np.full(n_stages, _START_VARIANCE))
     return leaves, np.full((len(levels), n_stages), _START_VARIANCE), shared
@@ -90,7 +89,7 @@ def eliminate(
 
 def restore(
     levels: tuple[Level, ...], steps: list[Step], students: Gaussians, variance: FloatArray
-) -> tuple[list[Effects], FloatArray, FloatArray]:
+) -> tuple[list[FloatArray], FloatArray, FloatArray]:
     """Find the effects of each level again, from the students to the leaves.
 
     Returned with them are sums over the nodes: their number, Σ E[u]², Σ Var[u], and Σ s², s being
@@ -116,7 +115,7 @@ def restore(
         with_ability = -np.einsum("nij,nj->ni", covariance, pull[:, :k])
         mean = linear - np.einsum("ni,ni->n", pull, t[student])
         total_variance = noise - np.einsum("ni,ni->n", with_ability, pull[:, :k])
-        effects.append(Effects(mean, total_variance, with_ability))
+        effects.append(np.column_stack([mean, total_variance, with_ability]))
         own = (pull - pull_above)[:, :k]
         own_variance = np.einsum("ni,nij,nj->n", own, covariance, own, optimize=True)
         own_variance += (1 - gain) ** 2 * noise_above + step.noise

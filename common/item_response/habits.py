@@ -86,8 +86,8 @@ def fit_habits(
             steps, _ = eliminate(part.levels, of_option, variance, len(nobody))
             found, own_sums, _ = restore(part.levels, steps, nobody, variance)
             sums += own_sums
-            for whole, effects, place in zip(total, found, nodes, strict=True):
-                whole[place, option] = effects.mean
+            for whole, own, place in zip(total, found, nodes, strict=True):
+                whole[place, option] = own[:, 0]
         return sums
 
     for _ in range(_N_STEPS):

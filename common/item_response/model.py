@@ -67,18 +67,6 @@ class Gaussians:
         return Gaussians(mean, covariance)
 
 
-class Effects(NamedTuple):
-    """Posterior of the total effect at the nodes of a level of the context, float32."""
-
-    mean: FloatArray  # Shape (nodes,).
-    variance: FloatArray  # Shape (nodes,).
-    with_ability: FloatArray  # Covariance with the student's ability, shape (nodes, k).
-
-    def take(self, nodes: IntArray | slice) -> "Effects":
-        """Return those at some nodes."""
-        return Effects(*(values[nodes] for values in self))
-
-
 class SharedEffects(NamedTuple):
     """What all students have in common in a context of the last level: effects, independent.
 
@@ -103,9 +91,10 @@ class State:
     items: Gaussians  # Posteriors of slopes and intercepts, k + 1 dimensions.
     prior: Gaussians  # Of the items of each stage.
     guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
-    # With contexts (see `context`): their effects on each level, the coarsest first, the prior
-    # variance of these, shape (levels, stages), and the effects shared by all students.
-    effects: tuple[Effects, ...] = ()
+    # With contexts (see `context`): for each level, the coarsest first, the posterior of the total
+    # effect at its nodes, float32, shape (nodes, 2 + k): mean, variance, and covariances with the
+    # student's ability; the prior variance of effects, shape (levels, stages); and shared effects.
+    effects: tuple[FloatArray, ...] = ()
     variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
     shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))
 
@@ -305,7 +294,7 @@ def standardise(state: Known) -> Known:
         items=state.items.transform(matrix),
         prior=state.prior.transform(matrix),
         effects=tuple(
-            e._replace(with_ability=e.with_ability @ inverse.T.astype(np.float32))
-            for e in state.effects
+            np.hstack([own[:, :2], own[:, 2:] @ inverse.T.astype(np.float32)])
+            for own in state.effects
         ),
     )

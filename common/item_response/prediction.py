@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from common.answers import find_ids
 from common.errors import InputError
 from common.item_response.blocks import in_threads, logit_moments
-from common.item_response.model import Effects, FloatArray, IntArray, State, expected_probability
+from common.item_response.model import FloatArray, IntArray, State, expected_probability
 from common.item_response.observations import Level, find_nodes, sort_answers
 
 import numpy as np
@@ -60,60 +60,49 @@ def predict(
     InputError
         If contexts are needed and not given.
     """
-    return predict_stages(model, student, question, context)[0]
+    return predict_stages(model, student, question, context)[:, 0]
 
 
 def predict_stages(
     model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray | None
-) -> list[FloatArray]:
-    """Return the probability of passing each stage, once it is reached; else as `predict`."""
+) -> FloatArray:
+    """Return the probability of passing each stage, once it is reached, shape (pairs, stages)."""
     if context is None and model.levels:
         raise InputError("the answers of the fit had contexts, expected those of the pairs as well")
     place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
     return predict_places(model, place, item, context)
 
 
-def break_stick(passing: list[FloatArray]) -> FloatArray:
-    """Return the probability of every outcome, shape (pairs, stages + 1); rows sum to 1.
-
-    `passing` holds the probability of passing each stage, once it is reached.
-    """
-    outcome: FloatArray = np.ones((len(passing[0]), len(passing) + 1), np.float32)
-    for stage, probability in enumerate(passing):
-        outcome[:, stage] *= probability
-        outcome[:, stage + 1 :] *= (1 - probability)[:, None]
-    return outcome
-
-
 def predict_places(
     model: ItemResponseModel, student: IntArray, item: IntArray, context: IntArray | None
-) -> list[FloatArray]:
+) -> FloatArray:
     """As `predict_stages`, for places in `model.students` and in the items of the first stage."""
-    n_items = len(model.question_ids) + 1
+    n_items, n_stages = len(model.question_ids) + 1, len(model.prior)
+    passing = np.empty((len(student), n_stages), np.float32)
+
+    def work(pairs: IntArray) -> None:
+        for stage in range(n_stages):
+            own = item[pairs] + np.int32(stage * n_items)
+            effects = None
+            if model.levels:
+                assert context is not None
+                effects = find_effects(model, student[pairs], context[pairs], stage)
+            moments = logit_moments(model.students, model.items, student[pairs], own, effects)
+            knows = expected_probability(*moments)
+            passing[pairs, stage] = knows + model.guessing[own] * (1 - knows)
+
     # By student, since what is known of a student then lies close together in memory.
     order, *_ = sort_answers(student, [], len(model.student_ids) + 1)
-
-    def work(part: tuple[int, IntArray]) -> FloatArray:
-        stage, pairs = part
-        of_stage = item[pairs] + np.int32(stage * n_items)
-        effects = None
-        if model.levels:
-            assert context is not None
-            effects = find_effects(model, student[pairs], context[pairs], stage)
-        moments = logit_moments(model.students, model.items, student[pairs], of_stage, effects)
-        knows = expected_probability(*moments)
-        knows += model.guessing[of_stage] * (1 - knows)
-        return knows
-
-    parts = [order[i : i + _PAIRS_AT_ONCE] for i in range(0, len(order), _PAIRS_AT_ONCE)]
-    passing = []
-    for stage in range(len(model.prior)):
-        probability = np.empty(len(order), np.float32)
-        found = in_threads(work, [(stage, pairs) for pairs in parts])
-        for pairs, own in zip(parts, found, strict=True):
-            probability[pairs] = own
-        passing.append(probability)
+    list(in_threads(work, np.array_split(order, len(order) // _PAIRS_AT_ONCE + 1)))
     return passing
+
+
+def break_stick(passing: FloatArray) -> FloatArray:
+    """Return the probability of every outcome from those of passing; rows sum to 1."""
+    one = np.ones((len(passing), 1), np.float32)
+    reached = np.hstack([one, 1 - passing]).cumprod(axis=1)
+    outcome: FloatArray = reached * np.hstack([passing, one])
+    return outcome
 
 
 def find_effects(
@@ -123,15 +112,14 @@ def find_effects(
     stage: int = 0,
     *,
     with_shared: bool = True,
-) -> Effects:
-    """Return the total effects of pairs of students, by their places, and contexts.
+) -> FloatArray:
+    """Return the total effects of pairs of students, by their places, and contexts (see `State`).
 
     They are those at the last node on the way from the student down to the context that has
     answers; further down, effects are only known to vary. What students share is added, if asked.
     """
-    n_stages, n = len(model.prior), len(student)
-    mean, variance = np.zeros((2, n), np.float32)
-    found = Effects(mean, variance, np.zeros((n, model.students.mean.shape[1]), np.float32))
+    n_stages = len(model.prior)
+    found = np.zeros((len(student), 2 + model.students.mean.shape[1]), np.float32)
     labels = [
         find_ids(ids, context[:, depth]) * np.int32(n_stages) + np.int32(stage)
         for depth, ids in enumerate(model.context_ids)
@@ -139,10 +127,9 @@ def find_effects(
     nodes = find_nodes(model.levels, student, labels)
     for node, own, prior in zip(nodes, model.effects, model.variance, strict=True):
         is_there = node >= 0
-        for values, source in zip(found, own, strict=True):
-            values[is_there] = source[node[is_there]]
-        variance[~is_there] += prior.astype(np.float32)[stage]
+        found[is_there] = own[node[is_there]]
+        found[~is_there, 1] += np.float32(prior[stage])
     if with_shared:
-        mean += model.shared.mean[labels[-1]]
-        variance += model.shared.variance[labels[-1]]
+        found[:, 0] += model.shared.mean[labels[-1]]
+        found[:, 1] += model.shared.variance[labels[-1]]
     return found

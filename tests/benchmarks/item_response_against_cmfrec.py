@@ -9,6 +9,7 @@ that a busy machine slows all, and medians are printed. Processor seconds suffer
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -49,19 +50,29 @@ def save_arrays(data_dir: Path, path: Path) -> None:
     np.savez(path, **arrays)
 
 
-def measure(path: Path, task: int) -> dict[str, float]:
-    """Fit and predict in this process, with the defaults of the sample model."""
+def measure(path: Path, task: int, n_dimensions: int) -> dict[str, float]:
+    """Fit and predict in this process, with the settings of the sample model."""
     import resource
 
     a = dict(np.load(path))
     asked = a["test_student"], a["test_question"]
     wall, processor = time.perf_counter(), time.process_time()
     if task == 1:
-        model = item_response.fit(a["student"], a["question"], a["is_correct"], guessing=GUESSING)
+        model = item_response.fit(
+            a["student"],
+            a["question"],
+            a["is_correct"],
+            n_dimensions=n_dimensions,
+            guessing=GUESSING,
+        )
         is_hit = (item_response.predict(model, *asked) > 0.5) == a["test_is_correct"]
     else:
         options = item_response.fit_options(
-            a["student"], a["question"], a["option"], a["correct_option"]
+            a["student"],
+            a["question"],
+            a["option"],
+            a["correct_option"],
+            n_dimensions=n_dimensions,
         )
         p_option = item_response.predict_options(options, *asked)
         is_hit = p_option.argmax(axis=1) + 1 == a["test_option"]
@@ -88,15 +99,18 @@ def run(*command: object) -> dict[str, float]:
     return result
 
 
-def compare(path: Path, peer_python: Path, repeats: int, tasks: list[int]) -> None:
+def compare(
+    path: Path, peer_python: Path, repeats: int, tasks: list[int], dimensions: list[int]
+) -> None:
     """Let all run in turn, and print a table of medians with ratios to cmfrec."""
     peer = Path(__file__).with_name("peer_cmfrec.py")
     commands: dict[str, list[Any]] = {
         "cmfrec, task 1": [peer_python, peer, path, json.dumps(PEER_SETTINGS)]
     }
-    for task in tasks:
-        flags = ["--arrays", path, "--measure", task]
-        commands[f"item response, task {task}"] = [sys.executable, __file__, peer_python, *flags]
+    for task, k in itertools.product(tasks, dimensions):
+        flags = ["--arrays", path, "--measure", task, k]
+        name = f"item response, task {task}, {k} abilities"
+        commands[name] = [sys.executable, __file__, peer_python, *flags]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
@@ -122,17 +136,20 @@ def main() -> None:
     parser.add_argument("--data_dir", type=Path, default=layout.DATA_DIR, help="default data")
     parser.add_argument("--repeats", type=int, default=3, metavar="N")
     parser.add_argument("--tasks", type=int, nargs="+", choices=(1, 2), default=[1, 2])
+    parser.add_argument(
+        "--dimensions", type=int, nargs="+", default=[8, 4], metavar="K", help="default 8 4"
+    )
     parser.add_argument("--arrays", type=Path, metavar="FILE", help="keep the arrays in FILE")
-    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(options.arrays, options.measure)))
+        print(json.dumps(measure(options.arrays, *options.measure)))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = options.arrays or Path(folder) / "arrays.npz"
         if not path.exists():
             save_arrays(options.data_dir, path)
-        compare(path, options.peer_python, options.repeats, options.tasks)
+        compare(path, options.peer_python, options.repeats, options.tasks, options.dimensions)
 
 
 if __name__ == "__main__":

@@ -486,6 +486,25 @@ def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
     assert max(known) < unknown
 
 
+@pytest.mark.parametrize("contexts", [None, "groups"])
+def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(contexts: str | None) -> None:
+    """That knows neither all students nor all questions nor all contexts."""
+    known = (TRAIN.student % 7 > 0) & (TRAIN.question % 10 > 0) & (TRAIN.quiz > 1)
+    of_train, of_test = (None, None) if contexts is None else (TRAIN.groups(), TEST.groups())
+    start = fit(TRAIN.take(known), None if of_train is None else of_train[known])
+    assert not np.isin(TRAIN.student, start.student_ids).all()
+    found = {}
+    for name, more in {
+        "whole": {},
+        "on": {"start": start, "n_steps": 2},
+        "new": {"n_steps": 2},
+    }.items():
+        p = predict(fit(TRAIN, of_train, **more), TEST, of_test)
+        found[name] = loss(p, TEST.p_right)
+    assert found["on"] < found["whole"] + 1e-3
+    assert found["on"] < found["new"] - 1e-3
+
+
 @KINDS
 def test_wrong_settings_and_no_answers_are_reported(predicts: str) -> None:
     settings: dict[str, Any]

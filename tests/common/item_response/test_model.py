@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from common import item_response
 from common.item_response import blocks, context, model
-from common.item_response.model import Effects, Gaussians, SharedEffects, State
+from common.item_response.model import Gaussians, SharedEffects, State
 from common.item_response.observations import Observations, number_rows, sort_answers
 
 import numpy as np
@@ -83,7 +83,7 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     students = Gaussians(rng.normal(1, 2, (200, 2)).astype("f"), (root @ root.mT)[:, :2, :2])
     items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
     own, variance = rng.uniform(0.5, 1, (2, 200))
-    effects = Effects(own, variance, rng.normal(0, 0.1, (200, 2)))
+    effects = np.column_stack([own, variance, rng.normal(0, 0.1, (200, 2))])
     state = State(
         students=students, items=items, prior=items, guessing=np.zeros(200), effects=(effects,)
     )
@@ -185,7 +185,7 @@ def make_case(
             (rng.normal(0, 0.5, n), rng.uniform(0.5, 1, n), rng.normal(0, 0.1, (n, k)))
             for n in sizes
         )
-        effects = (Effects(*(values.astype("f") for values in own)) for own in drawn)
+        effects = (np.column_stack(own).astype("f") for own in drawn)
         state = replace(state, effects=tuple(effects))
         leaf = number_rows(levels[-1].start)
         label = levels[-1].label[leaf]
@@ -198,10 +198,10 @@ def expand(case: Case) -> tuple[np.ndarray, np.ndarray]:
     student, item = number_rows(observations.start), observations.item
     mean, spread = blocks.logit_moments(state.students, state.items, student, item)
     if observations.levels:
-        old = state.effects[-1].take(case.leaf)
-        mean += old.mean + case.fixed
-        spread += old.variance + case.shared.variance[case.label]
-        spread += 2 * (old.with_ability * state.items.mean[item, :-1]).sum(axis=1)
+        old = state.effects[-1][case.leaf]
+        mean += old[:, 0] + case.fixed
+        spread += old[:, 1] + case.shared.variance[case.label]
+        spread += 2 * (old[:, 2:] * state.items.mean[item, :-1]).sum(axis=1)
     slope, curvature = model.expected_slope_and_curvature(
         mean, np.maximum(spread, 0), observations.is_right, state.guessing[item]
     )
@@ -233,7 +233,7 @@ def sum_squares(
 
 def dense_students(
     case: Case, weight: np.ndarray, kappa: np.ndarray
-) -> tuple[Gaussians, list[Effects], np.ndarray]:
+) -> tuple[Gaussians, list[np.ndarray], np.ndarray]:
     """Find abilities, effects, and variances of effects, given what students share.
 
     All are unknowns of one system of equations.
@@ -271,7 +271,7 @@ def dense_students(
         with_all = total @ covariance
         with_ability = ability[student[level.start[:-1]]] @ with_all[:, :, None]
         of_total = (with_all * total).sum(axis=1)
-        effects.append(Effects(total @ mean, of_total, with_ability[:, :, 0]))
+        effects.append(np.column_stack([total @ mean, of_total, with_ability[:, :, 0]]))
         of_nodes = nodes @ mean, np.diag(nodes @ covariance @ nodes.T)
         sums = sum_squares(*of_nodes, level.label % variance.shape[1], variance[depth])
         variance[depth] = context.estimate_variance(sums, variance[depth])
@@ -338,13 +338,13 @@ def test_a_pass_over_the_answers_is_exact(
         slopes = state.items.mean[item]
         known = (slopes[:, :-1] * students.mean[student]).sum(axis=1) + slopes[:, -1]
         if n_levels > 1:
-            known += effects[-2].mean[observations.levels[-1].parent][case.leaf]
+            known += effects[-2][:, 0][observations.levels[-1].parent][case.leaf]
         assert_same(passed.shared, dense_shared(case, weight, kappa, known), 1e-3)
         # The last ones are of contexts that no answer was given in.
         assert not passed.shared.mean[-2 * n_kinds :].any()
         assert_allclose(passed.shared.variance[-2 * n_kinds :], np.tile(passed.shared.prior, 2))
-        own = effects[-1].take(case.leaf)
-        effect, with_ability = effect + own.mean, own.with_ability
+        own = effects[-1][case.leaf]
+        effect, with_ability = effect + own[:, 0], own[:, 2:]
     # Given all that, the items' (slopes, intercept), each by itself, with its prior.
     found_items = model.update_items(sums, state.prior, np.zeros(observations.n_items, int))
     t = np.pad(students.mean[student], [(0, 0), (0, 1)], constant_values=1)
@@ -367,7 +367,7 @@ def test_moments_of_logits_are_those_of_joint_draws(has_effects: bool) -> None:
     joint, of_item = root @ root.mT
     items = Gaussians(centre[1:], of_item[None])
     students = Gaussians(centre[:1, :k], joint[None, :k, :k])
-    effects = Effects(centre[0, k:], joint[k:, k], joint[k:, :k])
+    effects = np.concatenate([centre[0, k:], joint[k, [k]], joint[k, :k]])[None]
     draws = rng.multivariate_normal(centre[0], joint, 400_000)
     z = rng.multivariate_normal(centre[1], of_item, 400_000)
     logit = (draws[:, :k] * z[:, :k]).sum(axis=1) + z[:, k] + has_effects * draws[:, k]
