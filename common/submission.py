@@ -348,44 +348,40 @@ def read_ranking(
             f"QuestionId {shown}"
         )
     unknown = np.flatnonzero(~np.isin(question, expected) & (question != schema.UNREADABLE))
-    if len(unknown):
-        row = int(unknown[0])
-        report(
-            f"{source.name}: column 'QuestionId': row {source.row_number(row)} is {question[row]}, "
-            f"which is not in the template ({len(unknown)} such rows)"
-        )
-    _require_ranks(source, ranking, len(expected), report)
+    _report_rows(
+        source, "QuestionId", unknown, question, "is {}, which is not in the template", report
+    )
+    n = len(expected)
+    each_once = f", expected every rank from 1 to {n} once"
+    outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)) & (ranking != schema.UNREADABLE))
+    _report_rows(source, "ranking", outside, ranking, "is {}", report, each_once)
+    unused = np.setdiff1d(np.arange(1, n + 1), ranking)
+    also = f" and rank {unused[0]} is missing" if len(unused) else ""
+    repeats = find_repeats(ranking)
+    _report_rows(source, "ranking", repeats, ranking, "repeats rank {}", report, also + each_once)
     return question, ranking
 
 
 def _require_distinct(
     source: io.Source, column: Column, value: IntArray, report: Report = stop
 ) -> None:
-    repeats = find_repeats(value)
-    if len(repeats):
-        row = int(repeats[0])
-        report(
-            f"{source.name}: column '{column.name}': row {source.row_number(row)} repeats "
-            f"{value[row]} ({len(repeats)} such rows), expected each once"
-        )
+    end = ", expected each once"
+    _report_rows(source, column.name, find_repeats(value), value, "repeats {}", report, end)
 
 
-def _require_ranks(source: io.Source, ranking: IntArray, n: int, report: Report) -> None:
-    """Report what is wrong with ranks that must be 1 to n, each once."""
-    outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)) & (ranking != schema.UNREADABLE))
-    if len(outside):
-        row = int(outside[0])
+def _report_rows(
+    source: io.Source,
+    column: str,
+    rows: IntArray,
+    value: IntArray,
+    fault: str,
+    report: Report,
+    expected: str = "",
+) -> None:
+    """Report the first of some rows, if there are any, with its value, and how many there are."""
+    if len(rows):
+        row = int(rows[0])
         report(
-            f"{source.name}: column 'ranking': row {source.row_number(row)} is {ranking[row]} "
-            f"({len(outside)} such rows), expected every rank from 1 to {n} once"
-        )
-    repeats = find_repeats(ranking)
-    if len(repeats):
-        row = int(repeats[0])
-        unused = np.setdiff1d(np.arange(1, n + 1), ranking)
-        also = f" and rank {unused[0]} is missing" if len(unused) else ""
-        report(
-            f"{source.name}: column 'ranking': row {source.row_number(row)} repeats rank "
-            f"{ranking[row]} ({len(repeats)} such rows){also}, expected every rank from 1 to {n} "
-            "once"
+            f"{source.name}: column '{column}': row {source.row_number(row)} "
+            f"{fault.format(value[row])} ({len(rows)} such rows){expected}"
         )
