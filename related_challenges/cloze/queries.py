@@ -23,7 +23,7 @@ N_GUESSES = 5
 TRAIN, TEST = "KCT_train_public.txt", "KCT_test_public.txt"
 
 _ARTICLES = {"a", "an", "the"}
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # JSON can name half a surrogate pair, which no file can hold.
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -90,9 +90,6 @@ def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
     return query | {"answers": found} if answers else query
 
 
-# ---- Models ----------------------------------------------------------------------------------
-
-
 def parse_flags(doc: str | None) -> argparse.Namespace:
     """Read the flags of a sample model."""
     p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
@@ -137,9 +134,6 @@ def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[st
     challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
 
 
-# ---- Evaluation ------------------------------------------------------------------------------
-
-
 def read_guesses(
     path: Path, ids: Sequence[str], report: Report = stop, *, candidates: int = N_GUESSES
 ) -> list[list[str]]:
@@ -171,23 +165,17 @@ def read_guesses(
     return [guesses[row] for row in rows]
 
 
-def tokens(text: str, *, normalise: bool = False) -> list[str]:
-    """Split a text at blanks into words to be compared, in lower case.
-
-    To normalise is to drop punctuation and the articles a, an, the.
-    """
-    if not normalise:
-        return text.lower().split()
-    kept = text.lower().translate(_NO_PUNCTUATION).split()
-    return [word for word in kept if word not in _ARTICLES]
-
-
 def token_f1(guess: str, answer: str, *, normalise: bool = False) -> float:
     """Return the harmonic mean of the shares of two texts' words that both have, with repeats.
 
-    It is 1 if neither text holds a word, and 0 if only one does.
+    Texts are cut at blanks and compared in lower case; to normalise is to drop punctuation and the
+    articles. It is 1 if neither text holds a word, and 0 if only one does.
     """
-    left, right = (tokens(text, normalise=normalise) for text in (guess, answer))
+    dropped, articles = (_PUNCTUATION, _ARTICLES) if normalise else ({}, set())
+    left, right = (
+        [word for word in text.lower().translate(dropped).split() if word not in articles]
+        for text in (guess, answer)
+    )
     if not left or not right:
         return float(left == right)
     n_shared = (Counter(left) & Counter(right)).total()

@@ -84,11 +84,6 @@ def read_queries(path: Path) -> pd.DataFrame:
     return _read(path, (_USER, _TIME), once=True)
 
 
-def write(path: Path, frame: pd.DataFrame) -> None:
-    """Write a file of the challenge, which has no header."""
-    io.write_csv(path, frame, header=False)
-
-
 def split_latest(clicks: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the latest click of every user, in order of users, and the other clicks, as they lie.
 

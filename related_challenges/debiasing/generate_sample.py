@@ -12,7 +12,7 @@ rows are not in order of time.
 
 from pathlib import Path
 
-from common import challenge, cli
+from common import challenge, cli, io
 
 import clicks
 import numpy as np
@@ -57,9 +57,12 @@ def write_sample(folder: Path, seed: int) -> None:
         # A test user keeps at least two clicks, as in the real files.
         kept = rest["user_id"].value_counts().loc[lambda n: n >= 2].index
         asked, rest = (part[part["user_id"].isin(kept)] for part in (asked, rest))
-        clicks.write(folder / clicks.TRAIN_CLICKS.format(phase), inside[~is_test_user])
-        clicks.write(folder / clicks.TEST_CLICKS.format(phase), rest)
-        clicks.write(folder / clicks.QUERY_TIMES.format(phase), asked[["user_id", "time"]])
+        for name, table in (
+            (clicks.TRAIN_CLICKS, inside[~is_test_user]),
+            (clicks.TEST_CLICKS, rest),
+            (clicks.QUERY_TIMES, asked[["user_id", "time"]]),
+        ):
+            io.write_csv(folder / name.format(phase), table, header=False)
 
 
 if __name__ == "__main__":

@@ -44,18 +44,10 @@ def texts_of(questions: pd.DataFrame) -> list[str]:
     return [str(text) for text in questions[[*LABELS]].to_numpy().ravel()]
 
 
-def right_options(questions: pd.DataFrame) -> IntArray:
-    """Return the number of every question's right option, 0 to 4, shape (questions,)."""
-    return questions["answer"].map(LABELS.index).to_numpy()
-
-
 def shared_words(questions: pd.DataFrame) -> FloatArray:
     """Count the words that every option shares with its question, shape (questions, 5)."""
     words = questions[["prompt", *LABELS]].map(lambda text: {*re.findall(r"\w+", text.lower())})
     return np.array([[float(len(prompt & own)) for own in rest] for prompt, *rest in words.values])
-
-
-# ---- Models ----------------------------------------------------------------------------------
 
 
 def model_parser(doc: str | None, *, learns: bool = False) -> argparse.ArgumentParser:
@@ -110,9 +102,6 @@ def write_predictions(
     prediction = [" ".join(row) for row in np.array(LABELS)[best]]
     columns = {"id": questions["id"], "prediction": prediction}
     challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
-
-
-# ---- Evaluation ------------------------------------------------------------------------------
 
 
 def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop) -> list[list[str]]:

@@ -33,7 +33,7 @@ def main() -> None:
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
     train_features, features = describe(train), describe(questions)
-    answer = exam.right_options(train)
+    answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
     for number in np.unique(test_fold):
         weights = fit_ranker(train_features[fold != number], answer[fold != number])
@@ -44,13 +44,10 @@ def main() -> None:
 
 
 def describe(questions: pd.DataFrame) -> exam.FloatArray:
-    """Describe every option by features, each relative to the question's five options.
+    """Describe every option by features, each relative to the question's five, (questions, 5, 7).
 
-    Returns
-    -------
-    array of float64, shape (questions, 5, 7)
-        Logarithm of the length, its rank, words shared with the question, cosine with the question,
-        mean cosine with the other options, mean word length, number of digits.
+    They are the logarithm of the length, its rank, words shared with the question, cosine with the
+    question, mean cosine with the other options, mean word length, number of digits.
     """
     n, n_options = len(questions), len(exam.LABELS)
     texts = exam.texts_of(questions)

@@ -48,9 +48,6 @@ PUBLISHED = (
 )
 
 
-# ---- The paper's measures --------------------------------------------------------------------
-
-
 def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
     """Count every combination of predicted and gold label, made coarser, as the paper's figures do.
 
@@ -92,9 +89,6 @@ def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:
     agreed = np.asarray(agreed, float)
     ratios = (agreed, predicted), (agreed, gold), (2 * agreed, np.add(predicted, gold))
     return np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=-1)
-
-
-# ---- The task's ------------------------------------------------------------------------------
 
 
 def corpus_of(folder: Path) -> str:

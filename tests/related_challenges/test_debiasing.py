@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from common import io
 from common.errors import InputError
 
 import numpy as np
@@ -141,7 +142,7 @@ def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fa
 def test_times_keep_all_their_digits(write: Write) -> None:
     times = [0.9839525152735815, 0.9839525152735816]
     path = write("clicks.csv", "".join(f"1,2,{time}\n" for time in times))
-    clicks.write(path, clicks.read_clicks(path))
+    io.write_csv(path, clicks.read_clicks(path), header=False)
     assert clicks.read_clicks(path)["time"].tolist() == times
 
 
