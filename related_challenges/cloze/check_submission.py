@@ -17,14 +17,6 @@ import numpy as np
 import queries
 
 
-def main() -> None:
-    """Check the file that the flags name."""
-    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
-    p = challenge.check_parser(__doc__, __file__, **files)
-    queries.add_candidates(p, "guesses allowed, at least five")
-    challenge.run_check(p, check)
-
-
 def check(options: argparse.Namespace, report: Report) -> list[str]:
     """Report the faults of a submission; return a summary of it."""
     paths = [options.input_dir / options.test_data, options.input_dir / options.train_data]
@@ -45,4 +37,7 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
+    p = challenge.check_parser(__doc__, __file__, **files)
+    queries.add_candidates(p, "guesses allowed, at least five")
+    cli.run(lambda: challenge.run_check(p, check))

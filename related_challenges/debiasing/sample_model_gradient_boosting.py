@@ -61,11 +61,11 @@ def main() -> None:
         n_clicks = candidates.count_clicks(phase)
         own, neighbours, vectors = candidates.find_candidates(phase)
         if not (is_clicked.any() and len(own)):
-            raise InputError(
-                f"{options.input_dir}: phase {phase.number}: {is_clicked.sum()} training users "
-                f"clicked a candidate last, and the test users have {len(own)} candidates, "
-                "expected some of both"
+            told = (
+                f"{is_clicked.sum()} training users clicked a candidate last, and the test users "
             )
+            told += f"have {len(own)} candidates, expected some of both"
+            raise InputError(f"{options.input_dir}: phase {phase.number}: {told}")
         model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
         model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
         log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
