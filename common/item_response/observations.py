@@ -42,9 +42,7 @@ class Level:
         n = len(values)
         first = np.searchsorted(self.parent, np.arange(n_parents + 1))
         ones, nodes = np.ones(n, np.float32), np.arange(n, dtype=np.int32)
-        sums: FloatArray = (
-            scipy.sparse.csr_matrix((ones, nodes, first), (n_parents, len(nodes))) @ values
-        )
+        sums: FloatArray = scipy.sparse.csr_matrix((ones, nodes, first), (n_parents, n)) @ values
         return sums
 
 

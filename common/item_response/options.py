@@ -70,10 +70,7 @@ def fit_options(
 
 
 def predict_options(
-    model: OptionModel,
-    student: IntArray,
-    question: IntArray,
-    context: IntArray | None = None,
+    model: OptionModel, student: IntArray, question: IntArray, context: IntArray | None = None
 ) -> FloatArray:
     """Return the probability of every option.
 

@@ -31,10 +31,7 @@ class ItemResponseModel(State):
 
 
 def predict(
-    model: ItemResponseModel,
-    student: IntArray,
-    question: IntArray,
-    context: IntArray | None = None,
+    model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray | None = None
 ) -> FloatArray:
     """Return the probability that students answer questions correctly.
 
