@@ -100,9 +100,8 @@ def parse() -> argparse.Namespace:
     """Read the flags."""
     p = cli.parser(__doc__)
     p.usage = "%(prog)s [flags]"
-    p.add_argument(
-        "--questions", type=cli.count, metavar="N", default=20, help="length of a test (default 20)"
-    )
+    length = "length of a test (default 20)"
+    p.add_argument("--questions", type=cli.count, metavar="N", default=20, help=length)
     phases = (LOCAL, *layout.PHASES)
     p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
     few = "use the first masks only; of a protocol, splits"
@@ -112,12 +111,10 @@ def parse() -> argparse.Namespace:
     p.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
     stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
     p.add_argument("--stop_at_error", type=cli.share, metavar="S", default=0.0, help=stop)
-    p.add_argument(
-        "--targets_queryable", action="store_true", help="play by the other rule as well"
-    )
-    p.add_argument(
-        "--protocol", choices=tuple(PROTOCOLS), help="split all students as a paper does"
-    )
+    rule = "play by the other rule as well"
+    p.add_argument("--targets_queryable", action="store_true", help=rule)
+    protocol = "split all students as a paper does"
+    p.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
     folders = "data/test_input, of a phase data/train_data: the training files"
     cli.add_folder(p, "--input_dir", folders)
     p.add_argument(
