@@ -68,12 +68,12 @@ task_T/sample_model_gradient_boosting.py --features rates subjects students <
     data/metadata/subject_metadata.csv ?: subject_id parent_id level
 task_T/local_evaluation.py < data/test_input/valid_task_1_2.csv: question_id user_id predicted_T
 task_T/local_evaluation.py <
-    data/test_output/test_submission_task_T.csv: question_id user_id predicted_T
+    data/test_output/test_submission_task_T.csv ?: question_id user_id predicted_T
 task_T/local_evaluation.py --submit_data test_submission_task_T.zip <
     data/test_output/test_submission_task_T.zip: question_id user_id predicted_T
 task_T/local_evaluation.py --probabilities FILE < data/test_output/p_T.parquet
 task_T/local_evaluation.py --phase public <
-    data/test_data/test_private_answers_task_T.csv: question_id user_id predicted_T
+    data/test_data/test_private_answers_task_T.csv: question_id user_id
 -m tools.check_submission FILE < submissions/submission_task_T.csv: question_id user_id predicted_T
 task_3/sample_model_entropy.py < data/train_data/train_task_3_4.csv: learned_2 is_correct
 task_3/sample_model_entropy.py < submission_templates/submission_task_3.csv: question_id

@@ -67,7 +67,7 @@ def evaluate(doc: str | None, task: int) -> None:
     options = p.parse_args()
     local, upload = (layout.submission_path(task, name) for name in (record.LOCAL, "public"))
     places = (options.input_dir, options.ref_data, options.submission_dir, options.submit_data)
-    if not (options.phase or any(places) or local.is_file()) and upload.is_file():
+    if not (options.phase or any(places) or io.is_there(local)) and upload.is_file():
         # A sample model has been run as in the challenge's guide, without --local.
         options.phase = "public"
         print(f"{cli.show(local)}: not there; scored: {cli.show(upload)}, --phase public")
