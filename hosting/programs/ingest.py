@@ -42,8 +42,6 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
 
     The program's folder holds key and students, the input what an entry is given, as in `data/`.
     """
-    # The platform copies a submission there, with whatever it holds.
-    (output_dir / played.NAME).unlink(missing_ok=True)
     digest = played.digest_of(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     try:

@@ -50,18 +50,19 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
     `InputError` if it was not played, with the reason; if it was not the ingestion program that
     wrote this, or about another submission; if the platform ran a program of the submission's own.
     """
+    not_played = "the entry was not played to its end: the log of the ingestion program says why"
     try:
         signed = json.loads((folder / NAME).read_text(encoding="utf-8"))
         content, signature = str(signed["record"]), str(signed["signature"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(
-            "the entry was not played to its end: the log of the ingestion program says why"
-        ) from None
+        raise InputError(not_played) from None
     if not hmac.compare_digest(_sign(content, program).encode(), signature.encode()):
         raise InputError("what was played is not signed by the ingestion program of this phase")
     record: dict[str, Any] = json.loads(content)
     if "fault" in record:
         raise InputError(record["fault"])
+    if record["submission"] != digest_of(folder):
+        raise InputError("what was played is another submission than this one")
     status = folder / STATUS_NAME
     said = status.read_text(encoding="utf-8") if status.is_file() else ""
     if not re.search(r"^exitCode: null$", said, re.MULTILINE):
@@ -69,6 +70,7 @@ def read(folder: Path, program: Path) -> dict[str, Any]:
             "the zip brought a program of its own, which ran beside the game: not scored; expected "
             "only what `task_4/package.py` puts in"
         )
-    if record["submission"] != digest_of(folder):
-        raise InputError("what was played is another submission than this one")
+    # Else the record may be one that the zip brought.
+    if not re.search(r"^ingestionExitCode: 0$", said, re.MULTILINE):
+        raise InputError(not_played)
     return record

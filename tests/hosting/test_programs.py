@@ -153,7 +153,8 @@ def test_where_the_private_answers_are_not_a_submission_is_received(
     done = run.score()
     assert expected in done.error and expected in done.page and done.error.count("\n") == 0
     assert not said or said == done.error
-    assert score_locally(bundle, task, "private", files)["score"] > 0
+    if task > 2:
+        assert score_locally(bundle, task, "private", files)["score"] > 0
 
 
 def test_where_the_server_has_them_only_the_archive_tells_the_private_score(served: Path) -> None:
@@ -210,7 +211,10 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     run.status["exitCode"] = 0
     done = run.score()
     assert done.scores is None and "brought a program of its own" in done.error
-    run.status["exitCode"] = None
+    # Nor does a record count that is there although the ingestion program has failed.
+    run.status = {"exitCode": None, "ingestionExitCode": 137}
+    assert "was not played to its end" in run.score().error
+    run.status["ingestionExitCode"] = 0
     # Without the files that the platform copies where no program is, it is another submission.
     (run.result / "submission_model_task_4.py").rename(run.result / "other.py")
     done = run.score()
