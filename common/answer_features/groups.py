@@ -36,8 +36,8 @@ _DAYS_PER_YEAR = 365.25
 _MIN_PROBABILITY = np.float32(1e-6)
 # Chance to be right without knowing the answer.
 _GUESSING = 0.2
-# Steps of a model that goes on from one of fewer answers.
-_STEPS_FROM_START = 3
+# Steps of a model that goes on from one of fewer answers, and of one of wrong answers.
+_STEPS_FROM_START, _STEPS_OF_DISTRACTORS = 3, 8
 
 
 # ---- From the training file ------------------------------------------------------------------
@@ -50,9 +50,7 @@ def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    p = item_response.predict(fitted, student, question, pairs.context[asked])
-    p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
-    return {"model": np.log(p / (1 - p))}
+    return {"model": _logit(item_response.predict(fitted, student, question, pairs.context[asked]))}
 
 
 def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
@@ -103,24 +101,26 @@ def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
 
 def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """How often each option of the question is chosen, and how able those are who choose it.
+    """How often each option of the question is chosen, and which of the wrong ones by whom.
 
-    From the training file, which must tell the options. With what these let expect of the student:
-    the log probability of each option, if all who choose it are equally spread around their mean.
+    From the training file, which must tell the options. Who errs chooses the most popular wrong
+    option, or another one: the logit of this by item response theory, with one ability of its own.
     """
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    ability = known.student_rate[known.student]
-    mean = np.zeros((pairs.n_questions, N_OPTIONS), np.float32)
-    for o in range(N_OPTIONS):
-        of_option = np.where(known.option == o + 1, known.question, -1)
-        mean[:, o] = shrunk_mean(of_option, ability, pairs.n_questions)[0]
-    mean -= (mean * known.option_share).sum(axis=1, keepdims=True)
-    share = by_outcome(known.option_share[question], known, question)
-    of_those = by_outcome(mean[question], known, question)
-    own = known.student_rate[student][:, None]
-    expected = np.log(share) + of_those * (own - of_those / 2) / (ability.var() + _MIN_PROBABILITY)
-    columns = _numbered("share", share) | _numbered("ability", of_those)
-    return columns | _numbered("expected", expected)
+    columns = _numbered("share", by_outcome(known.option_share[question], known, question))
+    outcome = known.outcome_of_option[known.question, known.option - 1]
+    is_wrong = np.flatnonzero(outcome > 0)
+    columns["distractor"] = np.zeros(len(asked))
+    if len(is_wrong):
+        fitted = item_response.fit(
+            known.student[is_wrong],
+            known.question[is_wrong],
+            outcome[is_wrong] == 1,
+            n_dimensions=1,
+            n_steps=_STEPS_OF_DISTRACTORS,
+        )
+        columns["distractor"] = _logit(item_response.predict(fitted, student, question))
+    return columns
 
 
 def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -358,6 +358,11 @@ def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
 def by_outcome(of_place: FloatArray, known: Known, question: IntArray) -> FloatArray:
     """Reorder values of the options of questions, shape (questions, options), from places."""
     return np.take_along_axis(of_place, np.argsort(known.outcome_of_option, axis=1)[question], 1)
+
+
+def _logit(p: FloatArray) -> FloatArray:
+    p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
+    return np.log(p / (1 - p))
 
 
 def _numbered(name: str, columns: npt.NDArray[Any]) -> Columns:
