@@ -35,6 +35,10 @@ _SHARE_WORTH_A_STEP = 0.01
 # The fit stops when so many steps together lower the held-out log loss by less than such a share,
 # or after so many steps; without held-out answers it makes fewer.
 _PATIENCE, _MIN_GAIN, _MAX_STEPS, _STEPS_WITHOUT_HELD_OUT = 2, 1.25e-3, 60, 20
+# With more answers than this, and without contexts (which can make steps swing), a step is dear:
+# each one but the first two begins ahead of the last, by this share of what that changed, and must
+# gain more.
+_MANY, _MOMENTUM, _MIN_GAIN_OF_MANY = 2_000_000, np.float32(0.7), 2.5e-3
 
 
 class Settings(TypedDict, total=False):
@@ -180,12 +184,20 @@ def fit_stages(
 
     n_max = n_steps or (_MAX_STEPS if stops_early else _STEPS_WITHOUT_HELD_OUT)
     n_done = 0
+    are_many = len(student) > _MANY and not levels
+    min_gain = _MIN_GAIN_OF_MANY if are_many else _MIN_GAIN
+    before = state.items.mean
     try:
         with tqdm(
             desc="item response", total=n_max, disable=None if start is None else True, leave=None
         ) as bar:
             try:
-                while n_done < n_max and not _has_converged(state.history):
+                while n_done < n_max and not _has_converged(state.history, min_gain):
+                    now = state.items.mean
+                    if are_many and n_done >= 2:
+                        ahead = now + _MOMENTUM * (now - before)
+                        state = replace(state, items=replace(state.items, mean=ahead))
+                    before = now
                     state = run_step(observations, state)
                     n_done += 1
                     if stops_early:
@@ -230,8 +242,8 @@ def _score(probability: FloatArray, outcome: IntArray | BoolArray) -> tuple[floa
     return float(loss), float((probability.argmax(axis=1) == outcome).mean())
 
 
-def _has_converged(history: list[tuple[float, float]]) -> bool:
+def _has_converged(history: list[tuple[float, float]], min_gain: float) -> bool:
     if len(history) <= _PATIENCE:
         return False
     before, now = history[-1 - _PATIENCE][0], history[-1][0]
-    return before - now < _MIN_GAIN * before
+    return before - now < min_gain * before

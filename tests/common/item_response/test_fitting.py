@@ -469,6 +469,15 @@ def test_early_stopping_stops_when_the_held_out_loss_does_not_fall() -> None:
     assert [values["step"] for values in events] == list(range(1, len(history) + 1))
 
 
+def test_many_answers_are_fitted_in_fewer_steps_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = fit(TRAIN, n_dimensions=6)
+    monkeypatch.setattr(fitting, "_MANY", 0)
+    many = fit(TRAIN, n_dimensions=6)
+    assert len(many.history) < len(few.history)
+    losses = [loss(predict(model, TEST), TEST.p_right) for model in (many, few)]
+    assert losses[0] < losses[1] + 5e-4
+
+
 @pytest.mark.parametrize("n_steps", [None, 3])
 def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
     """Those held out for early stopping too, which here are the only ones to their questions."""
