@@ -40,22 +40,17 @@ def main() -> None:
     require_hidden_answers(submission, reference.parent, there[0])
     phases = clicks.phases_at(options.phase, there, reference)
     recommended = clicks.read_recommendations(submission)
-    scores, n_rare, n_scored = [], 0, 0
+    lines, n_rare, n_scored = {}, 0, 0
     for phase in phases:
         own = answers[answers["phase_id"] == phase]
         items = clicks.select_users(submission, recommended, own["user_id"].to_numpy())
-        scores.append(clicks.score_phase(items, own))
+        lines[f"phase {phase}"] = np.array(clicks.score_phase(items, own))
         n_rare += int(clicks.is_rare(own).sum())
         n_scored += len(own)
-
-    values = np.array(scores)
+    values = np.array([*lines.values()])
     more = min(clicks.FINAL_PHASES) if options.official_sum else 0
     totals = values.sum(axis=0) + more
-    lines = {
-        **{f"phase {phase}": own for phase, own in zip(phases, values, strict=True)},
-        "mean": values.mean(axis=0),
-        "sum" + (f" + {more}" if more else ""): totals,
-    }
+    lines |= {"mean": values.mean(axis=0), "sum" + (f" + {more}" if more else ""): totals}
     rows = [[name, *map("{:.4f}".format, own)] for name, own in lines.items()]
     how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}"
     how += f", plus {more}" if more else ""

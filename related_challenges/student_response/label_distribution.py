@@ -23,27 +23,21 @@ def main() -> None:
     p = cli.parser(__doc__)
     told = f"default {cli.show(default)}"
     p.add_argument("--input_dir", type=Path, nargs="+", metavar="DIR", default=[default], help=told)
-    columns = {
-        printable("/".join(folder.resolve().parts[-3:])): describe(responses.read_responses(folder))
-        for folder in p.parse_args().input_dir
-    }
+    columns = {}
+    for folder in p.parse_args().input_dir:
+        answers = responses.read_responses(folder)
+        counts = answers["label"].value_counts()
+        shares = {name: f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()}
+        columns[printable("/".join(folder.resolve().parts[-3:]))] = shares | {
+            "answers": f"{len(answers):,}",
+            "questions": f"{answers['question'].nunique():,}",
+            "modules": f"{len({*answers['module']} - {''}):,}",
+        }
     order = [*responses.ALL_LABELS, "answers", "questions", "modules"]
     table = pd.DataFrame(columns).reindex(order).dropna(how="all").fillna("")
     width = max(18, *map(len, columns)) + 1
     rows = [["", *columns], *table.reset_index().to_numpy().tolist()]
     print("\n".join(challenge.in_columns(rows, 28, width)))
-
-
-def describe(answers: pd.DataFrame) -> dict[str, str]:
-    """Return the cells of a folder's column, by the name of the row."""
-    counts = answers["label"].value_counts()
-    modules = answers["module"][answers["module"] != ""]
-    return {
-        **{str(name): f"{n:,} ({n / len(answers):.1%})" for name, n in counts.items()},
-        "answers": f"{len(answers):,}",
-        "questions": f"{answers['question'].nunique():,}",
-        "modules": f"{modules.nunique():,}",
-    }
 
 
 if __name__ == "__main__":

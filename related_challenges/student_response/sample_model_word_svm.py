@@ -39,21 +39,15 @@ def main() -> None:
     ]
     prediction = np.empty(len(answers), int)
     for train, test, label in tqdm(splits, "folds", disable=None):
-        features = csr_array(
-            hstack(
-                [
-                    similarity.weigh_terms(answers["text"], train, ngram_range=(1, 2)),
-                    similarity.weigh_terms(
-                        answers["text"], train, analyzer="char_wb", ngram_range=(2, 5)
-                    ),
-                    similarity.weigh_terms(in_question, train, token_pattern=r"\S+"),
-                    # Divided by 4, so that each weighs about as much as a text's vector.
-                    csr_array(
-                        StandardScaler().fit(similarities[train]).transform(similarities) / 4
-                    ),
-                ]
-            )
-        )
+        pieces = {"analyzer": "char_wb", "ngram_range": (2, 5)}
+        terms = [
+            similarity.weigh_terms(answers["text"], train, ngram_range=(1, 2)),
+            similarity.weigh_terms(answers["text"], train, **pieces),
+            similarity.weigh_terms(in_question, train, token_pattern=r"\S+"),
+        ]
+        # Divided by 4, so that each weighs about as much as a text's vector.
+        scaled = StandardScaler().fit(similarities[train]).transform(similarities) / 4
+        features = csr_array(hstack([*terms, csr_array(scaled)]))
         model = LinearSVC(C=0.3, random_state=0).fit(features[train], label[train])
         prediction[test] = model.predict(features[test])
     # ---- End of the model. --------------------------------------------------------------------
