@@ -115,7 +115,7 @@ task_4/numpy/local_evaluation.py --skip_curve < task_4/numpy/model_task_4_studen
 @debiasing/local_data_split.py < ./train_data/underexpose_train_click-0.csv ?+-: click
 @debiasing/sample_model_popularity.py < ./train_data/underexpose_test_click-0.csv +-: click
 @debiasing/sample_model_popularity.py < ./train_data/underexpose_test_qtime-0.csv -: user time
-@debiasing/local_evaluation.py < ./test_input/debias_track_answer.csv -: phase user item degree
+@debiasing/local_evaluation.py < ./test_input/debias_track_answer.csv ?-: phase user item degree
 @debiasing/local_evaluation.py < ./test_output/submission.csv -: user items
 @debiasing/check_submission.py FILE < ./test_output/submission.csv -: user items
 """

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -168,9 +168,13 @@ def read_origin(package: Path) -> made.Made | None:
 
 def _trained_students(package: Path) -> IntArray | None:
     """Return the students that the weights in a package's folder know; None if not recorded."""
-    with suppress(OSError, ValueError, EOFError):
-        return np.asarray(np.load(package / TRAINED_STUDENTS))
-    return None
+    path = package / TRAINED_STUDENTS
+    try:
+        students: IntArray | None = np.asarray(np.load(path)) if path.is_file() else None
+    except Exception:  # NumPy's reader raises whatever its parts do; who plays the entry says so.
+        return None
+    is_valid = students is not None and students.dtype.kind in "iu" and students.ndim == 1
+    return students if is_valid else None
 
 
 def describe_origin(origin: made.Made | None) -> str:

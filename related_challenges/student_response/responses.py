@@ -108,6 +108,8 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     elements: list[dict[str, Any]] = []
     still_open: list[dict[str, Any]] = []
     parser = expat.ParserCreate()
+    # Of text in small pieces, as entities make it, each would copy all that came before it.
+    parser.buffer_text, parser.buffer_size = True, 1 << 20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         elements.append({**attributes, "tag": tag, "line": parser.CurrentLineNumber, "text": ""})
