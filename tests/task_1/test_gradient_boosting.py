@@ -74,3 +74,12 @@ def test_all_metadata_or_what_is_there_of_them(
     if task == 1:
         few = train[["QuestionId", "UserId", "AnswerId", "IsCorrect"]]
         assert predict(tmp_path, run, 1, train=few, pairs=pairs)[1] == "model, rates, context"
+
+
+def test_options_that_nobody_chose_are_rare_not_impossible(run: Run, tmp_path: Path) -> None:
+    train, is_wrong = TRAIN.copy(), TRAIN.IsCorrect == 0
+    train.loc[is_wrong, "AnswerValue"] = train.CorrectAnswer[is_wrong] % 4 + 1
+    flags = ["--features", "rates", "--probabilities", tmp_path / "p.parquet"]
+    predict(tmp_path, run, 2, *flags, train=train)
+    p = np.sort(pd.read_parquet(tmp_path / "p.parquet").filter(like="Probability"), axis=1)
+    assert (p[:, 0] > 0).all() and (p[:, 1] < 0.01).all()
