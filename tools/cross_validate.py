@@ -5,10 +5,11 @@
     python -m tools.cross_validate task_4/my_questions
 
 The answers (task 4: the students) are dealt into folds at random. For each fold the script learns
-from the others and predicts it, as it would the test; flags after -- are its own. Mean and standard
-deviation of the scores are one line of the record and of the scoreboard, where only entries on the
-same folds stand in one table; `python -m tools.compare` tells two of them apart. Nothing else is
-written: task 4 trains copies of the package.
+from the others and predicts it, as it would the test; flags after -- are its own, but for those
+that say which files it reads or writes. Mean and standard deviation of the scores are one line of
+the record and of the scoreboard, where only entries on the same folds stand in one table; `python
+-m tools.compare` tells two of them apart. Nothing else is written: task 4 trains copies of the
+package.
 """
 
 import argparse
