@@ -59,7 +59,8 @@ def fit_options(
     outcome_of_option = order_options(number, option, correct_option, len(question_ids))
     outcome = outcome_of_option[number, option - 1]
     stages = fit_stages(student, question, outcome, N_OPTIONS - 1, **settings)
-    shares = np.bincount(option - 1, minlength=N_OPTIONS) / len(option)
+    # As if each had been chosen once more: what is rare is not impossible.
+    shares = (np.bincount(option - 1, minlength=N_OPTIONS) + 1) / (len(option) + N_OPTIONS)
     model = OptionModel(stages, outcome_of_option, shares.astype(np.float32), None)
     context = settings.get("context")
     if context is None or not context.shape[1]:

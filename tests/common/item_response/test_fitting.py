@@ -275,11 +275,11 @@ def test_options_of_a_question_are_ranked_right_first_then_by_popularity() -> No
     model = item_response.fit_options(np.arange(8), question, option, key, n_dimensions=1)
     assert_array_equal(model.outcome_of_option[0], [1, 3, 0, 2])
     assert model.outcome_of_option[1, 1] == 0
-    # Of an unknown question, each as often as over all.
+    # Of an unknown question, each as often as over all, and one never chosen is not impossible.
     p = predict(model, (np.array([99, 99, 99, 0]), np.array([5, 9, 1, 1])))
     assert p[0].argmax() == 0
     assert p[1, 1] > p[0, 2]
-    assert_allclose(p[2:], np.array([[3, 3, 0, 2]] * 2) / 8, atol=1e-6)
+    assert_allclose(p[2:], np.array([[4, 4, 1, 3]] * 2) / 12, atol=1e-6)
 
 
 def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
