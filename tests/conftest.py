@@ -27,6 +27,9 @@ settings.load_profile("repeatable")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a shell runs in the background ignores Control-C, and so would every script tried here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    # As does what nohup runs with a terminal's end.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
