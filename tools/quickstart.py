@@ -119,7 +119,10 @@ def set_up(for_tests: bool) -> str:
         if not succeeds([python, "-m", "pip", "--version"]):
             run(sys.executable, "-m", "venv", "--clear", str(VENV))
         kit = ".[dev]" if for_tests else "."
-        run(python, "-m", "pip", "install", "--editable", kit, shown=sys.stdout.isatty())
+        # Python compiles what it imports, once; all of PyTorch would take half a minute.
+        later = [] if sys.dont_write_bytecode else ["--no-compile"]
+        install = ["-m", "pip", "install", *later, "--editable", kit]
+        run(python, *install, shown=sys.stdout.isatty())
         if not has_everything(python, pins):
             raise StepError(f"the environment in {VENV} is broken: remove this folder, run again")
     return python
