@@ -25,6 +25,9 @@ settings.load_profile("repeatable")
 
 # The tests run side by side, one on each core: threads of one would only wait for the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests look at which files a command writes: no compiled code is to be among them.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+sys.dont_write_bytecode = True
 # What a shell runs in the background ignores Control-C, and so would every script tried here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
