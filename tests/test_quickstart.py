@@ -179,7 +179,7 @@ def test_its_end_fits_80_columns_and_says_what_to_do_next(tiny_kit: Path, run: R
     code, lines, states = run_on_terminal([tiny_kit / "quickstart.py"], tiny_kit, environment)
     assert code == 0, lines
     # What runs is shown below the steps that have ended, and leaves nothing there.
-    assert any("running: task 1  matrix_factorization " in state for state in states)
+    assert any("running: task " in state for state in states)
     ended = [line for line in lines if line.startswith("[")]
     assert [line[:6] for line in ended] == ["[1/4] ", "[2/4] ", "[3/4] ", "[4/4] "]
     for line in ended[1:]:
