@@ -26,6 +26,7 @@ from common import cli, folds, io, layout, made, metrics, schema, source_code
 from common.adaptive import playing
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
+from common.adaptive.weights import copy_package, read_origin
 from common.answers import IntArray, read_answers
 from common.errors import InputError, quote
 from common.evaluation import outcomes
@@ -40,7 +41,7 @@ from common.made import Made
 from common.splits import hold_out_answers
 from common.submission import find_pairs, read_pair_values, read_pairs
 from tools import script_runs
-from tools.tasks import copy_package, task_of
+from tools.tasks import task_of
 
 import numpy as np
 import numpy.typing as npt
@@ -216,8 +217,8 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
 
 def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
     """Train a copy of a package of task 4 on the other students, and examine these with it."""
-    from common.adaptive import evaluation, training
-    from common.adaptive.entry_process import fingerprint_code, read_entry_file
+    from common.adaptive import evaluation
+    from common.adaptive.entry_process import fingerprint_code
 
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
@@ -238,7 +239,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     names = ("UserId", "QuestionId", "truth", "value")
     predicted = pd.DataFrame(dict(zip(names, columns, strict=True)))
     seconds = time.perf_counter() - started
-    took = made.parse(read_entry_file(copy, training.TRAINING) or b"")
+    took = read_origin(copy)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
     return Ran(predicted, seconds, took.memory if took else None, code)
 

@@ -19,10 +19,10 @@ import sys
 from pathlib import Path
 
 from common import challenge, cli, layout, source_code
+from common.adaptive.weights import copy_package
 from common.errors import InputError
 from common.evaluation.record import title_of
 from common.io import is_there, write_text
-from tools.tasks import copy_package
 
 TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"

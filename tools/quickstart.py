@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import layout, made, source_code
+from common.adaptive.weights import copy_package, leave_weights
 from common.layout import ROOT
 
 VENV = ROOT / ".venv"
@@ -369,20 +370,6 @@ def run_side_by_side(python: str, splits: list[Step], models: list[Step]) -> lis
     return [failures[step] for step in splits + models if step in failures]
 
 
-def leave_weights(copy: Path, package: Path) -> None:
-    """Put a trained copy's weights into a package, unless there are others than of --local."""
-    record = package / "model_task_4_training.json"
-    origin = made.parse(record.read_bytes()) if record.is_file() else None
-    old = [*package.glob("model_task_4*")]
-    if old and (origin is None or "local" not in origin.options):
-        return
-    for path in old:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    # Backwards: the students that they know come first, so that no weights ever lie there without.
-    for path in sorted(copy.glob("model_task_4*"), reverse=True):
-        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, package / path.name)
-
-
 def show_running(text: str) -> None:
     """Show what runs in the last line of a terminal, in place of what stood there."""
     if sys.stdout.isatty():
@@ -400,7 +387,7 @@ def run_step(python: str, step: Step) -> Run:
     if step.package:
         copy = PACKAGES / step.package.name
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(step.package, copy, ignore=shutil.ignore_patterns("model_task_4*", "__*"))
+        copy_package(step.package, copy)
     for command in step.commands:
         said = yield from begin(python, *command)
     if step.package:

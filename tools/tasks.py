@@ -1,7 +1,6 @@
-"""Which task a file or folder is of, and packages of task 4 without what is made from them."""
+"""Which task a file or folder is of."""
 
 import re
-import shutil
 from pathlib import Path
 
 from common import io, schema, zips
@@ -50,9 +49,3 @@ def task_of(path: Path) -> int:
             "such as submission_task_1.csv"
         )
     return tasks[0]
-
-
-def copy_package(package: Path, place: Path) -> None:
-    """Copy a package of task 4 without its weights and caches."""
-    without = shutil.ignore_patterns("model_task_4*", "__pycache__", ".*", "*.partial")
-    shutil.copytree(package, place, ignore=without)

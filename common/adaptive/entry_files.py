@@ -10,12 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from common import cli
 from common.adaptive import entry_runner
+from common.adaptive.weights import WEIGHTS
 from common.errors import InputError, printable
 from common.io import require_file
 
 ENTRY_FILE = f"{entry_runner.MODULE}.py"
-# The challenge's rule: the names of saved models, or of their folders, begin with this.
-WEIGHTS = "model_task_4"
 # What an entry may unpack to, or take in its folder, in bytes.
 MAX_SIZE = 8 << 30
 _TRAINER = "train_model.py"

@@ -25,7 +25,8 @@ from common.adaptive.playing import (
     read_students,
     rules_and_limits,
 )
-from common.adaptive.training import TRAINING, describe_origin, for_local_split
+from common.adaptive.training import describe_origin, for_local_split
+from common.adaptive.weights import TRAINING
 from common.answers import IntArray
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation, append_result

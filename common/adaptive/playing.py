@@ -24,7 +24,8 @@ from common.adaptive.game import (
     read_reference,
     replay,
 )
-from common.adaptive.training import TRAINED_STUDENTS, count_questions
+from common.adaptive.training import count_questions
+from common.adaptive.weights import TRAINED_STUDENTS
 from common.answers import read_answers
 from common.errors import InputError
 from common.evaluation.record import LOCAL

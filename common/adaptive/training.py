@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common import cli, io, layout, made, schema, source_code
+from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
 from common.answers import IntArray, read_students
 from common.errors import printable
 
@@ -25,11 +26,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The students that a package's weights are trained on: none of them may be examined with it.
-TRAINED_STUDENTS = "model_task_4_students.npy"
-# The command that trained them, with a fingerprint of its code.
-TRAINING = "model_task_4_training.json"
 
 
 def training_parser(doc: str | None) -> argparse.ArgumentParser:
@@ -148,7 +144,7 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
     print(f"its weights know the local split: `{command}` trains a copy", flush=True)
     with tempfile.TemporaryDirectory(prefix="task_4_local_") as folder:
         copy = Path(folder) / package.name
-        shutil.copytree(package, copy, ignore=shutil.ignore_patterns("model_task_4*", "__*__"))
+        copy_package(package, copy)
         words = [sys.executable, f"{copy / trainer.name}", *made.flags_of(options)]
         environment = {**os.environ, "PYTHONPATH": str(layout.ROOT)}
         if subprocess.call(words, stdout=subprocess.DEVNULL, env=environment):
@@ -158,12 +154,6 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
             origin = replace(origin, script=made.show_path(trainer), code=code)
             (copy / TRAINING).write_bytes(origin.as_json())
         yield copy
-
-
-def read_origin(package: Path) -> made.Made | None:
-    """Return how the weights of a package's folder were trained; None if that is not recorded."""
-    path = package / TRAINING
-    return made.parse(path.read_bytes()) if path.is_file() else None
 
 
 def _trained_students(package: Path) -> IntArray | None:

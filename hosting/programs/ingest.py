@@ -17,7 +17,7 @@ from typing import Any
 from common import layout, metrics
 from common.adaptive import evaluation, playing
 from common.adaptive.entry_process import Limits, read_entry_file
-from common.adaptive.training import TRAINING
+from common.adaptive.weights import TRAINING
 from common.answers import number_ids
 from common.errors import InputError
 from common.io import is_there

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from common.adaptive import training
+from common.adaptive import training, weights
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_the_record_names_all_training_files(write: Write, tmp_path: Path) -> No
     )
     (tmp_path / "package").mkdir()
     train(tmp_path / "package", [1], "a")
-    made_from = json.loads((tmp_path / "package" / training.TRAINING).read_text())["made_from"]
+    made_from = json.loads((tmp_path / "package" / weights.TRAINING).read_text())["made_from"]
     assert {f"../train_data/{path.name}" for path in paths} <= {*made_from}
 
 
@@ -54,10 +54,10 @@ def test_weights_come_with_their_students_and_say_when_they_replace_others(
 ) -> None:
     for students, said in (([5, 2, 5], ""), ([2, 5, 2], ""), ([9, 2, 5], "on other students (2)")):
         train(tmp_path, students, "a")
-        assert np.load(tmp_path / training.TRAINED_STUDENTS).tolist() == sorted({*students})
+        assert np.load(tmp_path / weights.TRAINED_STUDENTS).tolist() == sorted({*students})
         printed = capsys.readouterr().out
         assert said in printed if said else not printed
-    names = {"weights", training.TRAINED_STUDENTS, training.TRAINING}
+    names = {"weights", weights.TRAINED_STUDENTS, weights.TRAINING}
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
@@ -94,8 +94,8 @@ def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
     train(tmp_path, [1, 2], "a")
     assert run_process(["-c", KILLED, tmp_path, n_before]).returncode == 9
     known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]
-    assert known <= set(np.load(tmp_path / training.TRAINED_STUDENTS).tolist())
+    assert known <= set(np.load(tmp_path / weights.TRAINED_STUDENTS).tolist())
     # The next run takes away what this one has left.
     train(tmp_path, [4], "c")
-    assert np.load(tmp_path / training.TRAINED_STUDENTS).tolist() == [4]
+    assert np.load(tmp_path / weights.TRAINED_STUDENTS).tolist() == [4]
     assert not list(tmp_path.glob(".weights*"))

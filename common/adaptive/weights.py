@@ -1,0 +1,40 @@
+"""The weights of a package of task 4: their names, the record of their training, packages without.
+
+Only the standard library is used: the quickstart imports this before anything is installed.
+"""
+
+import shutil
+from pathlib import Path
+
+from common import made
+
+# The challenge's rule: the names of saved models, or of their folders, begin with this.
+WEIGHTS = "model_task_4"
+# The students that a package's weights are trained on: none of them may be examined with it.
+TRAINED_STUDENTS = f"{WEIGHTS}_students.npy"
+# The command that trained them, with a fingerprint of its code.
+TRAINING = f"{WEIGHTS}_training.json"
+
+
+def read_origin(package: Path) -> made.Made | None:
+    """Return how the weights of a package's folder were trained; None if that is not recorded."""
+    path = package / TRAINING
+    return made.parse(path.read_bytes()) if path.is_file() else None
+
+
+def copy_package(package: Path, place: Path) -> None:
+    """Copy a package without its weights, hidden files and caches."""
+    without = shutil.ignore_patterns(f"{WEIGHTS}*", "__pycache__", ".*", "*.partial")
+    shutil.copytree(package, place, ignore=without)
+
+
+def leave_weights(copy: Path, package: Path) -> None:
+    """Put a trained copy's weights into a package, unless there are others than of --local."""
+    origin, old = read_origin(package), [*package.glob(f"{WEIGHTS}*")]
+    if old and (origin is None or "local" not in origin.options):
+        return
+    for path in old:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    # The students that they know come first, so that no weights ever lie there without.
+    for path in sorted(copy.glob(f"{WEIGHTS}*"), key=lambda path: path.name != TRAINED_STUDENTS):
+        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, package / path.name)
