@@ -175,7 +175,7 @@ def test_odd_names_are_shown_and_never_sent_to_the_terminal(
         "task_1/sample_model_majority.py --local --input_dir",
         "task_1/sample_model_majority.py --local --output_dir",
         "task_1/local_data_split.py --input_dir",
-        "task_1/local_evaluation.py --submit_data",
+        "task_1/local_evaluation.py --output_dir . --submit_data",
         *(f"-m tools.{name}" for name in ("blend", "check_submission", "cross_validate")),
         *(f"-m tools.{name}" for name in ("compare 1", "plot_log", "scoreboard --results")),
         "data/generate_sample.py --size tiny --output_dir",
@@ -186,5 +186,5 @@ def test_a_link_in_a_circle_is_refused(
     scored_kit: Path, fails: Show, tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "loop.csv").symlink_to("loop.csv")
-    line = fails([*command.split(), tmp_path / "loop.csv"], kit=scored_kit, cwd=scored_kit)
+    line = fails([*command.split(), tmp_path / "loop.csv"], kit=scored_kit, cwd=tmp_path)
     assert str(tmp_path / "loop.csv") in line
