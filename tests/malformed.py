@@ -1,8 +1,5 @@
 """Malformed files: damage of every kind, in every file that a script reads, through every script.
 
-Run:     python tests/malformed.py            everything, with a line for each script and file
-         python tests/malformed.py cloze      scripts and files whose name holds a word
-
 A malformed file must be refused: exit code 2, one line on stderr that names the file and that any
 terminal can print, nothing written. `tests/test_malformed_files.py` runs a sample of all cases, or
 all of them with KIT_MALFORMED=all.
@@ -18,8 +15,6 @@ import re
 import shutil
 import signal
 import struct
-import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,19 +24,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-if __name__ == "__main__":
-    # Python puts this folder first, and tests/common/ would hide the kit's own.
-    tests = Path(__file__).resolve().parent
-    sys.path[:1] = [str(tests.parent), str(tests)]
-
 from common import schema
 from common.schema import TEXT, Column
 
-from conftest import copy_kit
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from run_scripts import Done, run_script
 
 Place = Callable[[Path], object]
@@ -630,28 +618,3 @@ def try_out(input: Input, place: Place, kit: Path) -> str:
             path.rmdir()
         path.unlink(missing_ok=True)
         right.replace(path)
-
-
-def main() -> None:
-    """Try everything and print the counts."""
-    words = sys.argv[1:] or [""]
-    n_tried = n_refused = 0
-    with tempfile.TemporaryDirectory() as name:
-        kit = copy_kit(Path(name).resolve() / "kit")
-        run_script(["data/generate_sample.py", "--size", "tiny"], kit=kit)
-        prepare(kit)
-        for input in find_inputs():
-            if not any(word in input.name for word in words):
-                continue
-            cases = malform(input, (kit / input.file).read_bytes())
-            faults = {case: try_out(input, place, kit) for case, place in cases.items()}
-            refused = [case for case, fault in faults.items() if not fault]
-            n_tried, n_refused = n_tried + len(cases), n_refused + len(refused)
-            print(f"{len(cases):5} tried, {len(refused):5} refused  {input.name}")
-            print(*(f"      {case}: {fault}\n" for case, fault in faults.items() if fault), end="")
-    print(f"{n_tried:,} tried, {n_refused:,} refused in one line")
-    sys.exit(int(n_tried != n_refused))
-
-
-if __name__ == "__main__":
-    main()
