@@ -222,32 +222,12 @@ def read_table(
     keep_others: bool = False,
     report: Report = stop,
 ) -> pd.DataFrame:
-    """Read columns of a CSV file, typed and checked.
+    """Read columns of a CSV file, typed and checked; with `keep_others` all further ones, as text.
 
     Tolerates CR and CRLF line ends, blank lines, a byte order mark, columns in any order, whole
     numbers that are written as ``1.0``, and ``True`` and ``False`` in a column that may hold them.
-
-    Parameters
-    ----------
-    source
-        What to read.
-    columns
-        The columns that must be there, with the types and ranges that their values must have.
-    keep_others
-        Whether to keep all further columns, as unchanged text, in the file's order.
-    report
-        What to do with a column that is missing, a row that is cut off, or wrong values; if it
-        does not raise, such cells are `Column.missing`.
-
-    Returns
-    -------
-    DataFrame
-        One row for each row of the file.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, the file is cut off or holds no rows, or a value is wrong.
+    `InputError` if a column is missing, the file is cut off or holds no rows, or a value is wrong;
+    if `report` does not raise, a wrong cell becomes `Column.missing`.
     """
     import pandas as pd
 
@@ -283,14 +263,14 @@ def _read(
     # Where all columns are missing, the file is looked through nevertheless.
     wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
     chunks = _read_quickly(source, header, wanted)
-    if chunks is None:
+    if not chunks:
         chunks = _read_with_care(source, header, wanted, report)
     if not chunks:
         raise InputError(f"{source.name}: holds a header but no rows")
     data: dict[str, Any] = {}
     for place, column in wanted.items():
         # One column after the other, so that no more than one exists twice at a time.
-        parts = [chunk.pop(place) for chunk in chunks if place in chunk]
+        parts = [chunk.pop(place) for chunk in chunks]
         is_text = column.dtype == TEXT
         data[column.name] = (
             pd.concat(parts, ignore_index=True) if is_text else np.concatenate(parts)
@@ -313,46 +293,50 @@ def _to_column(values: Sequence[Any], column: Column) -> Any:
 
 def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> list[dict[int, Any]] | None:
-    """Return columns by their place, for each chunk of rows; None if anything is unusual."""
+) -> list[dict[int, Any]]:
+    """Return columns by their place, for each chunk of rows; nothing if anything is unusual."""
     with source.open() as file:
         blocks = iter(lambda: file.read(_BLOCK), b"")
         found = {mark for block in blocks for mark in _MARKS if mark in block}
         is_large = file.tell() > LARGE
     if b"\0" in found:
-        return None
-    chunks = _read_by_pyarrow(source, header, wanted) if is_large and not found else None
-    return chunks or _read_by_pandas(source, header, wanted, b'"' in found)
+        return []
+    for read in (_by_pyarrow, _by_pandas) if is_large and not found else (_by_pandas,):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                chunks = [
+                    {place: _check(chunk[str(place)], column) for place, column in wanted.items()}
+                    for chunk in read(source, header, wanted)
+                ]
+        except (ImportError, ValueError, OverflowError, Warning):
+            continue
+        if read is _by_pyarrow or _is_even(source, len(header), b'"' in found):
+            return chunks
+    return []
 
 
-def _is_even(source: Source, n_columns: int) -> bool:
-    """Return whether every line has so many cells: pandas fills rows that are too short, and cuts
+def _is_even(source: Source, n_columns: int, has_quotes: bool) -> bool:
+    """Return whether every row has so many cells: pandas fills rows that are too short, and cuts
     off those that are too long.
     """
-    # The line that goes on in the next block: its number of commas.
-    n_begun, last = 0, b"\n"
     with source.open() as file:
-        while block := file.read(_BLOCK):
-            cells = np.frombuffer(block, np.uint8)
-            marks = cells[(cells == ord(",")) | (cells == ord("\n"))]
-            ends = np.flatnonzero(marks == ord("\n"))
-            if (np.diff(ends, prepend=-1 - n_begun) != n_columns).any():
-                return False
-            n_begun = len(marks) - 1 - ends[-1] if len(ends) else n_begun + len(marks)
-            last = block[-1:]
-    return last == b"\n" or n_begun + 1 == n_columns
+        lines = (line.count(b",") + 1 == n_columns or line.isspace() for line in file)
+        # A text in quotation marks may hold commas; a file with other line ends is one line.
+        if not has_quotes and all(lines):
+            return True
+    return all(len(row) == n_columns for _, row in source.rows())
 
 
-def _read_by_pandas(
-    source: Source, header: Sequence[str], wanted: Mapping[int, Column], has_quotes: bool
-) -> list[dict[int, Any]] | None:
-    """As `_read_quickly`."""
+def _by_pandas(
+    source: Source, header: Sequence[str], wanted: Mapping[int, Column]
+) -> Iterator[pd.DataFrame]:
+    """Yield the wanted columns, named by their places: a name may be empty."""
     import pandas as pd
 
     # Read into fewer bits, pandas 2 would cut off what does not fit.
     read_as = {TEXT: "str", DATE: "object", INT8: "int64", INT32: "int64"}
     options: Any = {
-        # Columns by their place: a name may be empty.
         "names": [str(place) for place in range(len(header))],
         "dtype": {str(k): read_as.get(column.dtype, "float64") for k, column in wanted.items()},
         "na_values": {
@@ -368,30 +352,18 @@ def _read_by_pandas(
         "low_memory": False,
         "chunksize": _CHUNK,
     }
-    with warnings.catch_warnings(), source.open() as file:
-        warnings.simplefilter("error")
-        try:
-            chunks = [
-                {place: _check(chunk[str(place)], column) for place, column in wanted.items()}
-                for chunk in pd.read_csv(file, **options)
-            ]
-        except (ValueError, OverflowError, Warning):
-            return None
-    # A text in quotation marks may hold commas; a blank line is no row.
-    is_even = not has_quotes and _is_even(source, len(header))
-    is_even = is_even or all(len(row) == len(header) for _, row in source.rows())
-    return chunks if is_even and chunks and len(next(iter(chunks[0].values()))) else None
+    with source.open() as file:
+        # A file without rows is one chunk without rows.
+        yield from (chunk for chunk in pd.read_csv(file, **options) if len(chunk))
 
 
-def _read_by_pyarrow(
+def _by_pyarrow(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> list[dict[int, Any]] | None:
-    """As `_read_quickly`, five times as fast as pandas; None without pyarrow too."""
-    try:
-        import pyarrow as pa
-        from pyarrow import csv as pa_csv
-    except ImportError:
-        return None
+) -> Iterator[pd.DataFrame]:
+    """As `_by_pandas`, five times as fast, where pyarrow is installed."""
+    import pyarrow as pa
+    from pyarrow import csv as pa_csv
+
     types = {INT8: pa.int8(), INT32: pa.int32(), TEXT: pa.string(), DATE: pa.timestamp("ms")}
     convert = pa_csv.ConvertOptions(
         column_types={str(k): types.get(c.dtype, pa.float64()) for k, c in wanted.items()},
@@ -400,37 +372,18 @@ def _read_by_pyarrow(
     )
     names = [str(place) for place in range(len(header))]
     options = pa_csv.ReadOptions(column_names=names, skip_rows=0 if source.column_names else 1)
-    try:
-        with source.open() as file:
-            # Not Python's file: threads that read from one when the process ends would abort it.
-            is_memory = isinstance(file, io.BytesIO)
-            arrow_file = pa.BufferReader(file.read()) if is_memory else pa.OSFile(file.name)
-            return [
-                {
-                    place: _check_arrow(cells, column)
-                    for (place, column), cells in zip(wanted.items(), batch.columns, strict=True)
-                }
-                for batch in pa_csv.open_csv(arrow_file, options, convert_options=convert)
-                if batch.num_rows
-            ]
-    except (pa.ArrowException, ValueError):
-        return None
-    finally:
-        pa.default_memory_pool().release_unused()
-
-
-def _check_arrow(cells: Any, column: Column) -> Any:
-    """As `_check`, of a part of a column that pyarrow has read."""
-    if cells.null_count and not column.may_be_empty:
-        raise ValueError(column.name)
-    if column.dtype == TEXT:
-        return _check(cells.to_pandas(), column)
-    values = cells.to_numpy(zero_copy_only=False)
-    if column.dtype == DATE:
-        return values.astype(DATE)
-    if values.dtype.kind == "f" and np.isnan(values).sum() != cells.null_count:
-        raise ValueError(column.name)  # The text NaN.
-    return _check_numbers(values, column)
+    with source.open() as file:
+        # Not Python's file: threads that read from one when the process ends would abort it.
+        is_memory = isinstance(file, io.BytesIO)
+        arrow_file = pa.BufferReader(file.read()) if is_memory else pa.OSFile(file.name)
+        for batch in pa_csv.open_csv(arrow_file, options, convert_options=convert):
+            chunk = batch.to_pandas(split_blocks=True)
+            for name, cells in chunk.items():
+                if cells.dtype.kind == "f" and cells.isna().sum() != batch[name].null_count:
+                    raise ValueError("the text NaN")
+            if len(chunk):
+                yield chunk
+    pa.default_memory_pool().release_unused()
 
 
 def _check(cells: pd.Series, column: Column) -> Any:
@@ -441,24 +394,40 @@ def _check(cells: pd.Series, column: Column) -> Any:
         if not column.may_be_empty and (cells.str.strip() == "").any():
             raise ValueError(column.name)
         return cells
-    if column.dtype == DATE:
+    if column.dtype == DATE and cells.dtype.kind != "M":
         place, texts = pd.factorize(cells)
         dates = [column.parse(text) for text in texts]
         if any(date is None for date in dates):
             raise ValueError(column.name)
         return np.array(dates, DATE)[place]
-    return _check_numbers(cells.to_numpy(), column)
+    values = cells.to_numpy()
+    if column.dtype != DATE and not are_valid(values, column).all():
+        raise ValueError(column.name)
+    return values.astype(column.dtype)
 
 
-def _check_numbers(values: npt.NDArray[Any], column: Column) -> npt.NDArray[Any]:
-    valid = (values >= column.low) & (values <= column.high)
+def are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_]:
+    """Return which numbers a column may hold, shape (rows,); NaN is an empty cell."""
+    valid: npt.NDArray[np.bool_] = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
         if column.whole:
             valid &= values == np.round(values)
-        valid |= np.isnan(values)
+        if column.may_be_empty:
+            valid |= np.isnan(values)
+    return valid
+
+
+def require_valid(
+    path: Path, column: Column, values: npt.NDArray[Any], first_row: int, verb: str = "is"
+) -> None:
+    """Raise `InputError` if a column may not hold some numbers, whose rows are counted from one."""
+    valid = are_valid(values, column)
     if not valid.all():
-        raise ValueError(column.name)
-    return values.astype(column.dtype)
+        row = int(valid.argmin())
+        raise InputError(
+            f"{path}: column '{column.name}': row {row + first_row} {verb} {values[row]} "
+            f"({int((~valid).sum())} such rows), expected {column.expected}"
+        )
 
 
 def _read_with_care(
@@ -469,37 +438,35 @@ def _read_with_care(
     if not source.column_names:
         next(rows)
     parse = {place: lru_cache(_CHUNK)(column.parse) for place, column in wanted.items()}
-    uneven: tuple[int, list[str]] | None = None
-    n_uneven, n_faults = 0, Counter[int]()
+    first_uneven, n_uneven = "", 0
     shown: dict[int, list[str]] = {place: [] for place in wanted}
+    n_faults = Counter[int]()
     chunks = []
     while block := list(islice(rows, _CHUNK)):
         for number, row in block:
             _require_text(source, header, number, row)
             if len(row) != len(header):
-                uneven = uneven or (number, row)
                 n_uneven += 1
+                found = f"row {number} has {len(row)} columns, expected {len(header)}"
+                first_uneven = first_uneven or f"{found}: {quote(','.join(row).strip())}"
         chunk: dict[int, Any] = {}
         for place, column in wanted.items():
-            values = []
-            for number, row in block:
-                value = parse[place](row[place]) if len(row) == len(header) else column.missing
-                if value is None:
-                    value = column.missing
+            values = [
+                parse[place](row[place]) if len(row) == len(header) else column.missing
+                for _, row in block
+            ]
+            for (number, row), at in zip(block, range(len(values)), strict=True):
+                if values[at] is None:
+                    values[at] = column.missing
                     n_faults[place] += 1
-                    if len(shown[place]) < SHOWN:
-                        text = row[place].strip()
+                    text = row[place].strip()
+                    if n_faults[place] <= SHOWN:
                         shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
-                values.append(value)
             chunk[place] = _to_column(values, column)
         chunks.append(chunk)
-    if uneven:
-        number, row = uneven
+    if n_uneven:
         count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
-        report(
-            f"{source.name}: row {number} has {len(row)} columns, expected {len(header)}: "
-            f"{quote(','.join(row).strip())}{count}; is the file cut off?"
-        )
+        report(f"{source.name}: {first_uneven}{count}; is the file cut off?")
     for place, n in sorted(n_faults.items()):
         more = f" and {n - SHOWN} more rows" if n > SHOWN else ""
         report(
@@ -515,8 +482,8 @@ def _require_text(source: Source, header: Sequence[str], number: int, row: Seque
     if "\0" in text:
         raise InputError(f"{source.name}: row {number} holds a NUL byte: {quote(text)}")
     if not text.isascii() and _NO_TEXT.search(text):
-        places = [place for place, cell in enumerate(row) if _NO_TEXT.search(cell)]
-        column = f"column {quote(header[places[0]])}: " if places[0] < len(header) else ""
+        place = next(place for place, cell in enumerate(row) if _NO_TEXT.search(cell))
+        column = f"column {quote(header[place])}: " if place < len(header) else ""
         raise InputError(f"{source.name}: {column}row {number} is not UTF-8 text")
 
 

@@ -6,8 +6,8 @@ ProbabilityCorrect (task 4). The challenge's score never depends on it; `local_e
 --probabilities FILE` of tasks 1 and 2 adds what it tells; that of task 4, which plays the entry,
 writes it as well.
 
-    write_probabilities(template, 1, p_right, path)     in a sample model
-    p = read_probabilities(path, 1).at(reference)       in an evaluation
+    write_probabilities(template, 1, p_right, path)          in a sample model
+    p = read_probabilities(path, 1).at(answers, answers_path)     in an evaluation
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from common import io, made, schema
 from common.answers import IntArray, find_repeats, pair_keys
 from common.errors import InputError, quote
-from common.submission import Pairs, find_rows_of_pairs
+from common.schema import Column
+from common.submission import find_pairs
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,11 @@ if TYPE_CHECKING:  # Importing it takes time, which `--help` does without.
 
 FloatArray = npt.NDArray[np.float32]
 
-_COLUMNS = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
+_NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
+_COLUMNS = {
+    task: [Column(name, schema.FLOAT32, 0, 1, whole=False) for name in names]
+    for task, names in _NAMES.items()
+}
 # How far the probabilities of a row may sum to something else than 1; float32 adds up to 1e-7.
 _SUM_TOLERANCE = 1e-3
 # Of what pandas keeps beside a table: the record of how the file was made.
@@ -43,20 +48,16 @@ class Probabilities:
 
     path: Path
     task: int
-    # UserId and QuestionId, int32, shape (rows,).
-    student: IntArray
-    question: IntArray
-    # float32, shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
+    # UserId and QuestionId.
+    pairs: pd.DataFrame
+    # Shape (rows, categories): P(wrong) and P(right), or that of options 1 to 4.
     value: FloatArray
     # The command that made the file; None where it does not say.
     origin: made.Made | None
 
-    def at(self, reference: Pairs) -> FloatArray:
-        """Return the probabilities of the pairs of a reference, in its order; `InputError` if one
-        is missing.
-        """
-        own = (self.student, self.question)
-        rows, _ = find_rows_of_pairs(str(self.path), own, reference)
+    def at(self, wanted: pd.DataFrame, wanted_in: Path) -> FloatArray:
+        """Return the probabilities of the pairs of a file; `InputError` if one is missing."""
+        rows, _ = find_pairs(str(self.path), self.pairs, wanted, wanted_in)
         return self.value[rows]
 
 
@@ -82,7 +83,7 @@ def write_probabilities(
         If they are not probabilities, or not as many as the template has rows.
     """
     if path is not None:
-        _write(path, template[["UserId", "QuestionId"]], _COLUMNS[task], probability)
+        _write(path, template[["UserId", "QuestionId"]], task, probability)
 
 
 def write_mask_probabilities(
@@ -99,13 +100,12 @@ def write_mask_probabilities(
     import pandas as pd
 
     keys = {"Mask": pd.Series(masks, dtype="category"), "UserId": student, "QuestionId": question}
-    _write(path, pd.DataFrame(keys), _COLUMNS[1], p_right)
+    _write(path, pd.DataFrame(keys), 1, p_right)
 
 
-def _write(
-    path: Path, keys: pd.DataFrame, names: Sequence[str], probability: npt.NDArray[Any]
-) -> None:
+def _write(path: Path, keys: pd.DataFrame, task: int, probability: npt.NDArray[Any]) -> None:
     value = np.asarray(probability, np.float32)
+    names = _NAMES[task]
     shape = (len(keys), len(names)) if len(names) > 1 else (len(keys),)
     if value.shape != shape:
         raise InputError(
@@ -113,7 +113,9 @@ def _write(
             "pair"
         )
     value = value.reshape(len(keys), len(names))
-    _require_valid(path, names, value)
+    for column, values in zip(_COLUMNS[task], value.T, strict=True):
+        io.require_valid(path, column, values, first_row=1, verb="would be")
+    _require_sum(path, names, value)
     table = keys.assign(**dict(zip(names, value.T, strict=True)))
     table.attrs = {_ORIGIN: made.this_process(path.parent).as_json().decode()}
     with io.atomic_write(path) as (file,):
@@ -140,29 +142,26 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
         ) from None
     if task is None:
         # Those of task 4 have the column of task 1, once for each mask.
-        told = [number for number, own in _COLUMNS.items() if {*own} <= {*table}]
+        told = [number for number, own in _NAMES.items() if {*own} <= {*table}]
         if not told or "Mask" in table:
             raise InputError(
                 f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "
                 "has written with --probabilities"
             )
         task = told[0]
-    names = _COLUMNS[task]
-    wanted = ["UserId", "QuestionId", *names]
-    for name in wanted:
-        if list(table).count(name) != 1:
+    columns = [schema.USER_ID, schema.QUESTION_ID, *_COLUMNS[task]]
+    for column in columns:
+        if list(table).count(column.name) != 1:
             found = ", ".join(map(quote, list(table)[:10])) or "none"
             raise InputError(
-                f"{path}: column {quote(name)} is missing or there twice, expected the columns "
-                f"{', '.join(wanted)}, found {found}"
+                f"{path}: column '{column.name}' is missing or there twice, expected the columns "
+                f"{', '.join(own.name for own in columns)}, found {found}"
             )
     if not len(table):
         raise InputError(f"{path}: has no rows, expected a row for each pair")
-    student, question = (_read_ids(path, table[name]) for name in ("UserId", "QuestionId"))
-    with np.errstate(over="ignore"):
-        columns = [_read_numbers(path, table[name]).astype(np.float32) for name in names]
-    value = np.column_stack(columns)
-    _require_valid(path, names, value)
+    student, question, *values = (_read_column(path, table[c.name], c) for c in columns)
+    value = np.column_stack(values)
+    _require_sum(path, _NAMES[task], value)
     repeats = find_repeats(pair_keys(student, question))
     if len(repeats):
         row = int(repeats[0])
@@ -173,45 +172,27 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
     if task == 1:
         value = np.column_stack([1 - value, value])
     origin = made.parse(table.attrs.get(_ORIGIN, ""))
-    return Probabilities(path, task, student, question, value, origin)
+    pairs = pd.DataFrame({"UserId": student, "QuestionId": question})
+    return Probabilities(path, task, pairs, value, origin)
 
 
-def _read_ids(path: Path, column: pd.Series) -> npt.NDArray[np.int32]:
-    values = _read_numbers(path, column, whole=True)
-    outside = (values < 0) | (values > schema.INT32_MAX)
-    if outside.any():
-        row = int(outside.argmax())
-        raise InputError(
-            f"{path}: column '{column.name}': row {row + 1} is {values[row]}, expected a whole "
-            f"number from 0 to {schema.INT32_MAX}"
-        )
-    return values.astype(np.int32)
-
-
-def _read_numbers(path: Path, column: pd.Series, *, whole: bool = False) -> npt.NDArray[Any]:
-    empty = column.isna().to_numpy()
+def _read_column(path: Path, cells: pd.Series, column: Column) -> npt.NDArray[Any]:
+    empty = cells.isna().to_numpy()
     if empty.any():
         raise InputError(
             f"{path}: column '{column.name}': row {int(empty.argmax()) + 1} is empty "
             f"({int(empty.sum())} such rows), expected a value"
         )
-    if column.dtype.kind not in ("iu" if whole else "iuf"):
-        expected = "whole numbers" if whole else "numbers"
-        raise InputError(
-            f"{path}: column '{column.name}' holds {column.dtype}, expected {expected}"
-        )
-    return column.to_numpy()
+    if cells.dtype.kind not in ("iu" if column.whole else "iuf"):
+        expected = "whole numbers" if column.whole else "numbers"
+        raise InputError(f"{path}: column '{column.name}' holds {cells.dtype}, expected {expected}")
+    with np.errstate(over="ignore"):
+        values = cells.to_numpy() if column.whole else cells.to_numpy(column.dtype)
+    io.require_valid(path, column, values, first_row=1)
+    return values.astype(column.dtype)
 
 
-def _require_valid(path: Path, names: Sequence[str], value: FloatArray) -> None:
-    # NaN fails every comparison, so it counts as invalid here.
-    valid = (value >= 0) & (value <= 1)
-    if not valid.all():
-        row, place = (int(i) for i in np.argwhere(~valid)[0])
-        raise InputError(
-            f"{path}: column '{names[place]}': row {row + 1} is {value[row, place]} "
-            f"({int((~valid).any(axis=1).sum())} such rows), expected a number from 0 to 1"
-        )
+def _require_sum(path: Path, names: Sequence[str], value: FloatArray) -> None:
     total = value.sum(axis=1, dtype=np.float64)
     wrong = np.abs(total - 1) > _SUM_TOLERANCE
     if len(names) > 1 and wrong.any():

@@ -10,12 +10,17 @@ first fault, and `tools.check_submission`, which collects all, use the same chec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import io, layout, made, schema, zips
-from common.answers import IntArray, find_repeats, pair_keys, require_distinct_pairs
+from common.answers import (
+    IntArray,
+    find_repeats,
+    find_rows,
+    pair_keys,
+    require_distinct_pairs,
+)
 from common.errors import InputError, Report, quote, stop
 from common.schema import Column
 
@@ -25,33 +30,14 @@ import numpy.typing as npt
 if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
     import pandas as pd
 
+BoolArray = npt.NDArray[np.bool_]
+
 # A zip may unpack to so many bytes, or to so many times the size of the file that lists what is to
 # be predicted: further columns and the rows of both phases are valid; more is a zip bomb.
 _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """The (student, question) pairs of a file, each once: UserId and QuestionId of its rows, int32.
-
-    Both are -1 in a row that was reported as faulty.
-    """
-
-    source: io.Source
-    student: IntArray
-    question: IntArray
-
-    @property
-    def name(self) -> str:
-        """Name of the file in messages."""
-        return self.source.name
-
-
-@dataclass(frozen=True)
-class PairValues(Pairs):
-    """One value for each pair of a file: IsCorrect or AnswerValue, int8, -1 where it was faulty."""
-
-    value: IntArray
+# ---- What an entry reads and writes --------------------------------------------------------------
 
 
 def read_template(path: Path) -> pd.DataFrame:
@@ -75,17 +61,10 @@ def read_template(path: Path) -> pd.DataFrame:
     if schema.ANSWER_ID.name in io.read_header(source):
         columns.append(schema.ANSWER_ID_OR_EMPTY)
     template = io.read_table(source, columns, keep_others=True)
-    require_distinct_pairs(source, template["UserId"].to_numpy(), template["QuestionId"].to_numpy())
+    require_distinct_pairs(source, template)
     if schema.ANSWER_ID.name in template:
         template[schema.ANSWER_ID.name] = io.to_ids(template[schema.ANSWER_ID.name].to_numpy())
     return template
-
-
-def read_pairs(path: Path) -> Pairs:
-    """Read which pairs a template wants, to find them in other files; as `read_template`."""
-    template = read_template(path)
-    student, question = (template[name].to_numpy() for name in ("UserId", "QuestionId"))
-    return Pairs(io.file_source(path), student, question)
 
 
 def read_ranking_template(path: Path) -> IntArray:
@@ -93,7 +72,7 @@ def read_ranking_template(path: Path) -> IntArray:
     made.require_current([path])
     source = io.file_source(path)
     question = io.read_columns(source, [schema.QUESTION_ID])["QuestionId"]
-    _require_distinct(source, schema.QUESTION_ID, question)
+    _require_distinct(source, question)
     return question
 
 
@@ -210,22 +189,18 @@ def _write(
             f"{path}: predictions are of type {value.dtype}, the first is {quote(str(value[0]))}, "
             f"expected {column.expected}"
         )
-    # NaN fails every comparison, so it counts as invalid here.
-    valid = (value >= column.low) & (value <= column.high) & (value == np.round(value))
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise InputError(
-            f"{path}: column '{column.name}' row {row + 2} would be {value[row]} "
-            f"({int((~valid).sum())} such rows), expected {column.expected}"
-        )
+    io.require_valid(path, column, value, first_row=2, verb="would be")
     table[column.name] = value.astype(column.dtype)
-    with io.atomic_write(*files_of(path)) as (csv_file, zip_file, origin_file):
+    paths = files_of(path)
+    with io.atomic_write(*paths) as (csv_file, zip_file, record):
         io.write_csv_to(csv_file, table)
         csv_file.flush()
         zips.write_zip_to(zip_file, {zip_member: Path(csv_file.name)})
-        names = (file.name for file in files_of(path))
-        files = dict(zip(names, (csv_file, zip_file), strict=False))
-        origin_file.write(made.this_process(path.parent, files).as_json())
+        files = {paths[0].name: csv_file, paths[1].name: zip_file}
+        record.write(made.this_process(path.parent, files).as_json())
+
+
+# ---- What checks a submission --------------------------------------------------------------------
 
 
 def submission_source(
@@ -243,90 +218,77 @@ def submission_source(
     return zips.zip_source(path, zip_member, max_size, report)
 
 
-def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> PairValues:
-    """Read predictions, or the answers to score them with; each pair must be there once."""
-    columns = (schema.USER_ID, schema.QUESTION_ID, column)
-    student, question, value = io.read_columns(source, columns, report).values()
-    if report is not stop:
-        faulty = (student == schema.UNREADABLE) | (question == schema.UNREADABLE)
-        student[faulty] = question[faulty] = schema.UNREADABLE
-    require_distinct_pairs(source, student, question, report)
-    if report is not stop:
-        # Repeats have been reported; they must not count as extra rows as well.
-        repeats = find_repeats(pair_keys(student, question))
-        student[repeats] = question[repeats] = schema.UNREADABLE
-    return PairValues(source, student, question, value)
+def read_predictions(
+    source: io.Source, column: Column, template: Path, report: Report = stop
+) -> pd.DataFrame:
+    """Read predictions as `read_pair_values` does: those of a template, and no others."""
+    wanted = read_template(template)
+    found = read_pair_values(source, column, report)
+    _, extra = find_pairs(source.name, found, wanted, template, report)
+    if extra.any():
+        report(f"{source.name}: {name_extra(source, found, extra, template)}")
+    return found
+
+
+def read_pair_values(source: io.Source, column: Column, report: Report = stop) -> pd.DataFrame:
+    """Read predictions, or the answers to score them with; each pair must be there once.
+
+    Returned are UserId and QuestionId, both -1 in a row that was reported as faulty, and IsCorrect
+    or AnswerValue, -1 where that was.
+    """
+    pairs = io.read_table(source, (schema.USER_ID, schema.QUESTION_ID, column), report=report)
+    if report is stop:
+        require_distinct_pairs(source, pairs)
+        return pairs
+    ids = [schema.USER_ID.name, schema.QUESTION_ID.name]
+    pairs.loc[(pairs[ids] == schema.UNREADABLE).any(axis=1), ids] = schema.UNREADABLE
+    require_distinct_pairs(source, pairs, report)
+    # Repeats have been reported; they must not count as extra rows as well.
+    pairs.loc[find_repeats(pair_keys(pairs[ids[0]], pairs[ids[1]])), ids] = schema.UNREADABLE
+    return pairs
 
 
 def find_pairs(
-    submission: Pairs, reference: Pairs, report: Report = stop
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Find every pair of the reference in a submission, and report those that are missing.
+    name: str, found: pd.DataFrame, wanted: pd.DataFrame, wanted_in: Path, report: Report = stop
+) -> tuple[IntArray, BoolArray]:
+    """Find every wanted (student, question) pair in a file of that name; report those missing.
 
-    Returns the row of the submission for each row of the reference, and which rows of the
-    submission, bool, are not in the reference.
+    Returns the row for each wanted pair, -1 where it is missing, and which rows, bool, nobody
+    wanted.
     """
-    own = (submission.student, submission.question)
-    return find_rows_of_pairs(submission.name, own, reference, report)
-
-
-def find_rows_of_pairs(
-    name: str, own: tuple[IntArray, IntArray], reference: Pairs, report: Report = stop
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """As `find_pairs`, given the name of a file and the UserId and QuestionId of its rows."""
-    keys = pair_keys(*own)
-    wanted = pair_keys(reference.student, reference.question)
-    rows = _find(keys, wanted)
-    found = keys[rows] == wanted
-    missing = np.flatnonzero(~found)
+    keys, wanted_keys = (
+        pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, wanted)
+    )
+    # Mostly both files have one order: no need to sort them.
+    same_order = np.array_equal(keys, wanted_keys)
+    rows = np.arange(len(keys)) if same_order else find_rows(keys, wanted_keys)
+    missing = np.flatnonzero(rows < 0)
+    extra = keys >= 0
     # If no row could be read at all, that has been reported already.
-    if len(missing) and (keys >= 0).any():
+    if len(missing) and extra.any():
         report(
             f"{name}: {len(missing)} of {len(wanted)} pairs are missing, first "
-            f"{_name_pairs(reference, missing)}, expected every pair of {reference.name}"
+            f"{_name_pairs(wanted, missing)}, expected every pair of {wanted_in}"
         )
-    extra = keys >= 0
-    extra[rows[found]] = False
+    extra[rows[rows >= 0]] = False
     return rows, extra
 
 
-def _find(keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the position of each wanted key among the keys; arbitrary if it is not there."""
-    if np.array_equal(keys, wanted):
-        return np.arange(len(keys))
-    # Both sorted: looking up millions of keys in random order takes ten times as long.
-    order, wanted_order = np.argsort(keys), np.argsort(wanted)
-    place = np.searchsorted(keys[order], wanted[wanted_order])
-    rows = np.empty(len(wanted), np.int64)
-    rows[wanted_order] = order[np.minimum(place, len(keys) - 1)]
-    return rows
-
-
-def require_no_extra(
-    submission: Pairs,
-    extra: npt.NDArray[np.bool_],
-    expected_in: str,
-    report: Report = stop,
-) -> None:
-    """Report the rows of a submission that are not in a file of this name, bool (rows,), if any."""
-    if extra.any():
-        report(f"{submission.name}: {name_extra(submission, extra, expected_in)}")
-
-
-def name_extra(submission: Pairs, extra: npt.NDArray[np.bool_], expected_in: str) -> str:
+def name_extra(
+    source: io.Source, found: pd.DataFrame, extra: BoolArray, wanted_in: str | Path
+) -> str:
     """Describe how many rows of a submission were not asked for, and name the first."""
     rows = np.flatnonzero(extra)
     return (
-        f"{len(rows)} rows hold pairs that are not in {expected_in}, first row "
-        f"{submission.source.row_number(int(rows[0]))} with {_name_pairs(submission, rows)}"
+        f"{len(rows)} rows hold pairs that are not in {wanted_in}, first row "
+        f"{source.row_number(int(rows[0]))} with {_name_pairs(found, rows)}"
     )
 
 
-def _name_pairs(pairs: Pairs, rows: npt.NDArray[np.int64]) -> str:
-    return "; ".join(
-        f"UserId {pairs.student[row]} and QuestionId {pairs.question[row]}"
-        for row in rows[: io.SHOWN]
-    )
+def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
+    first = pairs.iloc[rows[: io.SHOWN]]
+    shown = zip(first["UserId"], first["QuestionId"], strict=True)
+    return "; ".join(f"UserId {student} and QuestionId {question}" for student, question in shown)
 
 
 def read_ranking(
@@ -339,7 +301,7 @@ def read_ranking(
     """
     columns = (schema.QUESTION_ID, schema.RANKING)
     question, ranking = io.read_columns(source, columns, report).values()
-    _require_distinct(source, schema.QUESTION_ID, question, report)
+    _require_distinct(source, question, report)
     missing = np.setdiff1d(expected, question)
     if len(missing) and (question != schema.UNREADABLE).any():
         shown = ", ".join(map(str, missing[: io.SHOWN]))
@@ -347,41 +309,30 @@ def read_ranking(
             f"{source.name}: {len(missing)} of {len(expected)} questions are missing, first "
             f"QuestionId {shown}"
         )
-    unknown = np.flatnonzero(~np.isin(question, expected) & (question != schema.UNREADABLE))
-    _report_rows(
-        source, "QuestionId", unknown, question, "is {}, which is not in the template", report
-    )
+    unknown = ~np.isin(question, expected) & (question != schema.UNREADABLE)
+    fault = "is {}, which is not in the template {}"
+    _report_rows(source, "QuestionId", unknown.nonzero()[0], question, fault, report)
     n = len(expected)
-    each_once = f", expected every rank from 1 to {n} once"
-    outside = np.flatnonzero(~((ranking >= 1) & (ranking <= n)) & (ranking != schema.UNREADABLE))
-    _report_rows(source, "ranking", outside, ranking, "is {}", report, each_once)
+    once = f"expected every rank from 1 to {n} once"
+    outside = ((ranking < 1) | (ranking > n)) & (ranking != schema.UNREADABLE)
+    _report_rows(source, "ranking", outside.nonzero()[0], ranking, f"is {{}} {{}}, {once}", report)
     unused = np.setdiff1d(np.arange(1, n + 1), ranking)
     also = f" and rank {unused[0]} is missing" if len(unused) else ""
-    repeats = find_repeats(ranking)
-    _report_rows(source, "ranking", repeats, ranking, "repeats rank {}", report, also + each_once)
+    fault = f"repeats rank {{}} {{}}{also}, {once}"
+    _report_rows(source, "ranking", find_repeats(ranking), ranking, fault, report)
     return question, ranking
 
 
-def _require_distinct(
-    source: io.Source, column: Column, value: IntArray, report: Report = stop
-) -> None:
-    end = ", expected each once"
-    _report_rows(source, column.name, find_repeats(value), value, "repeats {}", report, end)
+def _require_distinct(source: io.Source, question: IntArray, report: Report = stop) -> None:
+    fault = "repeats {} {}, expected each once"
+    _report_rows(source, "QuestionId", find_repeats(question), question, fault, report)
 
 
 def _report_rows(
-    source: io.Source,
-    column: str,
-    rows: IntArray,
-    value: IntArray,
-    fault: str,
-    report: Report,
-    expected: str = "",
+    source: io.Source, column: str, rows: IntArray, value: IntArray, fault: str, report: Report
 ) -> None:
-    """Report the first of some rows, if there are any, with its value, and how many there are."""
+    """Report the first of some rows, if there are any: its value, and how many such rows."""
     if len(rows):
         row = int(rows[0])
-        report(
-            f"{source.name}: column '{column}': row {source.row_number(row)} "
-            f"{fault.format(value[row])} ({len(rows)} such rows){expected}"
-        )
+        told = fault.format(value[row], f"({len(rows)} such rows)")
+        report(f"{source.name}: column '{column}': row {source.row_number(row)} {told}")

@@ -109,10 +109,11 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         pairs = read_pair_values(io.file_source(path), column)
         if other == phase:
             train = data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
+            ids = (pairs[name].to_numpy() for name in ("UserId", "QuestionId"))
             known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
-            facts = read_facts(pairs.student, pairs.question, task, **known)
+            facts = read_facts(*ids, task, **known)
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
-            columns = {"QuestionId": pairs.question, "UserId": pairs.student}
-            io.write_csv(folder / layout.TEST_DIR.name / path.name, columns)
+            pairs = pairs[["QuestionId", "UserId"]]
+            io.write_csv(folder / layout.TEST_DIR.name / path.name, pairs)

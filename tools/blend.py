@@ -22,7 +22,7 @@ from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
-from common.submission import read_pairs, read_template
+from common.submission import read_template
 from tools import script_runs
 
 import numpy as np
@@ -63,14 +63,13 @@ def main() -> None:
     beside = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, beside], options.files)
     template = read_template(paths.template)
-    pairs = read_pairs(paths.template)
     for file in files:
-        if len(file.student) != len(pairs.student):
+        if len(file.pairs) != len(template):
             raise InputError(
-                f"{file.path}: holds {len(file.student):,} pairs, expected the "
-                f"{len(pairs.student):,} of {pairs.name}, the template of this blend"
+                f"{file.path}: holds {len(file.pairs):,} pairs, expected the "
+                f"{len(template):,} of {paths.template}, the template of this blend"
             )
-    logs = np.stack([logarithms(file.at(pairs)) for file in files])
+    logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
         commands = [repeatable(file, task, paths.train) for file in files]
         truth, held = run_again(commands, paths.train, task)
@@ -211,7 +210,8 @@ def run_again(
                 Path(temporary),
                 what="80 % of the training answers",
             )
-            logs.append(logarithms(read_probabilities(path, task).at(read_pairs(template))))
+            found = read_probabilities(path, task)
+            logs.append(logarithms(found.at(read_template(template), template)))
     return truth - (task == 2), np.stack(logs)
 
 

@@ -111,20 +111,17 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
         template_dir = train_dir = layout.TEST_INPUT_DIR
         name = layout.LOCAL_TEMPLATE_TASK_1_2
     template_path = cli.template_path(options, template_dir, name)
-    template = submission.read_pairs(template_path)
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(
         options.file, layout.submission_name(task), template_path, faults.append
     )
-    predictions = submission.read_pair_values(source, column, faults.append)
-    _, extra = submission.find_pairs(predictions, template, faults.append)
-    submission.require_no_extra(predictions, extra, template.name, faults.append)
+    predictions = submission.read_predictions(source, column, template_path, faults.append)
     if faults:
         return []
-    lines = [f"{len(predictions.value):,} rows: every pair of {cli.show(template_path)} once"]
+    lines = [f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once"]
     # The share of each value predicted, beside that of the training answers if they are there.
     train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
-    columns = {"predicted   ": predictions.value}
+    columns = {"predicted   ": predictions[column.name]}
     if train.is_file():
         columns[cli.show(train)] = io.read_columns(train, [column])[column.name]
     lines.append(f"{column.name:14}{''.join(columns)}")

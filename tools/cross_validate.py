@@ -39,7 +39,7 @@ from common.evaluation.record import (
 )
 from common.made import Made
 from common.splits import hold_out_answers
-from common.submission import find_pairs, read_pair_values, read_pairs
+from common.submission import find_pairs, read_pair_values, read_template
 from tools import script_runs
 from tools.tasks import task_of
 
@@ -208,8 +208,9 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
     column = schema.PREDICTED_COLUMN[task]
     wanted = fold.table.loc[fold.held_out, ["UserId", "QuestionId", column.name]]
     found = read_pair_values(io.file_source(path), column)
-    rows, _ = find_pairs(found, read_pairs(template))
-    predicted = wanted.rename(columns={column.name: "truth"}).assign(value=found.value[rows])
+    rows, _ = find_pairs(str(path), found, read_template(template), template)
+    value = found[column.name].to_numpy()[rows]
+    predicted = wanted.rename(columns={column.name: "truth"}).assign(value=value)
     took = made.read(path)
     seconds, memory = (took.seconds, took.memory) if took else (float("nan"), None)
     return Ran(predicted, seconds, memory, source_code.fingerprint(script))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys, require_distinct_pairs
+from common.errors import InputError
 from common.evaluation import breakdown, outcomes, record, score_files
 from common.evaluation.pair_facts import PairFacts, are_among, read_facts
 from common.evaluation.record import Evaluation
@@ -18,24 +19,28 @@ from common.probabilities import read_probabilities
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
+    import pandas as pd
+
 # Keys of what the simulation's record says the best possible accuracies are.
 _LIMITS = {1: "right_or_wrong", 2: "option"}
 
 
 class _PairScore(NamedTuple):
-    """The pairs scored with the true values, predictions in their order, and the rows that were
-    not scored, in words.
+    """The pairs scored, the true values and the predictions in their order, int8, and the rows that
+    were not scored, in words.
     """
 
-    reference: submission.PairValues
+    student: npt.NDArray[np.int32]
+    question: npt.NDArray[np.int32]
+    truth: npt.NDArray[np.integer[Any]]
     predicted: npt.NDArray[np.integer[Any]]
     outside: str
 
     @property
     def outcomes(self) -> outcomes.Outcomes:
         """What was predicted right."""
-        own = self.reference
-        return outcomes.of_predictions(own.student, own.question, own.value, self.predicted)
+        return outcomes.of_predictions(self.student, self.question, self.truth, self.predicted)
 
 
 def evaluate(doc: str | None, task: int) -> None:
@@ -86,15 +91,18 @@ def evaluate(doc: str | None, task: int) -> None:
     score = score_pairs(submitted, reference, task, phase=options.phase)
     beliefs = None
     if options.probabilities is not None:
-        probability = read_probabilities(options.probabilities, task).at(score.reference)
+        import pandas as pd
+
+        wanted = pd.DataFrame({"UserId": score.student, "QuestionId": score.question})
+        probability = read_probabilities(options.probabilities, task).at(wanted, reference)
         low = schema.PREDICTED_COLUMN[task].low
-        truth, predicted = score.reference.value - low, score.predicted - low
+        truth, predicted = score.truth - low, score.predicted - low
         beliefs = metrics.score_probabilities(truth, probability, predicted)
     # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
     train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
     facts = read_facts(
-        score.reference.student,
-        score.reference.question,
+        score.student,
+        score.question,
         task,
         reference=reference,
         train=train_dir / layout.TRAIN_TASK_1_2,
@@ -157,42 +165,47 @@ def score_pairs(
         submission_path, layout.submission_name(task), reference_path
     )
     reference = submission.read_pair_values(io.file_source(reference_path), column)
-    predictions = submission.read_pair_values(source, column)
-    rows, extra = submission.find_pairs(predictions, reference)
+    found = submission.read_pair_values(source, column)
+    rows, extra = submission.find_pairs(source.name, found, reference, reference_path)
     outside = ""
     if phase is not None:
         (other_phase,) = (name for name in layout.PHASES if name != phase)
         other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
-        outside = _count_other_phase(predictions, extra, reference, other_path)
+        outside = _count_other_phase(source, found, extra, reference_path, other_path)
     elif extra.any():
-        outside = submission.name_extra(predictions, extra, str(reference_path)) + ": ignored"
-    return _PairScore(reference, predictions.value[rows], outside)
+        outside = submission.name_extra(source, found, extra, reference_path) + ": ignored"
+    names = ("UserId", "QuestionId", column.name)
+    student, question, truth = (reference[name].to_numpy() for name in names)
+    return _PairScore(student, question, truth, found[column.name].to_numpy()[rows], outside)
 
 
 def _count_other_phase(
-    predictions: submission.Pairs,
+    source: io.Source,
+    found: pd.DataFrame,
     extra: npt.NDArray[np.bool_],
-    reference: submission.Pairs,
+    reference_path: Path,
     other_path: Path,
 ) -> str:
     """Describe how many rows are of the other phase, as all must be, and how many are missing."""
     n_found = int(extra.sum())
-    found = f"{n_found:,} rows of the other phase ignored"
+    told = f"{n_found:,} rows of the other phase ignored"
     if not n_found and not other_path.is_file():
-        return found
-    source = io.file_source(other_path)
-    student, question = io.read_columns(source, (schema.USER_ID, schema.QUESTION_ID)).values()
-    require_distinct_pairs(source, student, question)
-    wanted = pair_keys(student, question)
-    unknown = extra.copy()
-    unknown[extra] = ~are_among(
-        pair_keys(predictions.student[extra], predictions.question[extra]), wanted
+        return told
+    other_source = io.file_source(other_path)
+    other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
+    require_distinct_pairs(other_source, other)
+    keys, wanted = (
+        pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found[extra], other)
     )
-    submission.require_no_extra(predictions, unknown, f"{reference.name} or {other_path.name}")
+    unknown = extra.copy()
+    unknown[extra] = ~are_among(keys, wanted)
+    if unknown.any():
+        either = f"{reference_path} or {other_path.name}"
+        raise InputError(f"{source.name}: {submission.name_extra(source, found, unknown, either)}")
     n_missing = len(wanted) - n_found
     if n_missing:
-        found += f"; {n_missing:,} of its {len(wanted):,} pairs are missing, expected in an upload"
-    return found
+        told += f"; {n_missing:,} of its {len(wanted):,} pairs are missing, expected in an upload"
+    return told
 
 
 # ---- What explains it ----------------------------------------------------------------------------
@@ -212,11 +225,11 @@ def explain(
     The reference lies in a folder of a tree like `data/`. Returns the evaluation, the standard
     error, None if it is not known, lines for the terminal and what pairs.html shows.
     """
-    truth, predicted = score.reference.value, score.predicted
+    truth, predicted = score.truth, score.predicted
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)
 
-    pairs = facts.pairs.assign(QuestionId=score.reference.question, right=truth == predicted)
+    pairs = facts.pairs.assign(QuestionId=score.question, right=truth == predicted)
     has_majority = "majority" in pairs
     if has_majority:
         pairs["majority_right"] = pairs["majority"] == truth

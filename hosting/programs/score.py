@@ -136,10 +136,7 @@ def _check(reference_dir: Path, task: int) -> None:
     path = _find_submission(task)
     template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
     source = submission.submission_source(path, path.name, template_path)
-    template = submission.read_pairs(template_path)
-    predictions = submission.read_pair_values(source, schema.PREDICTED_COLUMN[task])
-    _, extra = submission.find_pairs(predictions, template)
-    submission.require_no_extra(predictions, extra, template.name)
+    submission.read_predictions(source, schema.PREDICTED_COLUMN[task], template_path)
 
 
 def _read_ranking(reference_dir: Path) -> tuple[Path, Path, tuple[io.IntArray, io.IntArray]]:
@@ -163,7 +160,7 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
     pair_score = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    truth, predicted = pair_score.reference.value, pair_score.predicted
+    truth, predicted = pair_score.truth, pair_score.predicted
     students = facts.pairs["student_code"].to_numpy()
     error = metrics.clustered_standard_error(truth == predicted, students)
     explain = partial(pairs.explain, pair_score, task, facts, path, reference_path, phase)

@@ -69,14 +69,13 @@ def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[fl
             ]
         )
         source = io.file_source(Path(folder) / layout.submission_name(task))
-        predicted = read_pair_values(source, schema.PREDICTED_COLUMN[task])
-    answers = io.file_source(
-        data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, PHASE)
-    )
-    truth = read_pair_values(answers, schema.PREDICTED_COLUMN[task])
-    value = predicted.value[find_pairs(predicted, truth)[0]]
-    chosen = truth.student % 100 < percent
-    return float(np.mean(value[chosen] == truth.value[chosen])), cost
+        column = schema.PREDICTED_COLUMN[task]
+        predicted = read_pair_values(source, column)
+    answers = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, PHASE)
+    truth = read_pair_values(io.file_source(answers), column)
+    rows, _ = find_pairs(source.name, predicted, truth, answers)
+    is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]
+    return float(is_right[truth["UserId"] % 100 < percent].mean()), cost
 
 
 def print_row(script: Path, n_answers: int, found: list[tuple[float, Cost]]) -> None:

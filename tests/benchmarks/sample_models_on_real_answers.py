@@ -159,7 +159,7 @@ def read_figures(folder: Path, task: int, test: pd.DataFrame) -> Figures:
     assert truth is not None
     source = io.file_source(folder / layout.submission_name(task))
     column = schema.PREDICTED_COLUMN[task]
-    predicted = submission.read_pair_values(source, column).value
+    predicted = submission.read_pair_values(source, column)[column.name].to_numpy()
     p = read_probabilities(folder / PROBABILITIES, task).value
     scores = metrics.score_probabilities(truth - column.low, p)
     return [

@@ -1,13 +1,10 @@
 """Files of probabilities: what is written comes back, and what is wrong is said."""
 
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from common import io
 from common.errors import InputError
 from common.probabilities import read_probabilities, write_mask_probabilities, write_probabilities
-from common.submission import Pairs
 
 import numpy as np
 import pandas as pd
@@ -20,11 +17,6 @@ STUDENT = np.array([7, 7, 2, 5], np.int32)
 QUESTION = np.array([1, 0, 3, 1], np.int32)
 P_RIGHT = np.array([0.25, 1.0, 0.0, 0.5])
 P_OPTION = np.array([[1, 0, 0, 0], [0.25] * 4, [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]])
-
-
-def pairs(student: Any = STUDENT, question: Any = QUESTION) -> Pairs:
-    source = io.Source("reference.csv", lambda: BytesIO(b""))
-    return Pairs(source, np.asarray(student, np.int32), np.asarray(question, np.int32))
 
 
 def frame(**changes: Any) -> pd.DataFrame:
@@ -45,15 +37,16 @@ def test_what_is_written_comes_back(tmp_path: Path, task: int, p: np.ndarray) ->
     found = read_probabilities(path, task)
     expected = np.column_stack([1 - p, p]) if task == 1 else p
     assert np.allclose(found.value, expected, atol=1e-7)
-    assert found.student.tolist() == STUDENT.tolist()
+    assert found.pairs.equals(frame()[["UserId", "QuestionId"]])
     assert found.origin is not None
     assert found.origin.seconds > 0
     # Other order, and fewer pairs.
     order = np.array([2, 0, 3])
-    assert np.allclose(found.at(pairs(STUDENT[order], QUESTION[order])), expected[order], atol=1e-7)
+    wanted = found.pairs.iloc[order]
+    assert np.allclose(found.at(wanted, Path("a.csv")), expected[order], atol=1e-7)
     missing = "1 of 2 pairs are missing, first UserId 7 and QuestionId 3, expected every pair"
     with pytest.raises(InputError, match=missing):
-        found.at(pairs([7, 7], [3, 1]))
+        found.at(frame(QuestionId=[3, 0, 3, 1]).iloc[[0, 1]], Path("a.csv"))
 
 
 def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
@@ -87,7 +80,7 @@ FAULTS: list[tuple[int, pd.DataFrame, str]] = [
     (1, frame(ProbabilityCorrect=[0.1, 0, NAN, 0]), "row 3 is (nan|empty)"),
     (1, frame(ProbabilityCorrect=list("abcd")), "holds str, expected numbers"),
     (1, frame(UserId=[7.0, 7, 2, 5]), "column 'UserId' holds float64, expected whole numbers"),
-    (1, frame(UserId=[7, -7, 2, 5]), "'UserId': row 2 is -7, expected a whole number from 0"),
+    (1, frame(UserId=[7, -7, 2, 5]), "'UserId': row 2 is -7 .1 such rows., expected a whole"),
     (1, frame(UserId=[7, 7, 2, 7]), "row 4 repeats UserId 7 and QuestionId 1 .1 such rows., exp"),
     (1, frame().drop(columns="UserId"), "column 'UserId' is missing"),
     (1, frame().iloc[:0], "has no rows"),
@@ -137,7 +130,7 @@ def test_no_changed_byte_goes_unnoticed(tmp_path: Path) -> None:
             n_refused += 1
         else:
             assert np.array_equal(found.value, right.value)
-            assert np.array_equal([found.student, found.question], [STUDENT, QUESTION])
+            assert found.pairs.equals(right.pairs)
     assert n_refused > 40
 
 
@@ -145,7 +138,7 @@ def test_a_model_cannot_write_anything_else(tmp_path: Path) -> None:
     wrong: list[tuple[int, Any, str]] = [
         (1, P_RIGHT[:3], r"have shape \(3,\), expected \(4,\)"),
         (2, P_RIGHT, r"have shape \(4,\), expected \(4, 4\)"),
-        (1, [0, 1, NAN, 0], "row 3 is nan"),
+        (1, [0, 1, NAN, 0], "row 3 would be nan"),
         (2, P_OPTION / 2, "sum to 0.5"),
     ]
     for task, p, expected in wrong:

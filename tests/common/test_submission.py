@@ -2,14 +2,12 @@
 
 from argparse import Namespace
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from common import challenge, made
 from common.errors import InputError
-from common.io import Source
-from common.submission import Pairs, find_pairs, rank_by_quality, read_template, write_predictions
+from common.submission import find_pairs, rank_by_quality, read_template, write_predictions
 
 import numpy as np
 import pandas as pd
@@ -80,9 +78,8 @@ def test_a_submission_tells_how_it_was_made(
     assert not list(tmp_path.glob(".*"))
 
 
-def pairs(name: str, rows: list[tuple[int, int]]) -> Pairs:
-    columns = np.array(rows, np.int32).reshape(-1, 2)
-    return Pairs(Source(name, open=lambda: BytesIO(b"")), columns[:, 0], columns[:, 1])
+def pairs(rows: list[tuple[int, int]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["UserId", "QuestionId"], dtype=np.int32)
 
 
 @given(PAIR_SETS, st.integers(0, 5))
@@ -90,7 +87,7 @@ def test_every_pair_is_found_in_any_order(rows: list[tuple[int, int]], n_extra: 
     submitted = sorted(rows, key=hash)
     wanted = rows[: max(1, len(rows) - n_extra)]
     place = {pair: row for row, pair in enumerate(submitted)}
-    found, extra = find_pairs(pairs("mine.csv", submitted), pairs("answers.csv", wanted))
+    found, extra = find_pairs("mine.csv", pairs(submitted), pairs(wanted), Path("a.csv"))
     assert found.tolist() == [place[pair] for pair in wanted]
     assert extra.tolist() == [pair not in set(wanted) for pair in submitted]
 
@@ -101,4 +98,4 @@ def test_a_missing_pair_is_named(rows: list[tuple[int, int]], data: st.DataObjec
     rest = [pair for pair in reversed(rows) if pair != missing] or [(missing[0], missing[1] ^ 1)]
     message = f"1 of {len(rows)} pairs are missing, first UserId {missing[0]} and QuestionId "
     with pytest.raises(InputError, match=f"{message}{missing[1]}, expected"):
-        find_pairs(pairs("mine.csv", rest), pairs("answers.csv", rows))
+        find_pairs("mine.csv", pairs(rest), pairs(rows), Path("answers.csv"))
