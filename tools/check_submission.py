@@ -121,7 +121,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
     lines = [f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once"]
     # The share of each value predicted, beside that of the training answers if they are there.
     train = (options.input_dir or train_dir) / (options.train_data or layout.TRAIN_TASK_1_2)
-    columns = {"predicted   ": predictions[column.name]}
+    columns = {"predicted   ": predictions[column.name].to_numpy()}
     if train.is_file():
         columns[cli.show(train)] = io.read_columns(train, [column])[column.name]
     lines.append(f"{column.name:14}{''.join(columns)}")

@@ -74,8 +74,8 @@ def read(folder: Path, task: int) -> PairFacts:
     reference = folder / "data/valid.csv"
     pairs = read_pair_values(file_source(reference), schema.PREDICTED_COLUMN[task])
     train, metadata = folder / "data/train.csv", folder / "metadata"
-    ids = (pairs[name].to_numpy() for name in ("UserId", "QuestionId"))
-    return read_facts(*ids, task, reference=reference, train=train, folder=metadata)
+    student, question = (pairs[name].to_numpy() for name in ("UserId", "QuestionId"))
+    return read_facts(student, question, task, reference=reference, train=train, folder=metadata)
 
 
 @pytest.mark.parametrize("task", [1, 2])
