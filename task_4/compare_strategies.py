@@ -12,30 +12,88 @@ of item_response/, fitted once. STRATEGIES.md explains the columns.
 import argparse
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from common import cli, io, layout, made, pages
+from common import charts, cli, io, layout, made, pages
 from common.adaptive import training
-from common.adaptive.game import Reference, Rules, read_reference
+from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
 from common.errors import InputError
 
 import numpy as np
 import pandas as pd
 from ability import Bank
-from strategy_games import PlayedGame, Setting, Strategy, find_strategies, load_package, play
-from strategy_protocols import PROTOCOLS, splits
-from strategy_report import as_text, compare_games
+from strategy_games import OWN, Games, calibrate, checkpoints, compare, find_strategies, play, score
 from tqdm import tqdm
 
 LOCAL = "local"
 OUTPUT_NAME = "strategies_task_4.html"
 N_SPLITS = 5
+# Length of the challenge's tests; there and earlier strategies are compared in pairs.
+_LENGTH = 10
+_COMPARED = (5, _LENGTH)
+_NAME_WIDTH = 24
+_MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 
-
-# Students to be examined with one mask, and the model for them.
+# The model, students to be examined, and the name of a mask.
 Case = tuple[Bank, Reference, str]
+
+
+class Protocol(NamedTuple):
+    """How one paper splits students and answers, and what it publishes, and where.
+
+    The students are shuffled and cut into `n_parts` equal parts, of which `n_test` are examined and
+    `n_unused` validate settings there: here none are chosen, and their answers are not used. Of a
+    student examined, `target_share` of the answers are to be predicted.
+    """
+
+    title: str
+    n_parts: int
+    n_test: int
+    n_unused: int
+    target_share: float
+    source: str
+    # Method, accuracy, AUC ("" where unknown).
+    published: tuple[tuple[str, str, str], ...]
+
+
+PROTOCOLS = {
+    "bobcat": Protocol(
+        "BOBCAT's protocol: students 60/20/20, of an examined student's answers 80 % may be asked "
+        "and 20 % are to be predicted",
+        n_parts=5,
+        n_test=1,
+        n_unused=1,
+        target_share=0.2,
+        source="Ghosh and Lan 2021, arXiv 2108.07386, Eedi-2, ten questions",
+        published=(
+            ("IRT-Active", "0.6804", "0.7436"),
+            ("BiIRT-Approx", "0.6947", "0.7596"),
+            ("BiNN-Approx", "0.7004", "0.7663"),
+        ),
+    ),
+    "ncat": Protocol(
+        "NCAT's protocol: students 70/30, of an examined student's answers half may be asked and "
+        "half are to be predicted",
+        n_parts=10,
+        n_test=3,
+        n_unused=0,
+        target_share=0.5,
+        source="Zhuang et al. 2022, AAAI; not checked in its text, nor after how many questions",
+        published=(
+            ("IRT, random", "0.658", ""),
+            ("IRT, MFI", "0.676", ""),
+            ("IRT, KLI", "0.672", ""),
+            ("IRT, MAAT", "0.674", ""),
+            ("IRT, BOBCAT", "0.681", ""),
+            ("IRT, NCAT", "0.703", ""),
+            ("NCDM, BOBCAT", "0.695", ""),
+            ("NCDM, NCAT", "0.716", "0.739"),
+        ),
+    ),
+}
 
 
 def main() -> None:
@@ -43,33 +101,35 @@ def main() -> None:
     options = parse()
     page_path = options.output_dir / OUTPUT_NAME
     io.require_place(page_path)
-    chosen = choose_strategies(options.strategies)
-    setting = Setting(options.questions, options.max_exposure, options.stop_at_error)
+    known = find_strategies()
+    chosen = options.strategies or list(known)
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"--strategies is {name}, expected some of {', '.join(known)}")
+    strategies = {name: strategy for name, strategy in known.items() if name in chosen}
     began = time.perf_counter()
-    train, reference_path = find_files(options)
+    train, reference_path, simulated = find_files(options)
     cases = list(read_cases(options, train, reference_path))
     calibrated_in = time.perf_counter() - began
 
     rules = {"Targets may not be asked": Rules()}
     if options.targets_queryable:
         rules["Targets may be asked"] = Rules(targets_queryable=True)
+    limits = options.questions, options.max_exposure, options.stop_at_error
     results = []
     with tqdm(total=len(rules) * len(chosen) * len(cases), desc="Games", disable=None) as bar:
         for title, rule in rules.items():
-            games: dict[str, dict[str, PlayedGame]] = {name: {} for name in chosen}
-            for seed, (bank, reference, mask) in enumerate(cases):
-                for name, strategy in chosen.items():
-                    played = play(bank, reference, mask, rule, strategy, setting, seed)
-                    games[name][mask] = played
+            games: Games = {name: {} for name in strategies}
+            for seed, case in enumerate(cases):
+                for name, strategy in strategies.items():
+                    games[name][case[-1]] = play(*case, rule, strategy, *limits, seed)
                     bar.update()
-            stops = setting.stop_at_error > 0
-            results.append(compare_games(title, games, setting.checkpoints, stops=stops))
+            results.append(report(title, games, options))
     for result in results:
         print(as_text(result), end="\n\n")
 
-    simulated = made.is_simulated(*train, reference_path)
-    facts = describe(options, setting, cases)
     seconds = time.perf_counter() - began
+    facts = describe(options, cases)
     facts.append(("Time", f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"))
     # A protocol splits all students, whichever file they are in.
     files = {"Learned from": train, "Examined": [reference_path]}
@@ -84,7 +144,7 @@ def main() -> None:
         published=None if simulated else PROTOCOLS.get(options.protocol),
         sentences=[
             (name, (strategy.__doc__ or "").strip().partition("\n")[0])
-            for name, strategy in chosen.items()
+            for name, strategy in strategies.items()
         ],
         facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()] + facts,
     )
@@ -117,11 +177,8 @@ def parse() -> argparse.Namespace:
     p.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
     folders = "data/test_input, of a phase data/train_data: the training files"
     cli.add_folder(p, "--input_dir", folders)
-    p.add_argument(
-        "--train_data",
-        metavar="FILE",
-        help=f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}",
-    )
+    files = f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}"
+    p.add_argument("--train_data", metavar="FILE", help=files)
     training.add_more_train_data_flag(p)
     folders = "data/test_input, of a phase data/test_data: the students examined"
     cli.add_folder(p, "--ref_dir", folders)
@@ -138,17 +195,11 @@ def _share(text: str) -> float:
     return 1.0 if float(text) == 1 else cli.share(text)
 
 
-def choose_strategies(names: list[str] | None) -> dict[str, Strategy]:
-    """Return the strategies of these names, all if there are none."""
-    known = find_strategies()
-    for name in names or ():
-        if name not in known:
-            raise InputError(f"--strategies is {name}, expected some of {', '.join(known)}")
-    return {name: strategy for name, strategy in known.items() if not names or name in names}
+# ---- Whom to examine ---------------------------------------------------------------------------
 
 
-def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
-    """Return the training files, and the file of the students to be examined."""
+def find_files(options: argparse.Namespace) -> tuple[list[Path], Path, bool]:
+    """Return the training files, that of the students to be examined, and if they are simulated."""
     options.local = options.phase == LOCAL
     train, _ = training.training_paths(options)
     reference = layout.answers_path(4, options.phase)
@@ -162,19 +213,13 @@ def find_files(options: argparse.Namespace) -> tuple[list[Path], Path]:
             f"{simulated[True]}: is simulated, and {simulated[False]} is not, expected answers of "
             "one kind"
         )
-    return train, reference
+    return train, reference, True in simulated
 
 
 def read_cases(
     options: argparse.Namespace, train: list[Path], reference_path: Path
 ) -> Iterator[Case]:
     """Read the answers, calibrate, and yield whom to examine."""
-    package, trainer = load_package()
-
-    def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
-        popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=n_questions)
-        return Bank(package, trainer.fit(answers, n_questions), popularity)
-
     if options.protocol:
         answers = read_students([*train, reference_path])
         n_columns = int(answers["QuestionId"].max()) + 1
@@ -195,9 +240,134 @@ def read_cases(
         yield bank, reference, mask
 
 
-def describe(
-    options: argparse.Namespace, setting: Setting, cases: list[Case]
-) -> list[tuple[str, str]]:
+def splits(
+    answers: pd.DataFrame, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
+) -> Iterator[tuple[pd.DataFrame, Reference]]:
+    """Yield for every split what to learn from, and whom to examine with a mask of its name.
+
+    Split s examines the next part of the shuffled students, so that `n_parts / n_test` splits
+    examine everyone once; after that they are shuffled again. Students with fewer answers that may
+    be asked than the test has questions are not examined; the arrays get `n_columns` columns.
+    """
+    students, row = np.unique(answers["UserId"], return_inverse=True)
+    if len(students) < protocol.n_parts:
+        raise InputError(f"{len(students)} students, expected at least {protocol.n_parts}")
+    for number in range(n_splits):
+        name = f"split {number + 1}"
+        turn, place = divmod(number, protocol.n_parts // protocol.n_test)
+        order = np.random.default_rng([turn, 0]).permutation(len(students))
+        part = np.empty(len(students), np.int64)
+        part[order] = np.arange(len(students)) * protocol.n_parts // len(students)
+        # The part of each answer's student, counted from the first one that is examined.
+        after = (part[row] - place * protocol.n_test) % protocol.n_parts
+        learned = answers[after >= protocol.n_test + protocol.n_unused]
+        # The first of each student's answers, in random order, are to be predicted, rounded up.
+        examined = answers[after < protocol.n_test]
+        drawn = pd.Series(np.random.default_rng([number, 1]).random(len(examined)), examined.index)
+        by_student = drawn.groupby(examined["UserId"])
+        n_answers = by_student.transform("size")
+        n_targets = np.ceil(protocol.target_share * n_answers)
+        is_target = by_student.rank(method="first") <= n_targets
+        enough = (n_answers - n_targets >= n_questions).to_numpy()
+        if not enough.any():
+            raise InputError(
+                f"no student of {name} has {n_questions} answers that may be asked: "
+                "choose a smaller --questions"
+            )
+        masks = {name: is_target[enough].to_numpy()}
+        yield learned, make_reference(name, examined[enough], masks, n_columns)
+
+
+# ---- What is shown -----------------------------------------------------------------------------
+
+
+def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, Any]:
+    """Score all games that were played by one rule; return what strategies.html shows of it."""
+    numbers = checkpoints(options.questions)
+    scores = score(games, numbers)
+    accuracy = scores.groupby(["strategy", "n"], sort=False)["accuracy"].mean()
+    curves = charts.curve_chart(
+        [
+            charts.Curve(name, numbers, accuracy[name].tolist(), number)
+            for number, name in enumerate(sorted(games, key=lambda name: name != OWN))
+        ],
+        label=f"Accuracy after each number of questions, {title}",
+        axis="questions asked",
+        value_axis="accuracy on the hidden answers",
+    )
+
+    def ahead(name: str, n: int) -> str:
+        value, error = compare(games[OWN], games[name], numbers.index(n))
+        return f"{value:+.4f} ± {2 * error:.4f}{'*' if abs(value) > 2 * error else ' '}"
+
+    tables = score_tables(scores, stops=options.stop_at_error > 0)
+    others = [name for name in games if name != OWN]
+    if OWN in games and others:
+        compared = [n for n in _COMPARED if n in numbers] or [numbers[-1]]
+        columns = {f"after {n}": [ahead(name, n) for name in others] for n in compared}
+        caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
+        tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
+    return {
+        "title": title,
+        "curves": pages.Html(curves),
+        "tables": [
+            (caption, ["strategy", *table], table.reset_index().to_numpy().tolist())
+            for caption, table in tables.items()
+        ],
+        "notes": [
+            f"{name} exceeds the limit of exposure {n} times: no other question was left"
+            for name, played in games.items()
+            if (n := sum(game.n_over_limit for game in played.values()))
+        ],
+    }
+
+
+def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
+    """Return tables of scores by what they show, with mean lengths if tests end by precision.
+
+    A row for each strategy; the cells are text, and the name of a column may have two lines.
+    """
+    games = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
+    statistics = {"mean": games.mean(), "std": games.std()}
+
+    def cells(name: str, n: int, digits: int = 4, statistic: str = "mean") -> pd.Series:
+        found = statistics[statistic][name].xs(n, level="n")
+        return found.map(f"{{:.{digits}f}}".format)
+
+    steps = scores["n"].unique().tolist()[1:]
+    # Exposure is shown after ten questions, and at the end.
+    shown = [_LENGTH, steps[-1]] if _LENGTH in steps[:-1] else steps[-1:]
+    tables = {}
+    for title, name in _MEASURES.items():
+        columns = {str(n): cells(name, n) for n in steps}
+        if scores["mask"].nunique() > 1:
+            columns[f"± ({shown[0]})"] = cells(name, shown[0], statistic="std")
+        tables[f"{title} after n questions"] = pd.DataFrame(columns)
+    title = "Largest exposure, mean test overlap, share of the bank used"
+    digits = {"exposure": 3, "overlap": 3, "bank": 3}
+    if stops:
+        # More would not fit.
+        title, digits["length"], shown = f"{title}, mean length", 2, shown[-1:]
+    columns = {f"{name}\n{n}": cells(name, n, digits[name]) for name in digits for n in shown}
+    return {**tables, title: pd.DataFrame(columns)}
+
+
+def as_text(result: Mapping[str, Any]) -> str:
+    """Return all tables of a rule as text of at most 80 columns."""
+    parts = [result["title"]]
+    for title, header, rows in result["tables"]:
+        has_two = any("\n" in cell for cell in header)
+        heads = [("\n" * (has_two and "\n" not in cell) + cell).split("\n") for cell in header]
+        lines = [*zip(*heads, strict=True), *rows]
+        widths = [2 + max(map(len, column)) for column in zip(*lines, strict=True)]
+        parts.append(f"\n{title}")
+        for name, *figures in lines:
+            cells = (cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True))
+            parts.append((name[:_NAME_WIDTH].ljust(_NAME_WIDTH) + "".join(cells)).rstrip())
+    return "\n".join([*parts, *(f"note: {note}" for note in result["notes"])])
+
+
+def describe(options: argparse.Namespace, cases: list[Case]) -> list[tuple[str, str]]:
     """Return what was measured, as names and values."""
     students = np.unique(np.concatenate([reference.student for _, reference, _ in cases]))
     n_targets = sum(int(reference.targets[mask].sum()) for _, reference, mask in cases)
@@ -205,14 +375,14 @@ def describe(
     facts = [
         ("Students", f"{len(students):,}"),
         ("Targets", f"{n_targets:,} in {len(cases)} {parts}"),
-        ("Length", f"{setting.n_questions} questions"),
+        ("Length", f"{options.questions} questions"),
     ]
     if options.protocol:
         facts.append(("Protocol", PROTOCOLS[options.protocol].title))
-    if setting.max_exposure < 1:
-        facts.append(("Limit of exposure", f"{setting.max_exposure:g} of the students"))
-    if setting.stop_at_error:
-        facts.append(("Stop", f"at a standard error of {setting.stop_at_error:g} deviations"))
+    if options.max_exposure < 1:
+        facts.append(("Limit of exposure", f"{options.max_exposure:g} of the students"))
+    if options.stop_at_error:
+        facts.append(("Stop", f"at a standard error of {options.stop_at_error:g} deviations"))
     return facts
 
 

@@ -1,13 +1,13 @@
-"""Play the game of task 4 with any strategy and the model of `item_response/`."""
+"""Play the game of task 4 with any strategy and the model of `item_response/`, and score it."""
 
 import reprlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isfunction
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
+from common import metrics
 from common.adaptive.game import GameState, Reference, Rules, rounds
 from common.errors import InputError
 from common.source_code import load_module
@@ -22,21 +22,6 @@ PACKAGE = Path(__file__).parent / "item_response"
 OWN = "most_right_predictions"
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
-
-
-class Setting(NamedTuple):
-    """How long a test is, fewer questions if `stop_at_error`, a standard error of the overall
-    ability, ends it earlier; which share of the students of a mask may be asked the same question.
-    """
-
-    n_questions: int = 20
-    max_exposure: float = 1.0
-    stop_at_error: float = 0.0
-
-    @property
-    def checkpoints(self) -> tuple[int, ...]:
-        """Numbers of questions after which predictions are scored."""
-        return (*(n for n in (0, 1, 3, 5, 10, 20) if n < self.n_questions), self.n_questions)
 
 
 class PlayedGame(NamedTuple):
@@ -57,6 +42,10 @@ class PlayedGame(NamedTuple):
     n_over_limit: int
 
 
+# By strategy, then by mask.
+Games = dict[str, dict[str, PlayedGame]]
+
+
 def find_strategies() -> dict[str, Strategy]:
     """Return the public functions of `strategies.py`, in their order there."""
     functions = filter(isfunction, vars(strategies).values())
@@ -64,13 +53,22 @@ def find_strategies() -> dict[str, Strategy]:
     return {found.__name__: found for found in own if not found.__name__.startswith("_")}
 
 
-def load_package() -> tuple[ModuleType, ModuleType]:
-    """Import `model.py` and `train_model.py` of `item_response/`, which has no `__init__.py`."""
+def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
+    """Fit the model of `item_response/`, which is one for all strategies."""
     # In this order: train_model.py imports the model by its name.
-    model, trainer = (
+    package, trainer = (
         load_module(PACKAGE / f"{name}.py", name) for name in ("model", "train_model")
     )
-    return model, trainer
+    popularity = np.bincount(answers["QuestionId"], minlength=n_questions)
+    return Bank(package, trainer.fit(answers, n_questions), popularity)
+
+
+def checkpoints(n_questions: int) -> list[int]:
+    """Return the numbers of questions after which predictions are scored."""
+    return [*(n for n in (0, 1, 3, 5, 10, 20) if n < n_questions), n_questions]
+
+
+# ---- The game ----------------------------------------------------------------------------------
 
 
 def know_nothing(bank: Bank, askable: BoolArray) -> Any:
@@ -94,42 +92,46 @@ def play(
     mask: str,
     rules: Rules,
     strategy: Strategy,
-    setting: Setting,
+    n_questions: int,
+    max_exposure: float = 1.0,
+    stop_at_error: float = 0.0,
     seed: int = 0,
 ) -> PlayedGame:
     """Ask every student with one strategy; the choice of each answer sees only those before.
 
-    The bank is shared by all strategies; the seed is for those that draw, and for who comes first
-    where a question is scarce.
+    At most a share `max_exposure` of the students is asked the same question, and a test ends
+    before `n_questions` at a standard error `stop_at_error` of the overall ability. The seed is for
+    strategies that draw, and for who comes first where a question is scarce.
     """
     state = GameState(reference, mask, rules)
-    state.require_askable(setting.n_questions, ": choose a smaller --questions")
+    state.require_askable(n_questions, ": choose a smaller --questions")
     known = know_nothing(bank, state.can_query)
-    n_students, n_questions = state.can_query.shape
+    n_students, n_columns = state.can_query.shape
     n_askable = int(state.can_query.any(axis=0).sum())
     rng = np.random.default_rng(seed)
     # How often each question may still be asked; 0.29 · 100 is a little less than 29.
-    left = np.full(n_questions, max(1, int(setting.max_exposure * n_students + 1e-9)))
+    left = np.full(n_columns, max(1, int(max_exposure * n_students + 1e-9)))
     goes_on = np.ones(n_students, bool)
     n_over_limit = 0
 
     def ask(number: int) -> IntArray:
         nonlocal n_over_limit
         # Later answers of others may change an error; the test is over nevertheless.
-        goes_on[bank.overall_ability(known)[1] <= setting.stop_at_error] = False
+        goes_on[bank.overall_ability(known)[1] <= stop_at_error] = False
         order = rng.permutation(np.flatnonzero(goes_on))
         seeds = np.arange(n_students) + n_students * (number - 1 + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
-        hidden = known.target_weight[:, :n_questions]
+        hidden = known.target_weight[:, :n_columns]
         question, n_over = choose(strategy, posterior, state.can_query, hidden, order, left)
         n_over_limit += n_over
-        left[:] -= np.bincount(question[order], minlength=n_questions)
+        left[:] -= np.bincount(question[order], minlength=n_columns)
         return question
 
-    probability = []
-    for n_asked in rounds(state, ask, lambda number: learn(known, state), setting.n_questions):
-        if n_asked in setting.checkpoints:
-            probability.append(known.predict()[:, :n_questions][state.targets])
+    probability = [
+        known.predict()[:, :n_columns][state.targets]
+        for n_asked in rounds(state, ask, lambda number: learn(known, state), n_questions)
+        if n_asked in checkpoints(n_questions)
+    ]
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
         probability=np.array(probability),
@@ -154,7 +156,7 @@ def choose(
     the others choose again among what is left: a hard limit, which holds exactly as long as every
     student has a question left.
 
-    `order` holds the rows of the students to be asked, those first who come first; `left` tells how
+    `order` holds the rows of the students who are asked, who comes first first, and `left` how
     often each question may still be asked, shape (questions,). Returns the questions, int64, shape
     (students,), -1 for students who are not asked, and how many students had to be asked a question
     of which nothing was left.
@@ -206,3 +208,62 @@ def _wish(
             "expected one of those where askable is True"
         )
     return wish
+
+
+# ---- Scores ------------------------------------------------------------------------------------
+
+
+def score(games: Games, numbers: Sequence[int]) -> pd.DataFrame:
+    """Score every game: a row for each strategy, mask and number of questions, the columns of
+    STRATEGIES.md; the AUC is NaN where all hidden answers have one outcome.
+    """
+    rows = []
+    for name, played in games.items():
+        for mask, game in played.items():
+            for n, right in zip(numbers, game.probability.astype(np.float64), strict=True):
+                beliefs = np.stack([1 - right, right], axis=1)
+                scores = metrics.score_probabilities(game.truth, beliefs)
+                asked, n_students = game.chosen[:, :n], len(game.chosen)
+                counts = np.bincount(asked[asked >= 0])
+                rows.append({
+                    "strategy": name,
+                    "mask": mask,
+                    "n": n,
+                    "accuracy": metrics.accuracy(game.truth, right > 0.5),
+                    "auc": np.nan if scores.auc is None else scores.auc,
+                    "log_loss": scores.log_loss,
+                    "exposure": counts.max(initial=0) / n_students,
+                    "overlap": mean_overlap(counts, n_students),
+                    "bank": (counts > 0).sum() / game.n_askable,
+                    "length": counts.sum() / n_students,
+                })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def mean_overlap(counts: IntArray, n_students: int) -> float:
+    """Return the mean share of questions that the tests of two students have in common.
+
+    The mean over all pairs of students of the number of common questions, over the mean length L of
+    a test: Σ m (m − 1) / (L N (N − 1)) for N students, m of whom were asked a question (Chen,
+    Ankenmann and Spray 2003, "The relationship between item exposure and test overlap in
+    computerized adaptive testing"). `counts` holds m for every question.
+    """
+    n_common = (counts * (counts - 1)).sum()
+    return float(n_common / (counts.sum() * (n_students - 1))) if n_common else 0.0
+
+
+def compare(
+    own: Mapping[str, PlayedGame], other: Mapping[str, PlayedGame], place: int
+) -> tuple[float, float]:
+    """Return by how much one strategy is more accurate, and the standard error of that.
+
+    The same answers of the same students at one checkpoint, all masks together; a student's answers
+    in all masks are one cluster (`metrics.clustered_standard_error`).
+    """
+    right, other_right = (
+        np.concatenate([(g.probability[place] > 0.5) == (g.truth == 1) for g in games.values()])
+        for games in (own, other)
+    )
+    difference = right.astype(np.int64) - other_right
+    cluster = pd.factorize(np.concatenate([game.student for game in own.values()]))[0]
+    return float(difference.mean()), metrics.clustered_standard_error(difference, cluster)

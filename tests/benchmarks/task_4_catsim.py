@@ -57,7 +57,6 @@ def main() -> None:
             "installs it"
         ) from None
     games = load_module(ROOT / "task_4" / "strategy_games.py")
-    report = load_module(ROOT / "task_4" / "strategy_report.py")
     make_bank = sys.modules["ability"].Bank
     folder = real_data_dir() / "eedi_tasks_3_4"
     names = ("train_task_3_4.csv", "train_task_3_4_right_wrong_only.csv")
@@ -66,18 +65,15 @@ def main() -> None:
     reference = read_reference(path, N_QUESTIONS)
     masks = list(reference.targets)[: options.masks]
 
-    package, train_model = games.load_package()
-    popularity = np.bincount(answers["QuestionId"].to_numpy(), minlength=N_QUESTIONS)
-    full = make_bank(package, train_model.fit(answers, N_QUESTIONS), popularity)
-    flat = make_bank(package, fit_one_dimension(package, full.model, answers), popularity)
+    full = games.calibrate(answers, N_QUESTIONS)
+    flat = make_bank(full.module, fit_one_dimension(full.model, answers), full.popularity)
     strategies = games.find_strategies()
 
     def kit(bank: Any, name: str) -> Callable[[str], FloatArray]:
         def play(mask: str) -> FloatArray:
-            setting = games.Setting(CHECKPOINTS[-1])
             about = bank, reference, mask, Rules()
-            game = games.play(*about, strategies[name], setting)
-            scores = report.score_games({name: {mask: game}}, setting.checkpoints)
+            game = games.play(*about, strategies[name], CHECKPOINTS[-1])
+            scores = games.score({name: {mask: game}}, games.checkpoints(CHECKPOINTS[-1]))
             return scores["accuracy"].to_numpy()[1:]
 
         return play
@@ -100,7 +96,7 @@ def main() -> None:
         print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
 
 
-def fit_one_dimension(package: ModuleType, full: Any, answers: pd.DataFrame) -> Any:
+def fit_one_dimension(full: Any, answers: pd.DataFrame) -> Any:
     """Fit the model of `item_response/` with one ability, without quizzes and answered masks."""
     fitted = item_response.fit(
         answers["UserId"].to_numpy(),

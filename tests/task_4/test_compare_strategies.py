@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import strategies
 import strategy_games
+from compare_strategies import score_tables
 from conftest import Says
 from page_reading import Page, read_page
-from strategy_report import score_tables
 
 Compare = Callable[..., tuple[str, Page]]
 SCRIPT = "task_4/compare_strategies.py"
@@ -127,9 +127,8 @@ def test_means_over_masks_and_the_deviation_at_the_end() -> None:
         for n, accuracy in zip((0, 1, 5), values, strict=True)
     )
     scores[["auc", "log_loss", "exposure", "overlap", "bank"]] = 0.0
-    (_, header, rows), *_ = score_tables(scores, stops=False)
-    assert header == ["strategy", "1", "5", "± (5)"]
-    assert rows == [["some", "0.7000", "0.7150", "0.0212"]]
+    table = score_tables(scores, stops=False)["Accuracy after n questions"]
+    assert table.loc["some"].to_dict() == {"1": "0.7000", "5": "0.7150", "± (5)": "0.0212"}
 
 
 @pytest.mark.parametrize(

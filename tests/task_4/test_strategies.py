@@ -10,17 +10,16 @@ from common.adaptive.game import LocalEntry, Reference, Rules, make_reference
 from common.adaptive.game import play as play_entry
 from common.errors import InputError
 
+import compare_strategies
 import numpy as np
 import pandas as pd
 import pytest
 import strategies
 import strategy_games
-import strategy_protocols
-import strategy_report
 from ability import Bank
 from conftest import answers_frame
 from strategies import Posterior
-from strategy_games import PlayedGame, Setting, know_nothing
+from strategy_games import PlayedGame, know_nothing
 from task_4_models import as_reference, full_model, load_package
 
 GUESSING = 0.2
@@ -187,7 +186,7 @@ BANK = Bank(PACKAGE, full_model(PACKAGE, N_QUESTIONS, 1, 2.4), POPULARITY)
 
 
 def play(reference: Reference, strategy: Any, rules: Rules = STRICT, **setting: Any) -> Any:
-    return strategy_games.play(BANK, reference, "mask", rules, strategy, Setting(**setting))
+    return strategy_games.play(BANK, reference, "mask", rules, strategy, **setting)
 
 
 def some_answers(seed: int, shape: tuple[int, int], share: float) -> pd.DataFrame:
@@ -345,7 +344,7 @@ def test_scores_by_hand() -> None:
         [1, 0, 1, 1],
         [7, 7, 8, 8],
     )
-    scores = strategy_report.score_games({"some": {"mask": game}}, (0, 1, 2))
+    scores = strategy_games.score({"some": {"mask": game}}, (0, 1, 2))
     assert scores.accuracy.tolist() == [0.25, 0.75, 0.5]
     # Of the three pairs of a right and a wrong answer, so many are in order.
     assert scores.auc.tolist() == pytest.approx([0.5, 2 / 3, 1 / 3])
@@ -357,7 +356,7 @@ def test_scores_by_hand() -> None:
     # One question in common, of one and a half on average.
     assert scores.overlap.tolist() == pytest.approx([0, 1, 1 / 1.5])
     # Of three tests with two questions, each pair shares the first one.
-    assert strategy_report.mean_overlap(np.array([3, 1, 1, 1]), 3) == pytest.approx(0.5)
+    assert strategy_games.mean_overlap(np.array([3, 1, 1, 1]), 3) == pytest.approx(0.5)
 
 
 def test_paired_difference_by_hand() -> None:
@@ -374,7 +373,7 @@ def test_paired_difference_by_hand() -> None:
             for probability in ([0.9] * 4, other)
         ]
         own, others = ({f"mask {k}": game for k in range(n_masks)} for game in games)
-        assert strategy_report.compare(own, others, 0) == pytest.approx(expected)
+        assert strategy_games.compare(own, others, 0) == pytest.approx(expected)
 
 
 # ---- Protocols ---------------------------------------------------------------------------------
@@ -382,8 +381,8 @@ def test_paired_difference_by_hand() -> None:
 
 @pytest.mark.parametrize(("name", "learned_share"), [("bobcat", 0.6), ("ncat", 0.7)])
 def test_protocols_split_students_and_answers(name: str, learned_share: float) -> None:
-    answers, protocol = some_answers(9, (53, 90), 0.7), strategy_protocols.PROTOCOLS[name]
-    parts = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
+    answers, protocol = some_answers(9, (53, 90), 0.7), compare_strategies.PROTOCOLS[name]
+    parts = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
     for learned, reference in parts:
         students = set(learned["UserId"])
         assert len(students) == pytest.approx(learned_share * 53, abs=1)
@@ -395,12 +394,12 @@ def test_protocols_split_students_and_answers(name: str, learned_share: float) -
     if name == "bobcat":
         examined = np.concatenate([reference.student for _, reference in parts])
         assert sorted(examined) == list(range(100, 153))
-    again = list(strategy_protocols.splits(answers, protocol, 5, 10, 90))
+    again = list(compare_strategies.splits(answers, protocol, 5, 10, 90))
     for (_, one), (_, other) in zip(parts, again, strict=True):
         assert np.array_equal(one.targets[one.name], other.targets[one.name])
     # Those with too few answers are not examined.
     n_many = 50 if name == "bobcat" else 32
-    _, reference = next(strategy_protocols.splits(answers, protocol, 1, n_many, 90))
+    _, reference = next(compare_strategies.splits(answers, protocol, 1, n_many, 90))
     assert 0 < len(reference.student) < len(parts[0][1].student)
     with pytest.raises(InputError, match="choose a smaller --questions"):
-        next(strategy_protocols.splits(answers, protocol, 1, 80, 90))
+        next(compare_strategies.splits(answers, protocol, 1, 80, 90))
