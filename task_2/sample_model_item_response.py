@@ -3,8 +3,8 @@
 Is the answer right? If not, is it the most popular wrong option? If not, the next one? Each of
 these has slopes and an intercept of its own on the student's abilities, and effects of the context
 in which the answer was given (see task 1), so that one fit serves all. Last come habits: students
-prefer some position, whatever the option says. The mathematics is in common/item_response/: the
-stages in options.py, the habits in habits.py.
+prefer some position, whatever the option says. The mathematics of stages and habits is in
+common/item_response/options.py.
 
 Run:     python task_2/sample_model_item_response.py --local     predict the local split
          python task_2/local_evaluation.py                       score that

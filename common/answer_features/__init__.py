@@ -17,20 +17,17 @@ of 10 % at a time, since features of rows for which much less is known would be 
 than those of the template: a model that learned from them would trust them too little.
 """
 
-from common.answer_features.groups import GROUPS, Columns
-from common.answer_features.known import Known, know
+from common.answer_features.groups import GROUPS
+from common.answer_features.known import Known
 from common.answer_features.nearest import nearest_answers, similar_questions
 from common.answer_features.pairs import Pairs, read_pairs
-from common.answer_features.tables import Part, available_groups, table, tables
+from common.answer_features.tables import available_groups, table, tables
 
 __all__ = [
     "GROUPS",
-    "Columns",
     "Known",
     "Pairs",
-    "Part",
     "available_groups",
-    "know",
     "nearest_answers",
     "read_pairs",
     "similar_questions",

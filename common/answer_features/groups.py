@@ -7,11 +7,11 @@ When a quiz was taken and in which order, and how sure the student said to be, i
 to be predicted, too; nothing but the outcomes of `Known` is looked at.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from common import item_response
-from common.answer_features.known import N_OPTIONS, Known, shrunk_mean
+from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.floating[Any]]
-Columns = dict[str, npt.NDArray[Any]]
 Group = Callable[[Pairs, Known, IntArray], Columns]
 
 # How many of a student's answers count as near, of how many the option is a feature of its own, and
@@ -82,8 +81,7 @@ def options(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     )
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     p = item_response.predict_options(fitted, student, question, pairs.context[asked])
-    log_p = np.log(np.maximum(by_outcome(p, known, question), _MIN_PROBABILITY))
-    return _numbered("model", log_p)
+    return _by_outcome("model", np.log(np.maximum(p, _MIN_PROBABILITY)), known, question)
 
 
 def rates(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -107,7 +105,7 @@ def distractors(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     option, or another one: the logit of this by item response theory, with one ability of its own.
     """
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    columns = _numbered("share", by_outcome(known.option_share[question], known, question))
+    columns = _by_outcome("share", known.option_share[question], known, question)
     outcome = known.outcome_of_option[known.question, known.option - 1]
     is_wrong = np.flatnonzero(outcome > 0)
     columns["distractor"] = np.zeros(len(asked))
@@ -129,19 +127,9 @@ def context(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     From the training file. Means of what the outcomes exceed expectation by, over the nearest known
     answers, weighted by powers of the similarity.
     """
-    columns: Columns = {
-        f"{kind}_{power}": np.zeros(len(asked), np.float32)
-        for power, _ in _DECAYS
-        for kind in ("near", "nearness")
-    }
-    for rows, nearest, similarity in _near(pairs, known, asked):
-        residual = np.where(nearest >= 0, known.residual[nearest], 0)
-        for power, shrinkage in _DECAYS:
-            weight = similarity**power
-            total = weight.sum(axis=1)
-            columns[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
-            columns[f"nearness_{power}"][rows] = total
-    return columns
+    near = _near(pairs, known, asked)
+    names = [f"{kind}_{power}" for power, _ in _DECAYS for kind in ("near", "nearness")]
+    return {name: near[name] for name in names}
 
 
 def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -153,29 +141,14 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     which the option at this place is usually chosen; and the four nearest answers say which of the
     question's options was at the place chosen there. Options are in the order of `Known`.
     """
-    student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    chosen = known.option - 1
-    excess = -known.option_share[known.question]
-    excess[np.arange(len(chosen)), chosen] += 1
-    usual = [
-        shrunk_mean(known.student, excess[:, o], pairs.n_students)[0] for o in range(N_OPTIONS)
-    ]
-    habit = {"habit": np.column_stack([mean[student] for mean in usual])}
-    habit |= {f"habit_{power}": np.zeros((len(asked), N_OPTIONS)) for power, _ in _DECAYS}
-    near_option = np.full((len(asked), _N_OPTIONS_SHOWN), np.nan, np.float32)
-    for rows, nearest, similarity in _near(pairs, known, asked):
-        of_near = np.where((nearest >= 0)[:, :, None], excess[nearest], 0)
-        for power, shrinkage in _DECAYS:
-            weight = similarity**power
-            total = (weight[:, None] @ of_near)[:, 0]
-            habit[f"habit_{power}"][rows] = total / (weight.sum(axis=1, keepdims=True) + shrinkage)
-        shown = nearest[:, :_N_OPTIONS_SHOWN]
-        outcome = np.take_along_axis(known.outcome_of_option[question[rows]], chosen[shown], 1)
-        near_option[rows] = np.where(shown >= 0, outcome, np.nan)
+    question = pairs.numbers["question"][asked]
     columns = _numbered("place", np.argsort(known.outcome_of_option, axis=1)[question])
-    for name, of_place in habit.items():
-        columns |= _numbered(name, by_outcome(of_place, known, question))
-    return columns | _numbered("near_option", near_option)
+    habit = _habits_in(pairs, known, asked, "student")
+    columns |= _by_outcome("habit", habit, known, question)
+    near = _near(pairs, known, asked)
+    for power, _ in _DECAYS:
+        columns |= _by_outcome(f"habit_{power}", near[f"habit_{power}"], known, question)
+    return columns | _numbered("near_option", near["near_option"])
 
 
 # ---- From the metadata of questions and students ---------------------------------------------
@@ -192,14 +165,10 @@ def subjects(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 def students(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Gender, age in years at the start of 2019, and pupil premium. From the student metadata."""
     assert pairs.students is not None
-    own = pairs.students.iloc[asked]
-    gender, premium = own["Gender"].to_numpy(), own["PremiumPupil"].to_numpy()
-    age = (_YEAR - own["DateOfBirth"]).dt.days.to_numpy() / _DAYS_PER_YEAR
-    return {
-        "gender": np.where(gender < 0, np.nan, gender),
-        "age": age,
-        "premium": np.where(premium < 0, np.nan, premium),
-    }
+    own = pairs.students.iloc[pairs.numbers["student"][asked]]
+    age = (_YEAR - own["DateOfBirth"]).dt.days / _DAYS_PER_YEAR
+    told = {"gender": own["Gender"], "age": age, "premium": own["PremiumPupil"]}
+    return {name: column.where(column >= 0).to_numpy() for name, column in told.items()}
 
 
 # ---- From the answer metadata ----------------------------------------------------------------
@@ -214,16 +183,11 @@ def quiz(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     keys = [("student", "quiz"), ("question", "quiz"), ("quiz",)]
     columns = rates_of(pairs, known, asked, keys)
     number = pairs.number("student", "quiz")
-    size = np.bincount(number[number >= 0], minlength=1)
-    columns["quiz_size"] = _look_up(size.astype(np.float32), number[asked])
+    size = np.bincount(number[number >= 0]).astype(np.float32)
+    columns["quiz_size"] = _look_up(size, number[asked])
     if len(known.option):
-        mean = np.zeros((len(asked), N_OPTIONS), np.float32)
-        for o in range(N_OPTIONS):
-            excess = (known.option == o + 1) - known.option_share[known.question, o]
-            of_group = shrunk_mean(number[known.rows], excess, len(size))[0]
-            mean[:, o] = _look_up(of_group, number[asked])
-        question = pairs.numbers["question"][asked]
-        columns |= _numbered("quiz_habit", by_outcome(mean, known, question))
+        habit = _habits_in(pairs, known, asked, "student", "quiz")
+        columns |= _by_outcome("quiz_habit", habit, known, pairs.numbers["question"][asked])
     return columns
 
 
@@ -233,38 +197,36 @@ def order(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     What they exceed expectation by, and which of the question's options was at the place chosen.
     Answers of the same minute count as later ones.
     """
-    # Places of the known answers, -1 of the others; in order of time.
+    moment, in_order = pairs.in_time("student", "quiz")
     place_of_row = np.full(len(pairs), -1, np.int32)
     place_of_row[known.rows] = np.arange(len(known.rows), dtype=np.int32)
-    in_order = place_of_row[pairs.in_order]
-    in_order = in_order[in_order >= 0]
-    ordered, own = pairs.moment[known.rows][in_order], pairs.moment[asked]
-    position = np.searchsorted(ordered, own)
+    answer = place_of_row[in_order]
+    answer = answer[answer >= 0]
+    own, ordered = moment[asked], moment[known.rows[answer]]
+    position = np.searchsorted(ordered, own) + _N_STEPS
+    # So that there is something before the first one, and after the last.
+    ordered, answer = np.pad(ordered, _N_STEPS, constant_values=-1), np.pad(answer, _N_STEPS)
     question = pairs.numbers["question"][asked]
     columns: Columns = {}
     for step in (*range(-_N_STEPS, 0), *range(_N_STEPS)):
         place = position + step
-        inside = (place >= 0) & (place < len(ordered)) & (own >= 0)
-        if len(ordered):
-            place = np.clip(place, 0, len(ordered) - 1)
-            inside &= ordered[place] // MINUTES == own // MINUTES
-        answer = in_order[place[inside]]
+        inside = (own >= 0) & (ordered[place] // MINUTES == own // MINUTES)
+        near = answer[place[inside]]
         name = f"before_{-step}" if step < 0 else f"after_{step + 1}"
-        found = {name: known.residual[answer]}
+        found = {name: known.residual[near]}
         if len(known.option):
-            option = known.option[answer] - 1
+            option = known.option[near] - 1
             found[f"{name}_option"] = known.outcome_of_option[question[inside], option]
-        for name, values in found.items():
-            columns[name] = np.full(len(asked), np.nan, np.float32)
-            columns[name][inside] = values
+        for column, values in found.items():
+            columns[column] = np.full(len(asked), np.nan, np.float32)
+            columns[column][inside] = values
     return columns
 
 
 def classes(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """How the class and the scheme of work do, on the whole, on the question and in the quiz."""
     of_group = [("group",), ("question", "group"), ("group", "quiz")]
-    keys = [*of_group, ("scheme",), ("question", "scheme")]
-    return rates_of(pairs, known, asked, keys)
+    return rates_of(pairs, known, asked, [*of_group, ("scheme",), ("question", "scheme")])
 
 
 def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
@@ -272,27 +234,24 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
 
     With how the student did on that day, and the age then, if the student metadata are there.
     """
-    date = pairs.minutes[asked]
-    is_missing, minute = np.isnat(date), date.astype(np.int64)
-    # 1970 began on a Thursday; Monday is 0.
-    columns: Columns = {
-        "hour": np.where(is_missing, np.nan, minute % 1440 / 60),
-        "weekday": np.where(is_missing, np.nan, (minute // 1440 + 3) % 7),
-    }
+    assert pairs.circumstances is not None
+    date = pairs.circumstances["DateAnswered"].iloc[asked]
+    hour = (date.dt.hour * 60 + date.dt.minute) / 60
+    columns: Columns = {"hour": hour.to_numpy(), "weekday": date.dt.day_of_week.to_numpy()}
     columns |= rates_of(pairs, known, asked, [("student", "day")])
-    own, ordered = pairs.moment[asked], pairs.moment[pairs.in_order]
+    moment, in_order = pairs.in_time("student", "quiz")
+    own, ordered = moment[asked], moment[in_order]
     place = np.searchsorted(ordered, own) - np.searchsorted(ordered, own // MINUTES * MINUTES)
     columns["place_in_quiz"] = np.where(own < 0, np.nan, place)
     # The last answer at an earlier minute, whatever the quiz.
-    own, ordered = pairs.moment_of_student[asked], pairs.ordered_moments_of_students
-    columns["gap"] = np.full(len(asked), np.nan)
-    if len(ordered):
-        last = ordered[np.maximum(np.searchsorted(ordered, own) - 1, 0)]
-        is_own = (last // MINUTES == own // MINUTES) & (last < own)
-        columns["gap"] = np.where(is_own, own - last, np.nan)
+    moment, in_order = pairs.in_time("student")
+    own, ordered = moment[asked], moment[in_order]
+    last = np.append(-1, ordered)[np.searchsorted(ordered, own)]
+    is_own = (last // MINUTES == own // MINUTES) & (last < own)
+    columns["gap"] = np.where(is_own, own - last, np.nan)
     if pairs.students is not None:
-        days = (date - pairs.students["DateOfBirth"].to_numpy()[asked]) / np.timedelta64(1, "D")
-        columns["age_then"] = days / _DAYS_PER_YEAR
+        birth = pairs.students["DateOfBirth"].to_numpy()[pairs.numbers["student"][asked]]
+        columns["age_then"] = (date.to_numpy() - birth) / np.timedelta64(1, "D") / _DAYS_PER_YEAR
     return columns
 
 
@@ -348,34 +307,63 @@ def rates_of(
     return columns
 
 
+def _habits_in(pairs: Pairs, known: Known, asked: IntArray, *names: str) -> FloatArray:
+    """Return how much a place is preferred in what the key names, shape (asked, options)."""
+    number = pairs.number(*names)
+    n_groups = int(number.max(initial=-1)) + 1
+    means = [shrunk_mean(number[known.rows], of, n_groups)[0] for of in known.excess.T]
+    return np.column_stack([_look_up(mean, number[asked]) for mean in means])
+
+
+def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """Return what `context` and `habits` tell of the known answers near to each row asked for."""
+    if known.near is not None and known.near[0] is asked:
+        return known.near[1]
+    student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
+    n_places = N_OPTIONS if len(known.option) else 0
+    found: Columns = {
+        "near_option": np.full((len(asked), bool(n_places) * _N_OPTIONS_SHOWN), np.nan, np.float32)
+    }
+    for power, _ in _DECAYS:
+        found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
+        found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
+    answers, similar = (known.student, known.question), (pairs.neighbours, pairs.similarity)
+    blocks = nearest_answers(answers, (student, question), *similar, _N_NEAREST)
+    for rows, nearest, similarity in blocks:
+        residual = np.where(nearest >= 0, known.residual[nearest], 0)
+        excess = np.where((nearest >= 0)[:, :, None], known.excess[nearest], 0)
+        for power, shrinkage in _DECAYS:
+            weight = similarity**power
+            total = weight.sum(axis=1)
+            found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
+            found[f"nearness_{power}"][rows] = total
+            preferred = (weight[:, None] @ excess)[:, 0]
+            found[f"habit_{power}"][rows] = preferred / (total + shrinkage)[:, None]
+        if n_places:
+            shown = nearest[:, :_N_OPTIONS_SHOWN]
+            place = known.option[shown] - 1
+            outcome = np.take_along_axis(known.outcome_of_option[question[rows]], place, 1)
+            told = np.where(shown >= 0, outcome, np.nan)
+            found["near_option"][rows, : shown.shape[1]] = told
+    known.near = asked, found
+    return found
+
+
 def _look_up(values: FloatArray, number: IntArray) -> FloatArray:
     """Return the value of each number, NaN for -1."""
-    if not len(values):
-        return np.full(len(number), np.nan, np.float32)
-    return np.where(number < 0, np.float32(np.nan), values[number])
+    return np.append(values, np.float32(np.nan))[number]
 
 
-def by_outcome(of_place: FloatArray, known: Known, question: IntArray) -> FloatArray:
-    """Reorder values of the options of questions, shape (questions, options), from places."""
-    return np.take_along_axis(of_place, np.argsort(known.outcome_of_option, axis=1)[question], 1)
-
-
-def _logit(p: FloatArray) -> FloatArray:
-    p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
-    return np.log(p / (1 - p))
+def _by_outcome(name: str, of_place: FloatArray, known: Known, question: IntArray) -> Columns:
+    """Number columns of the options of questions, shape (questions, options), by their outcome."""
+    place = np.argsort(known.outcome_of_option, axis=1)[question]
+    return _numbered(name, np.take_along_axis(of_place, place, 1))
 
 
 def _numbered(name: str, columns: npt.NDArray[Any]) -> Columns:
     return {f"{name}_{number}": column for number, column in enumerate(columns.T)}
 
 
-def _near(pairs: Pairs, known: Known, asked: IntArray) -> Iterator[tuple[IntArray, ...]]:
-    """Yield the known answers near to each row that is asked for, in blocks."""
-    if known.near is None or known.near[0] is not asked:
-        student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-        similar = pairs.neighbours, pairs.similarity
-        blocks = nearest_answers(
-            (known.student, known.question), (student, question), *similar, _N_NEAREST
-        )
-        known.near = asked, list(blocks)
-    yield from known.near[1]
+def _logit(p: FloatArray) -> FloatArray:
+    p = np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
+    return np.log(p / (1 - p))

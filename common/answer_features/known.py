@@ -1,6 +1,6 @@
 """The outcomes that features may use, and what follows from them at once."""
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from common import schema
@@ -14,11 +14,12 @@ import pandas as pd
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
+Columns = dict[str, npt.NDArray[Any]]
 
 N_OPTIONS = len(schema.OPTIONS)
 # A rate is shrunk towards what is expected, as if so many more answers had turned out like that:
 # the smoothing that the winners of task 1 used.
-SMOOTHING = 5
+_SMOOTHING = 5
 # How many training answers are enough in all to be held out: a model of features learns little from
 # more.
 _ENOUGH = 120_000
@@ -26,67 +27,66 @@ _ENOUGH = 120_000
 _MIN_EXPECTED = 0.05
 
 
-@dataclass
 class Known:
-    """Answers whose outcomes may be used: arrays with one row each, and others by question."""
+    """Answers whose outcomes may be used: of the training answers all but those `held_out`.
 
-    # Their places in the pairs, and their numbers there.
-    rows: IntArray
-    student: IntArray
-    question: IntArray
-    is_correct: IntArray
-    # Smoothed share of right answers to each question; by how much each student exceeds these; and
-    # `is_correct` minus what the two let expect.
-    question_rate: FloatArray
-    student_rate: FloatArray
-    residual: FloatArray
-    # A model of some of these answers, from which that of all may go on.
-    start: ItemResponseModel | None
-    # The option chosen and the right one, from 1, and of each question, shape (questions,
-    # `N_OPTIONS`): the smoothed share of each option; 0 for the right one, 1 for the most popular
-    # wrong one, and so on. All empty where the file does not tell the options.
-    option: IntArray
-    correct_option: IntArray
-    option_share: FloatArray
-    outcome_of_option: IntArray
-    # Rows asked for, and the known answers near to them: found once for all groups of features.
-    near: tuple[IntArray, list[Any]] | None = None
-
-
-def know(
-    pairs: Pairs,
-    answers: pd.DataFrame,
-    held_out: BoolArray | None = None,
-    start: ItemResponseModel | None = None,
-) -> Known:
-    """Say which outcomes are known: of the training answers all but those `held_out`.
-
-    A `start` has learned from none of those, nor from others that are to be asked for.
+    Arrays with one row each, and others by student or question. A `start` is a model from which
+    that of all may go on; it has learned from none of those held out, nor from others that are to
+    be asked for.
     """
-    rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
-    own = answers if held_out is None else answers.iloc[rows]
-    student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
-    is_correct = own["IsCorrect"].to_numpy()
-    right = is_correct.astype(np.float32)
-    question_rate = shrunk_mean(question, right, pairs.n_questions, right.mean())[0]
-    above = right - question_rate[question]
-    student_rate = shrunk_mean(student, above, pairs.n_students)[0]
-    expected = question_rate[question] + student_rate[student]
-    residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-    option: IntArray = np.empty(0, np.int8)
-    correct_option, outcome, share = option, option, option.astype(np.float32)
-    if "AnswerValue" in own:
-        option, correct_option = own["AnswerValue"].to_numpy(), own["CorrectAnswer"].to_numpy()
-        cells = question * np.int32(N_OPTIONS) + (option - 1)
-        count = np.bincount(cells, minlength=pairs.n_questions * N_OPTIONS).reshape(-1, N_OPTIONS)
-        total = count.sum(axis=1, keepdims=True)
-        overall = count.sum(axis=0) / len(rows)
-        share = ((count + SMOOTHING * overall) / (total + SMOOTHING)).astype(np.float32)
-        outcome = order_options(question, option, correct_option, pairs.n_questions)
-        # Nobody knows which option is right: the one that most often is chosen comes first.
-        outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
-    numbers, rates = (rows, student, question), (question_rate, student_rate, residual)
-    return Known(*numbers, is_correct, *rates, start, option, correct_option, share, outcome)
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        answers: pd.DataFrame,
+        held_out: BoolArray | None = None,
+        start: ItemResponseModel | None = None,
+    ) -> None:
+        """Find what follows from the outcomes, whatever is asked."""
+        rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
+        own = answers if held_out is None else answers.iloc[rows]
+        student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
+        # Their places in the pairs, and their numbers there.
+        self.rows, self.student, self.question = rows, student, question
+        self.start = start
+        self.is_correct: IntArray = own["IsCorrect"].to_numpy()
+        right = self.is_correct.astype(np.float32)
+        # The smoothed share of right answers to each question, and by how much students exceed it.
+        self.question_rate = shrunk_mean(question, right, pairs.n_questions, right.mean())[0]
+        above = right - self.question_rate[question]
+        self.student_rate = shrunk_mean(student, above, pairs.n_students)[0]
+        # `is_correct` minus what the two let expect.
+        expected = self.question_rate[question] + self.student_rate[student]
+        self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
+        # What is near to the rows asked for, found once for all groups of features.
+        self.near: tuple[IntArray, Columns] | None = None
+        # The option chosen and the right one, from 1, and of each question, shape (questions,
+        # `N_OPTIONS`): the smoothed share of each option; 0 for the right one, 1 for the most
+        # popular wrong one, and so on. All empty where the file does not tell the options.
+        self.option: IntArray = np.empty(0, np.int8)
+        self.correct_option = self.outcome_of_option = self.option
+        self.option_share: FloatArray = np.empty((pairs.n_questions, 0), np.float32)
+        if "AnswerValue" in own:
+            self.option = own["AnswerValue"].to_numpy()
+            self.correct_option = own["CorrectAnswer"].to_numpy()
+            n = pairs.n_questions
+            cells = question * np.int32(N_OPTIONS) + (self.option - 1)
+            count = np.bincount(cells, minlength=n * N_OPTIONS).reshape(n, N_OPTIONS)
+            total = count.sum(axis=1, keepdims=True)
+            overall = count.sum(axis=0) / len(rows)
+            share = (count + _SMOOTHING * overall) / (total + _SMOOTHING)
+            self.option_share = share.astype(np.float32)
+            outcome = order_options(question, self.option, self.correct_option, n)
+            # Nobody knows which option is right: the one that most often is chosen comes first.
+            outcome[total[:, 0] == 0] = np.argsort(np.argsort(-overall, kind="stable"))
+            self.outcome_of_option = outcome
+
+    @cached_property
+    def excess(self) -> FloatArray:
+        """By how much each answer exceeds the usual share of each option, (answers, options)."""
+        excess: FloatArray = -self.option_share[self.question]
+        excess[np.arange(len(self.option)), self.option - 1] += 1
+        return excess
 
 
 def cut(n_answers: int, seed: int, n_parts: int) -> tuple[IntArray, int]:
@@ -112,5 +112,5 @@ def shrunk_mean(
         value, group = value[group >= 0], group[group >= 0]
     count = np.bincount(group, minlength=n_groups)
     total = np.bincount(group, value, minlength=n_groups)
-    mean = (total + SMOOTHING * prior) / (count + SMOOTHING)
+    mean = (total + _SMOOTHING * prior) / (count + _SMOOTHING)
     return mean.astype(np.float32), count.astype(np.float32)

@@ -35,16 +35,9 @@ def similar_questions(
     """Find the questions that are most often answered by the same students.
 
     Students and questions of the pairs are numbered. Of many answers, a random part of the students
-    is looked at: the squares of their numbers of answers are the work.
-
-    Returns
-    -------
-    neighbours : array of int32, shape (questions, k)
-        Most similar first, never the question itself; k is `n_neighbours`, or the number of other
-        questions.
-    similarity : array of float32, shape (questions, k)
-        Cosine of the two sets of students: together / sqrt(one · other), 1 for questions that the
-        same students answered, 0 for those that nobody answered together.
+    is looked at: the squares of their numbers of answers are the work. Returned are for each
+    question its `n_neighbours` nearest, or all others, the most similar first, int32, and their
+    similarity: the cosine of the two sets of students, together / sqrt(one · other).
     """
     order = np.random.default_rng(0).permutation(n_students)
     squares = np.bincount(student, minlength=n_students).astype(np.float64) ** 2
@@ -83,17 +76,11 @@ def nearest_answers(
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Find for each pair the student's known answers to the most similar questions.
 
-    Both `known` and `asked` are students and questions; an answer to the very question asked for
-    never counts. Results do not depend on `max_cells`, the size of the table held in memory.
-
-    Yields
-    ------
-    rows : array of int
-        Places in `asked`; all yields together hold each once.
-    nearest : array of int32, shape (rows, n_nearest)
-        Places in `known`, most similar question first; -1 where there are no more.
-    similarity : array of float32, shape (rows, n_nearest)
-        Of their questions to the one asked for; 0 where there are no more.
+    `known` and `asked` are students and questions each; an answer to the very question asked for
+    never counts. Yielded are, block by block, places in `asked`, and for each of these at most
+    `n_nearest` places in `known`, int32, the most similar question first, -1 where there are no
+    more, with the similarities, 0 there. Results do not depend on `max_cells`, the size of the
+    table held in memory.
     """
     n_questions, k = neighbours.shape
     by_student = np.argsort(known[0], kind="stable")
@@ -104,8 +91,6 @@ def nearest_answers(
     place = np.full((min(step, n_students), n_questions), -1, np.int32)
     for first in range(0, n_students, step):
         rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]
-        if not len(rows):
-            continue
         answers = by_student[slice(*np.searchsorted(known_student, [first, first + step]))]
         cells = known[0][answers] - first, known[1][answers]
         place[cells] = answers
@@ -113,11 +98,9 @@ def nearest_answers(
             part = rows[start : start + n_rows]
             question = asked[1][part]
             candidates = place[(asked[0][part] - first)[:, None], neighbours[question]]
-            rank = np.cumsum(candidates >= 0, axis=1, dtype=np.int32) - 1
-            i, j = np.nonzero((candidates >= 0) & (rank < n_nearest))
-            nearest = np.full((len(part), n_nearest), -1, np.int32)
-            near = np.zeros((len(part), n_nearest), np.float32)
-            nearest[i, rank[i, j]] = candidates[i, j]
-            near[i, rank[i, j]] = similarity[question[i], j]
-            yield part, nearest, near
+            # Those that are there, in their order.
+            order = np.argsort(candidates < 0, axis=1, kind="stable")[:, :n_nearest]
+            nearest = np.take_along_axis(candidates, order, 1)
+            near = np.take_along_axis(similarity[question], order, 1)
+            yield part, nearest, np.where(nearest >= 0, near, np.float32(0))
         place[cells] = -1

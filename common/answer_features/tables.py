@@ -3,14 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from common.answer_features.groups import (
-    FROM_ANSWER_METADATA,
-    FROM_OPTIONS,
-    GROUPS,
-    Columns,
-    fit_model,
-)
-from common.answer_features.known import Known, cut, know
+from common.answer_features.groups import FROM_ANSWER_METADATA, FROM_OPTIONS, GROUPS, fit_model
+from common.answer_features.known import Columns, Known, cut
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
 from common.errors import InputError
@@ -28,19 +22,12 @@ def available_groups(
     wanted: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Return the names of the groups whose files are there.
-
-    Parameters
-    ----------
-    pairs, answers
-        What there is.
-    wanted
-        Names of groups; None: all of them that are available, but those to `leave_out`.
+    """Return the names of the groups whose files are there: all but those to `leave_out`.
 
     Raises
     ------
     InputError
-        If a group that is wanted needs a file, or a column, that is not there.
+        If a group that is `wanted` needs a file, or a column, that is not there.
     """
     missing: dict[str, str] = {}
     if "AnswerValue" not in answers:
@@ -61,21 +48,11 @@ def available_groups(
 
 
 class Part(NamedTuple):
-    """Answers that are held out, or the template, and what is known about them without outcomes.
+    """Answers that are held out, or the template, and what is known about them without outcomes."""
 
-    Attributes
-    ----------
-    rows
-        Their places in the pairs.
-    outcome_of_option
-        Of `Known`, by all other answers.
-    table
-        A row for each, a column of float32 for each feature.
-    """
-
-    rows: IntArray
-    outcome_of_option: IntArray
-    table: pd.DataFrame
+    rows: IntArray  # Their places in the pairs.
+    outcome_of_option: IntArray  # Of `Known`, by all other answers.
+    table: pd.DataFrame  # A row for each, a column of float32 for each feature.
 
 
 def tables(
@@ -107,10 +84,10 @@ def tables(
     def learn(half: int) -> ItemResponseModel | None:
         if "model" not in groups:
             return None
-        return fit_model(pairs, know(pairs, answers, (part < n_held_out) & (part % 2 == half)))
+        return fit_model(pairs, Known(pairs, answers, (part < n_held_out) & (part % 2 == half)))
 
     def describe(number: int) -> Part:
-        known = know(pairs, answers, part == number, starts[number % 2])
+        known = Known(pairs, answers, part == number, starts[number % 2])
         return tell(np.flatnonzero(part == number), known)
 
     def tell(rows: IntArray, known: Known) -> Part:
@@ -118,7 +95,7 @@ def tables(
 
     starts = list(in_threads(learn, range(min(n_held_out, 2))))
     yield from tqdm(in_threads(describe, range(n_held_out)), "features", n_held_out, disable=None)
-    yield tell(np.arange(len(answers), len(pairs)), know(pairs, answers, None, starts[0]))
+    yield tell(np.arange(len(answers), len(pairs)), Known(pairs, answers, None, starts[0]))
 
 
 def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> pd.DataFrame:

@@ -7,15 +7,15 @@ and for the options chosen `fit_options` and `predict_options`. Ids are whole nu
 All take the contexts in which answers were given, quizzes or what `cluster_questions` finds in
 their place, and learn what a student's answers in one context share.
 
-Read `model` for the mathematics, `context` for that of contexts, `fitting` for the loop and its
-early stopping, `prediction` for what follows from it, `options` and `habits` for the options;
-`start` finds where to begin, `similarity` contexts where none are known; `observations` and
-`blocks` make it fast.
+Read `model` for the mathematics, `context` for that of contexts, `fitting` for the start, the loop
+and its early stopping, `prediction` for what follows from it, `options` for the options;
+`similarity` finds contexts where none are known; `blocks` makes it fast.
 """
 
+from common.item_response.blocks import ItemResponseModel
 from common.item_response.fitting import DEFAULT_DIMENSIONS, fit
 from common.item_response.options import OptionModel, fit_options, order_options, predict_options
-from common.item_response.prediction import ItemResponseModel, predict
+from common.item_response.prediction import predict
 from common.item_response.similarity import cluster_questions
 
 __all__ = [

@@ -1,28 +1,35 @@
-"""What makes the fit fast: one pass over the answers, in blocks and threads.
+"""What makes the fit fast: answers sorted by student, and one pass over them in blocks and threads.
 
-Answers lie sorted by student. One pass over them updates every student and sums up what the items
-need. It goes in chunks of students, one thread for each chunk, and within a chunk in blocks of
-answers whose temporary arrays stay in the processor's cache; nothing of the size students × items
-is ever made. Chunks do not depend on the number of threads, nor does the order in which their
-results are summed up, so neither do the results.
+Answers are the rows of sparse matrices, one for each student; and the contexts of a student are a
+tree, with the student at its root and the answers in its leaves. A pass updates every student and
+sums up what the items need. It goes in chunks of students, one thread for each chunk, and within a
+chunk in blocks of answers whose temporary arrays stay in the processor's cache; nothing of the size
+students × items is ever made. Chunks do not depend on the number of threads, nor does the order in
+which their results are summed up, so neither do the results.
 """
 
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from common.answers import find_ids
 from common.item_response import context, model
-from common.item_response.model import FloatArray, Gaussians, IntArray, Known
-from common.item_response.observations import Observations, number_rows
+from common.item_response.context import Level, SharedEffects
+from common.item_response.model import BoolArray, FloatArray, Gaussians, IntArray
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse
 
 Result = TypeVar("Result")
 
 # Answers in a block; parts in which the items are updated.
 _BLOCK, _N_ITEM_PARTS = 1 << 13, 8
+# Answers in a chunk, at most and at least, and how many chunks there are in between.
+_MAX_CHUNK, _MIN_CHUNK, _N_CHUNKS = 1 << 20, 1 << 14, 8
 
 
 def _count_threads() -> int:
@@ -35,22 +42,190 @@ def _count_threads() -> int:
 N_THREADS = _count_threads()
 
 
-def run_step(observations: Observations, state: Known) -> Known:
+def in_threads(function: Callable[[Any], Result], parts: Iterable[Any]) -> Iterator[Result]:
+    """Return function(part) for every part, in order, several at a time."""
+    if N_THREADS == 1:
+        yield from map(function, parts)
+        return
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        yield from pool.map(function, parts)
+
+
+# ---- Answers, sorted --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Right and wrong answers, sorted by student, those of a student by context."""
+
+    start: IntArray  # Shape (students + 1,): those of student i are start[i] to start[i + 1].
+    item: npt.NDArray[np.int32]  # Shape (answers,), from 0.
+    is_right: BoolArray  # Shape (answers,).
+    is_used: BoolArray  # Shape (answers,): False for an answer that is left out.
+    n_items: int  # Answered or not.
+    levels: tuple[Level, ...] = ()  # The contexts of the answers, the coarsest level first.
+
+    def of_students(self, students: slice) -> tuple["Observations", list[slice]]:
+        """Return the answers of some students, and the places of the nodes of each level."""
+        rows = slice(*self.start[[students.start, students.stop]].tolist())
+        levels, places = [], [students]
+        for level in self.levels:
+            own = slice(*np.searchsorted(level.start, [rows.start, rows.stop]).tolist())
+            start = level.start[own.start : own.stop + 1] - rows.start
+            parent = level.parent[own] - np.int32(places[-1].start)
+            levels.append(Level(start, parent, level.label[own]))
+            places.append(own)
+        start = self.start[students.start : students.stop + 1] - rows.start
+        columns = self.item[rows], self.is_right[rows], self.is_used[rows]
+        return Observations(start, *columns, self.n_items, tuple(levels)), places[1:]
+
+    def matrix(self, values: FloatArray, start: IntArray) -> Any:
+        """Return a sparse matrix with a value for every answer, a column for every item.
+
+        Its rows begin at `start`: that of the students, or of the nodes of a level.
+        """
+        shape = len(start) - 1, self.n_items
+        return scipy.sparse.csr_matrix((values, self.item, start), shape=shape)
+
+    def chunks(self) -> list[slice]:
+        """Cut the students into ranges with about equally many answers."""
+        end = int(self.start[-1])
+        size = min(_MAX_CHUNK, max(_MIN_CHUNK, end // _N_CHUNKS))
+        cuts = np.searchsorted(self.start, np.arange(size, end, size))
+        bounds = [0, *np.unique(cuts).tolist(), len(self.start) - 1]
+        return [slice(a, b) for a, b in itertools.pairwise(bounds) if a < b]
+
+
+def number_rows(start: IntArray) -> npt.NDArray[np.int32]:
+    """Return for every answer the student or node to which it belongs."""
+    return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+
+
+def sort_answers(
+    student: IntArray, labels: Sequence[IntArray], n_students: int
+) -> tuple[npt.NDArray[np.int32], IntArray, tuple[Level, ...]]:
+    """Sort answers by student, those of one student by context, else in the order given.
+
+    `student` and the `labels` of each level are numbers from 0, int32, shape (answers,). Returned
+    are the answers in their new order, and `start` and `levels` of `Observations`.
+    """
+    n = len(student)
+    order, place = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    for key in (*reversed(labels), student):
+        # A sparse matrix with one row's number in each column: its conversion is a stable counting
+        # sort, several times faster than argsort.
+        shape = int(key.max(initial=0)) + 1, max(n, 1)
+        order = scipy.sparse.coo_matrix((order, (key[order], place)), shape).tocsr().data
+    above = start = np.append(0, np.cumsum(np.bincount(student, minlength=n_students)))
+    levels = []
+    for label in labels:
+        own = label[order]
+        is_first = np.diff(own, prepend=-1) != 0
+        is_first[above[above < n]] = True
+        first = np.flatnonzero(is_first)
+        # Of students without answers, and the next one, it is the last that begins there.
+        parent = np.searchsorted(above, first, side="right").astype(np.int32) - np.int32(1)
+        above = np.append(first, n)
+        levels.append(Level(above, parent, own[first]))
+    return order, start, tuple(levels)
+
+
+def find_nodes(
+    levels: tuple[Level, ...], student: IntArray, labels: Sequence[IntArray]
+) -> Iterator[IntArray]:
+    """Yield for each level the nodes of pairs, shape (pairs,); −1 where there is none.
+
+    `student` and `labels`, of each level, are numbered as in `levels`.
+    """
+    node = student.astype(np.int64)
+    is_there = np.ones(len(node), bool)
+    for level, label in zip(levels, labels, strict=True):
+        keys, width = level.keys
+        # Labels from there on have no answers.
+        place = find_ids(keys, node * width + np.minimum(label, width - 1))
+        is_there &= place < len(keys)
+        node = np.where(is_there, place, -1).astype(np.int64)
+        yield node
+
+
+# ---- A step of the fit ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemResponseModel:
+    """What is known of students, questions and contexts after a step of the fit.
+
+    If questions have several stages, their items are all of the first stage, then all of the
+    second, and so on. The last one of each stage is of a question without answers; and once the
+    fit has ended, the last student is one without answers.
+    """
+
+    students: Gaussians  # Posteriors of the abilities, k dimensions.
+    items: Gaussians  # Posteriors of slopes and intercepts, k + 1 dimensions.
+    prior: Gaussians  # Of the items of each stage.
+    guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
+    student_ids: IntArray  # Those with answers, increasing.
+    question_ids: IntArray
+    # With contexts (see `context`): for each level, the coarsest first, the posterior of the total
+    # effect at its nodes, float32, shape (nodes, 2 + k): mean, variance, and covariances with the
+    # student's ability; the prior variance of effects, shape (levels, stages); and shared effects.
+    effects: tuple[FloatArray, ...] = ()
+    variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))
+    context_ids: tuple[IntArray, ...] = ()  # Labels that have answers, increasing, by level.
+    levels: tuple[Level, ...] = ()  # The nodes of all students' trees, to which `effects` belong.
+    # Log loss and accuracy on the answers held out for early stopping, after each step.
+    history: list[tuple[float, float]] = field(default_factory=list)
+
+
+def run_step(observations: Observations, state: ItemResponseModel) -> ItemResponseModel:
     """Make one step of the fit: students and contexts, then items, their prior, then the scale."""
     state, sums = pass_over_answers(observations, state)
-    stage, is_answered = state.stage, sums[:, -1] > 0
+    n_stages = len(state.prior.mean)
+    stage = np.repeat(np.arange(n_stages), len(sums) // n_stages)
     parts = np.array_split(np.arange(len(stage)), _N_ITEM_PARTS)
     items = model.join(
         in_threads(lambda own: model.update_items(sums[own], state.prior, stage[own]), parts)
     )
-    prior = model.estimate_prior(items, stage, is_answered, state.prior)
+    # The last column is Σ w.
+    prior = model.estimate_prior(items, stage, sums[:, -1] > 0, state.prior)
     items = Gaussians(items.mean.astype(np.float32), items.covariance.astype(np.float32))
-    return model.standardise(replace(state, items=items, prior=prior))
+    return standardise(replace(state, items=items, prior=prior))
 
 
-def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, FloatArray]:
-    """Update all students and contexts, and sum up what the items need (see `sum_for_items`)."""
-    shared, of_items, item_rows = state.shared, model.moments(state.items), _rows(state.items)
+def standardise(state: ItemResponseModel) -> ItemResponseModel:
+    """Shift and scale abilities to mean 0 and covariance I over the students.
+
+    Items and prior are changed to match, so that no prediction changes; but the fit needs far fewer
+    steps (parameter expansion: Liu, Rubin and Wu 1998, "Parameter expansion to accelerate EM").
+    """
+    n, k = state.students.mean.shape
+    ability = state.students.mean.astype(np.float64)
+    centre = ability.mean(axis=0)
+    total = state.students.covariance.sum(axis=0, dtype=np.float64)
+    spread = (ability.T @ ability + total) / n - np.outer(centre, centre)
+    root = np.linalg.cholesky(spread)
+    inverse = np.linalg.inv(root)
+    # Slopes · ability + intercept must stay the same.
+    matrix = np.eye(k + 1)
+    matrix[:k, :k] = root.T
+    matrix[k, :k] = centre
+    turn = inverse.T.astype(np.float32)
+    return replace(
+        state,
+        students=state.students.transform(inverse, -inverse @ centre),
+        items=state.items.transform(matrix),
+        prior=state.prior.transform(matrix),
+        effects=tuple(np.hstack([own[:, :2], own[:, 2:] @ turn]) for own in state.effects),
+    )
+
+
+def pass_over_answers(
+    observations: Observations, state: ItemResponseModel
+) -> tuple[ItemResponseModel, FloatArray]:
+    """Update all students and contexts; `weigh` what the items need, shape (items, …)."""
+    shared, of_items = state.shared, model.moments(state.items)
+    d = state.items.mean.shape[1]
 
     def work(chunk: slice) -> tuple[Gaussians, list[FloatArray], list[FloatArray]]:
         part, nodes = observations.of_students(chunk)
@@ -60,37 +235,37 @@ def pass_over_answers(observations: Observations, state: Known) -> tuple[Known, 
             at_leaves, fixed = state.effects[-1][nodes[-1]].copy(), shared.mean[leaves.label]
             at_leaves[:, 0] += fixed
             at_leaves[:, 1] += shared.variance[leaves.label]
-        old = _rows(model.append_one(state.students.take(chunk)))
+        old = model.moments_with_one(state.students.take(chunk))
         # κ and w of every answer.
         kappa, weight = values = np.empty((2, len(part.item)), np.float32)
-        pairs = old, item_rows, number_rows(part.start), part.item
+        pairs = old, of_items, number_rows(part.start), part.item
         for block, m, v in _logit_blocks(*pairs, at_leaves, leaf):
             slope, curvature = model.expected_slope_and_curvature(
                 m, v, part.is_right[block], state.guessing[part.item[block]]
             )
             kappa[block], weight[block] = slope + curvature * m, curvature
         values *= part.is_used
-
-        weights = part.matrix(weight, part.start)
+        if part.levels:
+            kappa -= weight * fixed[leaf]
+        weights, kappas = part.matrix(weight, part.start), part.matrix(kappa, part.start)
+        sums = model.weigh(kappas, weights, of_items)
         if not part.levels:
-            kappas = part.matrix(kappa, part.start)
-            new = model.update_students(weights, kappas, of_items)
-            t = model.moments(model.append_one(new))
-            return new, [], [model.sum_for_items(weights, kappas, t)]
-        kappa -= weight * fixed[leaf]
+            new = model.update_students(sums)
+            return new, [], [model.weigh(kappas.T, weights.T, model.moments_with_one(new))]
+
         at_leaf = part.matrix(weight, leaves.start), part.matrix(kappa, leaves.start)
-        sums = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
-        gathered = np.concatenate([*sums, at_leaf[0] @ of_items.mean], axis=1)
+        of_leaf = [np.asarray(matrix.sum(axis=1)) for matrix in at_leaf]
+        gathered = np.concatenate([*of_leaf, at_leaf[0] @ of_items[:, :d]], axis=1)
         steps, taken = context.eliminate(part.levels, gathered, state.variance, len(old))
-        new = model.update_students(weights, part.matrix(kappa, part.start), of_items, taken)
+        new = model.update_students(sums - taken)
         found, of_variance, left = context.restore(part.levels, steps, new, state.variance)
         left += steps[-1].weight * fixed
         n = len(shared.mean)
         of_shared = [np.bincount(leaves.label, v, n) for v in (steps[-1].weight, left)]
         kappa -= weight * found[-1][leaf, 0]
-        t = model.moments(model.append_one(new))
-        for_items = model.sum_for_items(weights, part.matrix(kappa, part.start), t)
-        for_items[:, : new.mean.shape[1]] -= at_leaf[0].T @ found[-1][:, 2:]
+        kappas = part.matrix(kappa, part.start)
+        for_items = model.weigh(kappas.T, weights.T, model.moments_with_one(new))
+        for_items[:, : d - 1] -= at_leaf[0].T @ found[-1][:, 2:]
         return new, found, [for_items, of_variance, np.stack(of_shared, axis=1)]
 
     parts, totals = [], [np.zeros(1)] * 3
@@ -118,20 +293,15 @@ def logit_moments(
     them, shape (pairs,). The `effects` of the pairs are added.
     """
     mean, variance = np.empty((2, len(student)), np.float32)
-    sides = _rows(model.append_one(students)), _rows(items)
+    sides = model.moments_with_one(students), model.moments(items)
     for block, m, v in _logit_blocks(*sides, student, item, effects):
         mean[block], variance[block] = m, v
     return mean, variance
 
 
-def _rows(g: Gaussians) -> FloatArray:
-    """Put first and second moments side by side."""
-    return np.concatenate(model.moments(g), axis=1)
-
-
 def _logit_blocks(
-    student_rows: FloatArray,
-    item_rows: FloatArray,
+    students: FloatArray,
+    items: FloatArray,
     student: IntArray,
     item: IntArray,
     effects: FloatArray | None = None,
@@ -139,32 +309,23 @@ def _logit_blocks(
 ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Return the logits' mean E[z] · E[t] and variance E[(z · t)²] − mean², block by block.
 
-    With the effect U of a pair, or of its `node`: E[U] more, and Var[U] + 2 Cov[z · t, U].
+    `students` and `items` are moments. With the effect U of a pair, or of its `node`: E[U] more,
+    and Var[U] + 2 Cov[z · t, U].
     """
-    width = item_rows.shape[1]
-    d = int(np.sqrt(2 * width + 2.25) - 1.5)  # width = d + d(d + 1)/2
-    students, items = np.empty((2, _BLOCK, width), np.float32)
+    d = model.count_dimensions(items)
+    of_student, of_item = np.empty((2, _BLOCK, items.shape[1]), np.float32)
     for begin in range(0, len(student), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         n = len(student[block])
         # "clip" only because it is twice as fast as checking each place.
-        np.take(student_rows, student[block], axis=0, out=students[:n], mode="clip")
-        np.take(item_rows, item[block], axis=0, out=items[:n], mode="clip")
-        mean = np.einsum("ij,ij->i", students[:n, :d], items[:n, :d])
-        square = np.einsum("ij,ij->i", students[:n, d:], items[:n, d:])
+        np.take(students, student[block], axis=0, out=of_student[:n], mode="clip")
+        np.take(items, item[block], axis=0, out=of_item[:n], mode="clip")
+        mean = np.einsum("ij,ij->i", of_student[:n, :d], of_item[:n, :d])
+        square = np.einsum("ij,ij->i", of_student[:n, d:], of_item[:n, d:])
         variance = square - mean * mean
         if effects is not None:
             at = block if node is None else node[block]
             own = effects[at]
             mean += own[:, 0]
-            variance += own[:, 1] + 2 * np.einsum("ij,ij->i", own[:, 2:], items[:n, : d - 1])
+            variance += own[:, 1] + 2 * np.einsum("ij,ij->i", own[:, 2:], of_item[:n, : d - 1])
         yield block, mean, np.maximum(variance, 0)
-
-
-def in_threads(function: Callable[[Any], Result], parts: Iterable[Any]) -> Iterator[Result]:
-    """Return function(part) for every part, in order, several at a time."""
-    if N_THREADS == 1:
-        yield from map(function, parts)
-        return
-    with ThreadPoolExecutor(N_THREADS) as pool:
-        yield from pool.map(function, parts)

@@ -23,19 +23,54 @@ An effect that students share is one more term of U in the leaves of all of them
 what these leaves leave to their parents, with the students' own effects integrated out.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
-from common.item_response.model import FloatArray, Gaussians, IntArray, SharedEffects, pack
-from common.item_response.observations import Level
+from common.item_response.model import FloatArray, Gaussians, IntArray, pack
 
 import numpy as np
+import scipy.sparse
 
 # The variance of the effects of each level that a fit begins with. It is also the prior guess about
 # it, with the weight of so many contexts.
-_START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
+START_VARIANCE, _PRIOR_CONTEXTS = 0.2, 3.0
 # Bounds on how a step changes a variance: see `accelerate`.
 _MAX_ACCELERATION, _MAX_RATIO = 25.0, 2.0
 _MIN_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Level:
+    """The contexts of a level, the nodes of all students' trees, in the order of their answers."""
+
+    start: IntArray  # Shape (nodes + 1,): the answers of node i are start[i] to start[i + 1].
+    parent: IntArray  # Shape (nodes,): node of the level above; of the first level, the student.
+    # Shape (nodes,): which context it is, increasing for one parent. Its remainder by the number of
+    # stages of a question is the stage of the items in it.
+    label: IntArray
+
+    @cached_property
+    def keys(self) -> tuple[IntArray, int]:
+        """What parent and label of a node are in one number, parent · width + label; the width."""
+        width = 2 + int(self.label.max(initial=0))
+        return self.parent * np.int64(width) + self.label, width
+
+    def sum_children(self, values: FloatArray, n_parents: int) -> FloatArray:
+        """Sum up the values of the nodes, shape (nodes, …), for each parent."""
+        n = len(values)
+        first = np.searchsorted(self.parent, np.arange(n_parents + 1))
+        ones, nodes = np.ones(n, np.float32), np.arange(n, dtype=np.int32)
+        sums: FloatArray = scipy.sparse.csr_matrix((ones, nodes, first), (n_parents, n)) @ values
+        return sums
+
+
+class SharedEffects(NamedTuple):
+    """What all students have in common in a context of the last level: effects, independent."""
+
+    mean: FloatArray  # Shape (labels + stages,), float32; contexts without answers come last.
+    variance: FloatArray  # The same shape.
+    prior: FloatArray  # Variance, shape (stages,).
 
 
 class Step(NamedTuple):
@@ -48,17 +83,6 @@ class Step(NamedTuple):
     pull: FloatArray  # S / (p + W)
 
 
-def begin(
-    levels: tuple[Level, ...], n_labels: int, n_stages: int, k: int
-) -> tuple[FloatArray, FloatArray, SharedEffects]:
-    """Return effects at the leaves, prior variances, shared effects, of which nothing is known."""
-    leaves = np.zeros((len(levels[-1].label) if levels else 0, 2 + k), np.float32)
-    leaves[:, 1] = len(levels) * _START_VARIANCE
-    unknown = np.full(n_labels + n_stages, _START_VARIANCE, np.float32)
-    shared = SharedEffects(0 * unknown, unknown, np.full(n_stages, _START_VARIANCE))
-    return leaves, np.full((len(levels), n_stages), _START_VARIANCE), shared
-
-
 def eliminate(
     levels: tuple[Level, ...], gathered: FloatArray, variance: FloatArray, n_students: int
 ) -> tuple[list[Step], FloatArray]:
@@ -66,9 +90,8 @@ def eliminate(
 
     `gathered` holds W, r and S of each node of the last level, side by side, shape (nodes, 2 + d),
     with κ − w E[shared] for κ; `variance` is that of the prior, shape (levels, stages). Returned
-    are the steps, that of the coarsest level first, and what the effects take away from Σ κ E[z]
-    and Σ w E[zzᵀ] of each student's answers, side by side, the latter as in `Moments`; shape
-    (students, d + d(d + 1)/2).
+    are the steps, that of the coarsest level first, and what the effects take away from the sums
+    over each student's answers that `model.weigh` gives.
     """
     d = gathered.shape[1] - 2
     taken: FloatArray = np.zeros((len(gathered), d + d * (d + 1) // 2), np.float32)
@@ -119,11 +142,9 @@ def restore(
         own = (pull - pull_above)[:, :k]
         own_variance = np.einsum("ni,nij,nj->n", own, covariance, own, optimize=True)
         own_variance += (1 - gain) ** 2 * noise_above + step.noise
-        stage = _stage(level, variance)
-        removed = 1 - own_variance / variance[depth][stage]
-        columns = None, (mean - mean_above) ** 2, own_variance, removed**2
-        for column, values in enumerate(columns):
-            sums[depth, :, column] = np.bincount(stage, values, variance.shape[1])
+        sums[depth] = _sum_squares(
+            _stage(level, variance), mean - mean_above, own_variance, variance[depth]
+        )
     left = step.linear - np.einsum("ni,ni->n", step.pull, t[student])
     return effects, sums, gain * left / step.noise - step.weight * mean_above
 
@@ -133,10 +154,18 @@ def _stage(level: Level, variance: FloatArray) -> IntArray:
     return level.label % np.int32(variance.shape[1])
 
 
+def _sum_squares(
+    stage: IntArray, mean: FloatArray, variance: FloatArray, prior: FloatArray
+) -> FloatArray:
+    """Return the number of effects u, Σ E[u]², Σ Var[u] and Σ s² (see `restore`), (stages, 4)."""
+    columns = np.ones(len(mean)), mean**2, variance, (1 - variance / prior[stage]) ** 2
+    return np.stack([np.bincount(stage, values, len(prior)) for values in columns], axis=1)
+
+
 def estimate_variance(sums: FloatArray, old: FloatArray) -> FloatArray:
     """Return the variances of the effects, shape (levels, stages), from the sums of `restore`."""
     n_nodes = sums[..., 0] + _PRIOR_CONTEXTS
-    new = (sums[..., 1] + sums[..., 2] + _PRIOR_CONTEXTS * _START_VARIANCE) / n_nodes
+    new = (sums[..., 1] + sums[..., 2] + _PRIOR_CONTEXTS * START_VARIANCE) / n_nodes
     return accelerate(old, new, sums[..., 3] / n_nodes, _MAX_ACCELERATION)
 
 
@@ -155,15 +184,15 @@ def accelerate(
 
 
 def update_shared(sums: FloatArray, old: SharedEffects) -> SharedEffects:
-    """Return posterior and prior variance of the effects that students share."""
-    n_stages = len(old.prior)
-    stage = np.arange(len(sums)) % n_stages
+    """Return posterior and prior variance of the effects that students share.
+
+    `sums`, shape (labels + stages, 2), are those of g W and of what `restore` leaves of the leaves.
+    """
+    stage = np.arange(len(sums)) % len(old.prior)
     variance = 1 / (1 / old.prior[stage] + sums[:, 0])
     mean = variance * sums[:, 1]
-    removed = 1 - variance / old.prior[stage]
-    with_answers = sums[:, 0] > 0
-    columns = np.ones(len(sums)), mean**2, variance, removed**2
-    counts = [np.bincount(stage, with_answers * values, n_stages) for values in columns]
-    prior = estimate_variance(np.stack(counts, axis=1), old.prior)
-    variance = np.where(with_answers, variance, prior[stage])
+    rows = np.flatnonzero(sums[:, 0] > 0)
+    squares = _sum_squares(stage[rows], mean[rows], variance[rows], old.prior)
+    prior = estimate_variance(squares, old.prior)
+    variance = np.where(sums[:, 0] > 0, variance, prior[stage])
     return SharedEffects(mean.astype(np.float32), variance.astype(np.float32), prior)

@@ -23,8 +23,8 @@ Below, z is (slopes, intercept) and t is (ability, 1), both of d = k + 1 dimensi
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,6 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
-Known = TypeVar("Known", bound="State")
 
 # The curvature of an answer is taken as at least this, or a few steps could overshoot.
 _MIN_CURVATURE = np.float32(0.01)
@@ -49,10 +48,6 @@ class Gaussians:
     mean: FloatArray  # Shape (n, d). Of a student: ability. Of an item: slopes, then intercept.
     covariance: FloatArray  # Shape (n, d, d).
 
-    def __len__(self) -> int:
-        """Count the distributions."""
-        return len(self.mean)
-
     def take(self, places: IntArray | slice) -> "Gaussians":
         """Return some of the distributions."""
         return Gaussians(self.mean[places], self.covariance[places])
@@ -65,44 +60,6 @@ class Gaussians:
         covariance = (self.covariance.reshape(n, d * d) @ np.kron(m, m).T).reshape(n, d, d)
         mean = self.mean @ m.T + np.asarray(shift, self.mean.dtype)
         return Gaussians(mean, covariance)
-
-
-class SharedEffects(NamedTuple):
-    """What all students have in common in a context of the last level: effects, independent.
-
-    Mean and variance have shape (labels + stages,), float32; those of contexts without answers come
-    last. The prior variance has shape (stages,).
-    """
-
-    mean: FloatArray
-    variance: FloatArray
-    prior: FloatArray
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """What is known after a step.
-
-    If questions have several stages, their items are all of the first stage, then all of the
-    second, and so on.
-    """
-
-    students: Gaussians  # Posteriors of the abilities, k dimensions.
-    items: Gaussians  # Posteriors of slopes and intercepts, k + 1 dimensions.
-    prior: Gaussians  # Of the items of each stage.
-    guessing: FloatArray  # Probability of passing without knowing how, shape (items,), float32.
-    # With contexts (see `context`): for each level, the coarsest first, the posterior of the total
-    # effect at its nodes, float32, shape (nodes, 2 + k): mean, variance, and covariances with the
-    # student's ability; the prior variance of effects, shape (levels, stages); and shared effects.
-    effects: tuple[FloatArray, ...] = ()
-    variance: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
-    shared: SharedEffects = field(default_factory=lambda: SharedEffects(*np.zeros((3, 1))))
-
-    @property
-    def stage(self) -> IntArray:
-        """The stage of each item, shape (items,)."""
-        n_stages = len(self.prior)
-        return np.repeat(np.arange(n_stages), len(self.items) // n_stages)
 
 
 def join(parts: Iterable[Gaussians]) -> Gaussians:
@@ -155,38 +112,46 @@ def expected_probability(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 # ---- Moments, which are all that the least squares need of the other side ----------------------
+#
+# A vector of d numbers and a symmetric matrix lie side by side in rows of d + d(d + 1)/2 numbers.
+# The matrix is there as one triangle, its elements off the diagonal multiplied by √2, so that the
+# scalar product of two matrices is that of their triangles.
 
 
-class Moments(NamedTuple):
-    """First and second moments of random vectors z, float32.
-
-    Of each matrix E[zzᵀ] one triangle, its elements off the diagonal multiplied by √2, so that the
-    scalar product of two matrices is that of their triangles.
-    """
-
-    mean: FloatArray  # Shape (n, d).
-    second: FloatArray  # Shape (n, d(d + 1)/2).
-
-
-def moments(g: Gaussians) -> Moments:
-    """Return the moments of Gaussian vectors."""
+def moments(g: Gaussians) -> FloatArray:
+    """Return E[z] and E[zzᵀ] of Gaussian vectors, side by side."""
     n, d = g.mean.shape
     i, j, scale = _triangle(d)
-    second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1)
-    return Moments(g.mean, second * scale + pack(g.mean, g.mean))
+    second = np.take(g.covariance.reshape(n, d * d), i * d + j, axis=1) * scale
+    return np.concatenate([g.mean, second + pack(g.mean, g.mean)], axis=1)
+
+
+def moments_with_one(students: Gaussians) -> FloatArray:
+    """Return the moments of t = (ability, 1)."""
+    one = np.ones((len(students.mean), 1), np.float32)
+    covariance = np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)])
+    return moments(Gaussians(np.concatenate([students.mean, one], axis=1), covariance))
+
+
+def weigh(kappas: Any, weights: Any, rows: FloatArray) -> FloatArray:
+    """Return Σ κ E[z] and Σ w E[zzᵀ] over answers, side by side, from the moments of z.
+
+    Given are sparse matrices of κ and w: a row for each student, a column for each item, or the
+    transpose. Sums over parts of the students add up.
+    """
+    d = count_dimensions(rows)
+    return np.concatenate([kappas @ rows[:, :d], weights @ rows[:, d:]], axis=1)
+
+
+def count_dimensions(rows: FloatArray) -> int:
+    """Return d of rows of d + d(d + 1)/2 numbers."""
+    return int(math.sqrt(2 * rows.shape[1] + 2.25) - 1.5)
 
 
 def pack(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the triangles of the symmetric matrices left @ rightᵀ, as in `Moments.second`."""
+    """Return the triangles of the symmetric matrices left @ rightᵀ."""
     i, j, scale = _triangle(left.shape[1])
     return np.take(left, i, axis=1) * np.take(right, j, axis=1) * scale
-
-
-def append_one(students: Gaussians) -> Gaussians:
-    """Return the distributions of t = (ability, 1)."""
-    one = np.ones((len(students), 1), np.float32)
-    covariance = np.pad(students.covariance, [(0, 0), (0, 1), (0, 1)])
-    return Gaussians(np.concatenate([students.mean, one], axis=1), covariance)
 
 
 def _triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
@@ -195,61 +160,43 @@ def _triangle(d: int) -> tuple[IntArray, IntArray, FloatArray]:
     return i, j, np.where(i == j, 1, math.sqrt(2)).astype(np.float32)
 
 
-def _unpack(triangles: FloatArray, d: int) -> FloatArray:
-    """Return symmetric matrices, shape (n, d, d), from their triangles."""
+def _unpack(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the vectors, shape (n, d), and the matrices, shape (n, d, d)."""
+    d = count_dimensions(rows)
     i, j, scale = _triangle(d)
-    matrices = np.empty((len(triangles), d, d), triangles.dtype)
-    matrices[:, i, j] = matrices[:, j, i] = triangles / scale
-    return matrices
+    matrices = np.empty((len(rows), d, d), rows.dtype)
+    matrices[:, i, j] = matrices[:, j, i] = rows[:, d:] / scale
+    return rows[:, :d], matrices
 
 
 # ---- The two weighted least squares ------------------------------------------------------------
 
 
-def update_students(
-    weights: Any, kappas: Any, items: Moments, taken: FloatArray | float = 0.0
-) -> Gaussians:
-    """Return the posterior of the students' abilities.
+def update_students(sums: FloatArray) -> Gaussians:
+    """Return the posterior of the students' abilities from what `weigh` sums over their answers.
 
-    precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − w E[ab], with the slopes a and the
-    intercept b of the items that the student answered. `weights` and `kappas`, w and κ, are sparse
-    matrices of students × items; `taken` is what effects of the context take away from the sums
-    (see `context.eliminate`).
+    precision = I + Σ w E[aaᵀ] and precision @ mean = Σ κ E[a] − Σ w E[ab], with the slopes a and
+    the intercept b of the items.
     """
-    d = items.mean.shape[1]
-    k = d - 1
-    sums = np.concatenate([kappas @ items.mean, weights @ items.second], axis=1) - taken
-    squares = _unpack(sums[:, d:], d)
-    precision = squares[:, :k, :k] + np.eye(k, dtype=np.float32)
-    linear = sums[:, :k] - squares[:, :k, k]
-    covariance = np.linalg.inv(precision)
-    return Gaussians(np.einsum("nij,nj->ni", covariance, linear), covariance)
-
-
-def sum_for_items(weights: Any, kappas: Any, students: Moments) -> FloatArray:
-    """Return Σ κ E[t] and the triangle of Σ w E[ttᵀ] for every item, side by side.
-
-    These sums over the students are all that `update_items` needs, so that parts of the students
-    can be processed separately. The last column, Σ w, is positive for an item with answers.
-    """
-    return np.concatenate([kappas.T @ students.mean, weights.T @ students.second], axis=1)
-
-
-def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
-    """Return the posterior of the items' slopes and intercepts, float64.
-
-    precision = V⁻¹ + Σ w E[ttᵀ] and precision @ mean = V⁻¹m + Σ κ E[t], with the prior N(m, V) of
-    the item's group and the sums of `sum_for_items`.
-    """
-    d = prior.mean.shape[1]
-    prior_precision = np.linalg.inv(prior.covariance)
-    prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
-    covariance = np.linalg.inv(prior_precision[group] + _unpack(sums[:, d:], d))
-    mean = np.einsum("nij,nj->ni", covariance, prior_linear[group] + sums[:, :d])
+    linear, squares = _unpack(sums)
+    k = linear.shape[1] - 1
+    covariance = np.linalg.inv(squares[:, :k, :k] + np.eye(k, dtype=np.float32))
+    mean = np.einsum("nij,nj->ni", covariance, linear[:, :k] - squares[:, :k, k])
     return Gaussians(mean, covariance)
 
 
-# ---- Prior and scale ---------------------------------------------------------------------------
+def update_items(sums: FloatArray, prior: Gaussians, group: IntArray) -> Gaussians:
+    """Return the posterior of the items' slopes and intercepts, float64, from sums over answers.
+
+    precision = V⁻¹ + Σ w E[ttᵀ] and precision @ mean = V⁻¹m + Σ κ E[t], with the prior N(m, V) of
+    the item's group.
+    """
+    linear, squares = _unpack(sums)
+    prior_precision = np.linalg.inv(prior.covariance)
+    prior_linear = np.einsum("gij,gj->gi", prior_precision, prior.mean)
+    covariance = np.linalg.inv(prior_precision[group] + squares)
+    mean = np.einsum("nij,nj->ni", covariance, prior_linear[group] + linear)
+    return Gaussians(mean, covariance)
 
 
 def estimate_prior(
@@ -269,32 +216,3 @@ def estimate_prior(
         total = items.covariance[rows].sum(axis=0) + deviation.T @ deviation
         covariance[g] = (total + guess) / (len(deviation) + _PRIOR_ITEMS)
     return Gaussians(mean, covariance)
-
-
-def standardise(state: Known) -> Known:
-    """Shift and scale abilities to mean 0 and covariance I over the students.
-
-    Items and prior are changed to match, so that no prediction changes; but the fit needs far fewer
-    steps (parameter expansion: Liu, Rubin and Wu 1998, "Parameter expansion to accelerate EM").
-    """
-    n, k = state.students.mean.shape
-    ability = state.students.mean.astype(np.float64)
-    centre = ability.mean(axis=0)
-    total = state.students.covariance.sum(axis=0, dtype=np.float64)
-    spread = (ability.T @ ability + total) / n - np.outer(centre, centre)
-    root = np.linalg.cholesky(spread)
-    inverse = np.linalg.inv(root)
-    # Slopes · ability + intercept must stay the same.
-    matrix = np.eye(k + 1)
-    matrix[:k, :k] = root.T
-    matrix[k, :k] = centre
-    return replace(
-        state,
-        students=state.students.transform(inverse, -inverse @ centre),
-        items=state.items.transform(matrix),
-        prior=state.prior.transform(matrix),
-        effects=tuple(
-            np.hstack([own[:, :2], own[:, 2:] @ inverse.T.astype(np.float32)])
-            for own in state.effects
-        ),
-    )

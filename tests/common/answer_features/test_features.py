@@ -9,7 +9,6 @@ from common.answer_features import (
     Known,
     Pairs,
     available_groups,
-    know,
     nearest_answers,
     similar_questions,
     table,
@@ -31,7 +30,7 @@ N_TEMPLATE = 40
 def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> pd.DataFrame:
     """Return the features of the template."""
     rows = np.arange(len(answers), len(pairs))
-    return table(pairs, know(pairs, answers), rows, groups)
+    return table(pairs, Known(pairs, answers), rows, groups)
 
 
 def test_rates(read: Read) -> None:
@@ -51,7 +50,7 @@ def test_rates(read: Read) -> None:
     assert found["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
     assert found["student_count"].tolist() == [1, 0]
     # A question that nobody answered has its options by popularity: 1 and 4 were chosen twice each.
-    outcome = know(pairs, answers).outcome_of_option
+    outcome = Known(pairs, answers).outcome_of_option
     assert outcome[3].tolist() == [0, 2, 3, 1]
 
 
@@ -65,7 +64,7 @@ def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -
     columns |= {"CorrectAnswer": np.ones(1200), "AnswerValue": option}
     frame = pd.DataFrame(columns).sample(frac=1, random_state=0)
     pairs, answers = read(frame, 100)
-    found, known = features(pairs, answers, "distractors"), know(pairs, answers)
+    found, known = features(pairs, answers, "distractors"), Known(pairs, answers)
     asked = pairs.numbers["question"][len(answers) :]
     for o in range(4):
         chosen = (answers.AnswerValue == o + 1).groupby(known.question).agg(["sum", "count"])
@@ -108,7 +107,7 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
     columns = {"UserId": student, "QuestionId": question, "IsCorrect": (option == key).astype(int)}
     columns |= {"CorrectAnswer": key, "AnswerValue": option}
     pairs, answers = read(pd.DataFrame(columns).iloc[order], 2)
-    known = know(pairs, answers)
+    known = Known(pairs, answers)
     found = features(pairs, answers, "context", "habits")
     in_quiz, other = 0, 1
     outcome = int(known.outcome_of_option[0, 2])
@@ -185,7 +184,7 @@ class Joined(NamedTuple):
 def joined(read: Read, world: World) -> Joined:
     frame = world.pop("answers")
     pairs, answers = read(frame, N_TEMPLATE, **world)
-    known = know(pairs, answers)
+    known = Known(pairs, answers)
     whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId", validate="1:1")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
     whole["day"] = whole.date.dt.date
@@ -373,4 +372,4 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
             (place[student, other], value) for other, value in others if (student, other) in place
         ]
         expected += [(-1, 0.0)] * n_nearest
-        assert list(zip(*own, strict=True)) == expected[:n_nearest]
+        assert list(zip(*own, strict=True)) == expected[: min(n_nearest, n_neighbours)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from common.answer_features import GROUPS, Pairs, know, table, tables
+from common.answer_features import GROUPS, Known, Pairs, table, tables
 from common.answer_features.groups import rates_of
 from common.answer_features.known import cut
 
@@ -32,7 +32,7 @@ def test_other_outcomes_same_features(data: tuple[Pairs, pd.DataFrame], group: s
     other = answers.assign(AnswerValue=option, IsCorrect=is_correct)
     rows = np.flatnonzero(held_out)
     first, second = (
-        table(pairs, know(pairs, outcomes, held_out), rows, [group])
+        table(pairs, Known(pairs, outcomes, held_out), rows, [group])
         for outcomes in (answers, other)
     )
     assert set(first.dtypes) == {np.dtype(np.float32)} and len(first) == len(rows)
@@ -77,7 +77,7 @@ def test_random_labels_score_at_chance_and_a_leak_is_caught(
     # A model that begins with what one of all answers has learned knows their outcomes.
     assert abs(roc_auc_score(right[rows], honest["model"]) - 0.5) < 0.05
     # Rates among all answers, the row's own outcome included.
-    leak = pd.DataFrame(rates_of(pairs, know(pairs, answers), rows, [("student", "quiz")]))
+    leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
     assert score(leak, right[rows]) > 0.6
 
 

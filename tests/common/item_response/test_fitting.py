@@ -7,9 +7,8 @@ from common import item_response
 from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
-from common.item_response.blocks import pass_over_answers
+from common.item_response.blocks import Observations, pass_over_answers
 from common.item_response.model import Gaussians, standard_normal
-from common.item_response.observations import Observations
 
 import numpy as np
 import pytest
@@ -217,9 +216,6 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
         guessing=guess,
         student_ids=np.array([7]),
         question_ids=ids,
-        context_ids=(),
-        levels=(),
-        history=[],
     )
     answers = Observations(
         np.array([0, 20, 20]), np.arange(20, dtype=np.int32), correct == 1, correct >= 0, 21

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from common.item_response import habits
+from common.item_response import options
 
 import numpy as np
 import pytest
@@ -38,12 +38,12 @@ def plant(of_student: float, of_context: float) -> tuple[Choices, Choices]:
     return Choices(*(x[:30_000] for x in columns)), Choices(*(x[30_000:] for x in columns))
 
 
-def fit(choices: Choices) -> habits.Habits:
-    return habits.fit_habits(choices.student, choices.context, choices.choice, choices.before)
+def fit(choices: Choices) -> options.Habits:
+    return options.fit_habits(choices.student, choices.context, choices.choice, choices.before)
 
 
-def apply(found: habits.Habits, choices: Choices) -> np.ndarray:
-    return habits.with_habits(found, choices.student, choices.context, choices.before)
+def apply(found: options.Habits, choices: Choices) -> np.ndarray:
+    return options.with_habits(found, choices.student, choices.context, choices.before)
 
 
 def loss(p: np.ndarray, choices: Choices) -> float:
@@ -113,8 +113,8 @@ def test_rows_sum_to_1(seed: int, n: int, n_options: int) -> None:
     rng = RNG(seed)
     before = rng.dirichlet(np.full(n_options, 0.1), n).astype(np.float32)
     student, context = rng.integers(0, 4, n), rng.integers(0, 3, n)
-    found = habits.fit_habits(student, context, rng.integers(0, n_options, n), before)
-    p = habits.with_habits(found, student, context, before)
+    found = options.fit_habits(student, context, rng.integers(0, n_options, n), before)
+    p = options.with_habits(found, student, context, before)
     assert np.isfinite(p).all()
     assert (p >= 0).all()
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)

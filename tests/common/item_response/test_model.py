@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from common import item_response
+from common.item_response import ItemResponseModel as Model
 from common.item_response import blocks, context, model
-from common.item_response.model import Gaussians, SharedEffects, State
-from common.item_response.observations import Observations, number_rows, sort_answers
+from common.item_response.blocks import Observations, number_rows, sort_answers
+from common.item_response.context import SharedEffects
+from common.item_response.model import Gaussians
 
 import numpy as np
 import pytest
@@ -84,10 +86,16 @@ def test_scaling_the_latent_space_changes_no_prediction() -> None:
     items = Gaussians(rng.normal(0, 1, (200, 3)).astype("f"), root @ root.mT)
     own, variance = rng.uniform(0.5, 1, (2, 200))
     effects = np.column_stack([own, variance, rng.normal(0, 0.1, (200, 2))])
-    state = State(
-        students=students, items=items, prior=items, guessing=np.zeros(200), effects=(effects,)
+    state = Model(
+        students=students,
+        items=items,
+        prior=items,
+        guessing=np.zeros(200),
+        student_ids=np.arange(200),
+        question_ids=np.arange(200),
+        effects=(effects,),
     )
-    scaled = model.standardise(state)
+    scaled = blocks.standardise(state)
     pairs = np.arange(200), np.arange(200)[::-1]
     for before, after in zip(
         blocks.logit_moments(students, items, *pairs, effects),
@@ -137,7 +145,7 @@ class Case(NamedTuple):
     """Answers in random contexts, of which few share one and few students have many; a state."""
 
     observations: Observations
-    state: State
+    state: Model
     variance: np.ndarray
     shared: SharedEffects
     leaf: Any  # Node of the last level of each answer, its label there,
@@ -170,11 +178,13 @@ def make_case(
     prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
     guessing = np.full(n_items, 0.2, np.float32)
     students = model.standard_normal(n_students + 1, k)
-    state = State(
+    state = Model(
         students=students,
         items=items,
         prior=prior,
         guessing=guessing,
+        student_ids=np.arange(n_students),
+        question_ids=np.arange(n_items),
         variance=variance,
         shared=shared,
     )
