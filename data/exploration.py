@@ -1,38 +1,27 @@
-"""What the page about the data shows of a group of tasks: what is counted and said.
+"""What the page about the data shows of a group of tasks: what is counted and drawn.
 
 Everything is counted from three frames. `answers` has a row for each training answer, with the
 official column names; `students` and `questions` have a row for each id, with its answers as
-`rate` counts them. A figure is a title, a chart, to be drawn once it has a label, and a sentence
-on how to read it.
+`rate` counts them. A figure is a title, a chart, to be drawn once it has a label, and what the
+sentence on how to read it tells; the sentences are in the template, `explore.html`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import charts, io, metadata, schema
 from common.answers import read_answers
-from common.charts import Dot, Panel, compact
+from common.charts import Dot, Mark, Panel, compact
 from common.schema import OPTIONS
 
 import numpy as np
 import pandas as pd
-from exploration_charts import (
-    WEEKDAYS,
-    Figure,
-    filled_chart,
-    month_ticks,
-    numbers_figure,
-    say_rates,
-    shares_chart,
-    week_chart,
-)
+from tqdm import tqdm
 
-if TYPE_CHECKING:
-    from explore import Files
-    from tqdm import tqdm
+Chart = Callable[..., str]
+Figure = tuple[str, Chart, dict[str, Any]]
 
 # Steps that `read_part` shows on the progress bar.
 N_STEPS = 6
@@ -47,34 +36,77 @@ LEAST_RANGE = 0.1
 N_MAIN_SUBJECTS = 8
 # The official answers are of 2018 to 2020; a date outside these years is nonsense.
 FIRST_ANSWER, AFTER_LAST_ANSWER = pd.Timestamp(2015, 1, 1), pd.Timestamp(2025, 1, 1)
-MISSING_INTRO = (
-    "For which share of the training answers, and of the students and questions in them, a column "
-    "says nothing: the cell is empty, or there is no row. A date is nonsense if no pupil can have "
-    "it."
-)
-
-# A name, a share for its bar, figures, whether they rest on few answers, lines below it, and
-# whether these are shown at once.
-Line = dict[str, Any]
+# With more different numbers than this, the bins of a histogram become wider and wider.
+MOST_UNIT_BINS, N_BINS = 30, 24
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: a text, lines with bars by their heading, figures, another text."""
-
-    intro: str = ""
-    lines: dict[str, list[Line]] = field(default_factory=dict)
-    figures: list[Figure] = field(default_factory=list)
-    note: str = ""
+# ---- Reading and counting -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Part:
-    """What the page shows of a group of tasks: figures at its top, then sections by name."""
+def read_part(tasks: str, files: dict[str, Path], bar: "tqdm[Any]") -> dict[str, Any]:
+    """Read and count the files of a group of tasks, by kind; return what the template shows."""
 
-    files: "Files"
-    tiles: list[tuple[str, str]]
-    sections: dict[str, Section]
+    def begin(step: str) -> None:
+        bar.update()
+        bar.set_description(f"tasks {tasks}: {step}")
+
+    begin("answers")
+    answers = read_answers(files["train"], ids=True)
+    begin("counts")
+    students, questions = (
+        rate(answers["IsCorrect"], answers[name]) for name in ("UserId", "QuestionId")
+    )
+    part: dict[str, Any] = {
+        "n_answers": len(answers),
+        "n_students": len(students),
+        "n_questions": len(questions),
+        "share_right": answers["IsCorrect"].mean(),
+        "n_others": {},
+        "missing": [],
+        "subjects": [],
+        "students": {},
+    }
+    figures = {
+        "Answers": [*counts_figures(answers, students, questions)],
+        "Difficulty": [*difficulty_figures(students, questions)],
+        "Options": [*options_figures(answers)],
+    }
+    begin("subjects")
+    names, main = pd.Series(), pd.Series(-1, questions.index)
+    if {"question", "subject"} <= files.keys():
+        question_id = questions.index.to_numpy()
+        tree = metadata.read_subject_tree(files["subject"])
+        about = metadata.read_question_subjects(files["question"], question_id, tree)
+        about["QuestionId"] = question_id[about["row"]]
+        is_missing = ~questions.index.isin(about["QuestionId"])
+        part["missing"] += [gap("SubjectId", is_missing, "questions")]
+        part["subjects"] = nest_subjects(tree, about.join(questions, on="QuestionId"))
+        part["n_subjects"], part["n_with_questions"] = len(tree), about["subject"].nunique()
+        # The first one below the root.
+        names = tree["Name"]
+        first = about[about["subject"].map(tree["Level"]) == 1].drop_duplicates("QuestionId")
+        main = first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
+    if "student" in files:
+        students = read_students(files["student"], students, part["missing"])
+    begin("circumstances")
+    last_answer: Any = pd.NaT
+    if "answer" in files and "AnswerId" in answers:
+        answers = read_circumstances(files["answer"], answers, part["missing"])
+        last_answer = answers["DateAnswered"].max()
+        for name in ("QuizId", "GroupId", "SchemeOfWorkId"):
+            part["n_others"][name] = answers[name][answers[name] >= 0].nunique()
+        begin("dates")
+        figures["Times"] = [*times_figures(answers, main, names)]
+        begin("quizzes")
+        figures["Quizzes and groups"] = [*quizzes_figures(answers)]
+        figures["Confidence"] = [*confidence_figures(answers)]
+    if "student" in files:
+        figures["Students"] = [*birth_figures(students, last_answer)]
+        for name in ("Gender", "PremiumPupil"):
+            known = students[students[name] >= 0]
+            part["students"][name] = add_up(known, name).to_dict("index")
+    return {**part, "figures": figures}
 
 
 def rate(is_correct: pd.Series, by: Any) -> pd.DataFrame:
@@ -97,89 +129,29 @@ def add_up(rated: pd.DataFrame, by: Any, index: pd.Index | None = None) -> pd.Da
     return counts.assign(share=counts["n_right"] / counts["n"])
 
 
-# ---- Reading and counting -----------------------------------------------------------------------
+def nest_subjects(tree: pd.DataFrame, about: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the subjects that have questions, most answers first, each with those below it.
 
-
-def read_part(files: "Files", bar: "tqdm[Any]") -> Part:
-    """Read and count what a group of tasks has."""
-
-    def begin(step: str) -> None:
-        bar.update()
-        bar.set_description(f"tasks {files.tasks}: {step}")
-
-    begin("answers")
-    answers = read_answers(files.train, ids=True)
-    begin("counts")
-    students, questions = (
-        rate(answers["IsCorrect"], answers[name]) for name in ("UserId", "QuestionId")
-    )
-    tiles = [
-        (f"{len(answers):,}", "training answers"),
-        (f"{len(students):,}", "students"),
-        (f"{len(questions):,}", "questions"),
-        (f"{len(answers) / len(students) / len(questions):.2%}", "of all pairs answered"),
-        (f"{answers['IsCorrect'].mean():.1%}", "of the answers right"),
-    ]
-    sections = {
-        "Answers": Section(figures=[*counts_figures(answers, students, questions)]),
-        "Difficulty": Section(figures=[*difficulty_figures(students, questions)]),
-        "Options": Section(figures=[*options_figures(answers)]),
+    `about` has a row for each question and subject, with the answers to the question.
+    """
+    rated = add_up(about, "subject").sort_values("n", ascending=False, kind="stable")
+    found = {
+        place: {**row, "below": []} for place, row in rated.join(tree).to_dict("index").items()
     }
-    begin("subjects")
-    missing: list[Line] = []
-    subjects, students_known, names = Section(), Section(), []
-    main = pd.Series(-1, questions.index)
-    if {"question", "subject"} <= files.metadata.keys():
-        tree = metadata.read_subject_tree(files.metadata["subject"])
-        names = tree["Name"].tolist()
-        about = read_subjects(files.metadata["question"], questions, tree, missing)
-        subjects = subjects_section(tree, about)
-        # The first one below the root.
-        first = about[about["subject"].map(tree["Level"]) == 1].drop_duplicates("QuestionId")
-        main = first.set_index("QuestionId")["subject"].reindex(questions.index, fill_value=-1)
-    if "student" in files.metadata:
-        students = read_students(files.metadata["student"], students, missing)
-    begin("circumstances")
-    last_answer: Any = pd.NaT
-    if "answer" in files.metadata and "AnswerId" in answers:
-        answers = read_circumstances(files.metadata["answer"], answers, missing)
-        last_answer = answers["DateAnswered"].max()
-        for name, things in (
-            ("QuizId", "quizzes"),
-            ("GroupId", "groups (classes)"),
-            ("SchemeOfWorkId", "schemes of work"),
-        ):
-            n = answers[name][answers[name] >= 0].nunique()
-            tiles += [(f"{n:,}", things)] * bool(n)
-        begin("dates")
-        sections["Times"] = Section(figures=[*times_figures(answers, main, names)])
-        begin("quizzes")
-        sections |= {
-            "Quizzes and groups": Section(figures=[*quizzes_figures(answers)]),
-            "Confidence": Section(figures=[*confidence_figures(answers)]),
-        }
-    if "student" in files.metadata:
-        students_known = students_section(students, last_answer)
-    sections |= {
-        "Subjects": subjects,
-        "Students": students_known,
-        "What is missing": Section(MISSING_INTRO, {"": missing}) if missing else Section(),
-    }
-    return Part(files, tiles, {name: each for name, each in sections.items() if each != Section()})
+    first: list[Any] = []
+    for subject in found.values():
+        # A question may lack the subjects above its own.
+        above = found.get(subject["parent"])
+        (above["below"] if above else first).append(subject)
+    return first
 
 
-def read_subjects(
-    path: Path, questions: pd.DataFrame, tree: pd.DataFrame, missing: list[Line]
-) -> pd.DataFrame:
-    """Return a row for each question and subject of it, with the answers to the question."""
-    question_id = questions.index.to_numpy()
-    found = metadata.read_question_subjects(path, question_id, tree)
-    found["QuestionId"] = question_id[found["row"]]
-    missing.append(gap("SubjectId", ~questions.index.isin(found["QuestionId"]), "questions"))
-    return found.join(questions, on="QuestionId")
+def gap(name: str, is_missing: Any, of: str) -> dict[str, Any]:
+    """Return how often a column says nothing."""
+    return {"name": name, "n": int(is_missing.sum()), "n_rows": len(is_missing), "of": of}
 
 
-def read_students(path: Path, students: pd.DataFrame, missing: list[Line]) -> pd.DataFrame:
+def read_students(path: Path, students: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
     """Add what is known about students to their answers, and what is not to `missing`."""
     student_id = students.index.to_numpy()
     found = metadata.read_student_metadata(path, student_id)
@@ -199,7 +171,7 @@ def read_students(path: Path, students: pd.DataFrame, missing: list[Line]) -> pd
     return students.join(found.set_index(students.index))
 
 
-def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Line]) -> pd.DataFrame:
+def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Any]) -> pd.DataFrame:
     """Add how answers came about as columns, without dates that make no sense."""
     found = metadata.read_circumstances(path, answers["AnswerId"].to_numpy())
     date = found["DateAnswered"]
@@ -208,94 +180,14 @@ def read_circumstances(path: Path, answers: pd.DataFrame, missing: list[Line]) -
         gap("DateAnswered", date.isna(), "answers"),
         gap("DateAnswered is nonsense", date.notna() & ~possible, "answers"),
         gap("Confidence", found["Confidence"].isna(), "answers"),
-        *(
-            gap(name, found[name] < 0, "answers")
-            for name in ("GroupId", "QuizId", "SchemeOfWorkId")
-        ),
     ]
+    for name in ("GroupId", "QuizId", "SchemeOfWorkId"):
+        missing.append(gap(name, found[name] < 0, "answers"))
     found["DateAnswered"] = date.where(possible)
     return answers.assign(**found)
 
 
-# ---- Sections of lines --------------------------------------------------------------------------
-
-
-def gap(column: str, is_missing: Any, of: str) -> Line:
-    """Return a line that says how often a column says nothing."""
-    n, n_rows = int(is_missing.sum()), len(is_missing)
-    figures = f"{percent(n, n_rows)} · {n:,} of {n_rows:,} {of}"
-    return {"name": column, "share": n / n_rows, "figures": figures}
-
-
-def percent(n: int, total: int) -> str:
-    """Write a share so that only none is 0% and only all is 100%."""
-    share = n / total
-    if 0 < share < 0.001:
-        return "< 0.1%"
-    return "> 99.9%" if 0.999 < share < 1 else f"{share:.1%}"
-
-
-def subjects_section(tree: pd.DataFrame, about: pd.DataFrame) -> Section:
-    """Show the tree of subjects, those with most answers first."""
-    rated = add_up(about, "subject").sort_values("n", ascending=False, kind="stable")
-    lines: dict[int, Line] = {
-        place: {
-            "name": tree.loc[place, "Name"],
-            "share": share,
-            "figures": f"{n_questions:,} question{'s' * (n_questions != 1)} · "
-            f"{compact(n)} answer{'s' * (n != 1)} · {share:.0%} right",
-            "few": n < FEW_ANSWERS,
-            "is_open": tree.loc[place, "Level"] == 0,
-            "below": [],
-        }
-        for place, n, _, n_questions, share in rated.itertuples()
-    }
-    first: list[Line] = []
-    for place, line in lines.items():
-        # A question may lack the subjects above its own.
-        above = lines.get(int(tree["parent"][place]))
-        (above["below"] if above else first).append(line)
-    return Section(
-        f"{len(lines):,} of the {len(tree):,} subjects have questions. A question counts for "
-        "every subject on its way from the root, so the levels overlap. The bar is the share of "
-        f"right answers; grey ones rest on fewer than {FEW_ANSWERS} answers. Open a line to see "
-        "what lies below.",
-        {"": first},
-    )
-
-
-def students_section(students: pd.DataFrame, last_answer: pd.Timestamp) -> Section:
-    """Show who the students are."""
-    lines = {}
-    for title, column, names in (
-        ("Gender", "Gender", ("unspecified", "female", "male", "other")),
-        (
-            "Pupil premium (entitled to it for financial need)",
-            "PremiumPupil",
-            ("not entitled", "entitled"),
-        ),
-    ):
-        known = students[students[column] >= 0]
-        lines[title] = [
-            {
-                "name": names[value],
-                "share": share,
-                "figures": f"{n_students:,} students ({percent(n_students, len(known))}) · "
-                f"{compact(n)} answers · {share:.1%} right",
-                "few": n < FEW_ANSWERS,
-            }
-            for value, n, _, n_students, share in add_up(known, column).itertuples()
-        ]
-    return Section(
-        "The bar is the share of right answers, of all answers that the students gave.",
-        {title: own for title, own in lines.items() if own},
-        [*birth_figures(students, last_answer)],
-        "Differences between groups are no effects: they meet other questions, in other schools, "
-        "and who states what is no matter of chance.",
-    )
-
-
-# ---- Sections of figures ------------------------------------------------------------------------
+# ---- Figures -------------------------------------------------------------------------------------
 
 
 def counts_figures(
@@ -304,45 +196,50 @@ def counts_figures(
     """Show how many answers students and questions have."""
     n = students["n"]
     tenth = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
-    yield numbers_figure(
-        "Answers per student", n, "students", "answers of a student",
-        "Each column: how many students have so many answers; half have {median} or more. The "
-        f"tenth with most answers gave {tenth:.0%} of them.",
-    )  # fmt: skip
-    yield numbers_figure(
-        "Answers per question", questions["n"], "questions", "answers to it",
-        "Each column: how many questions have so many answers; half have {median} or more.",
-    )  # fmt: skip
-    yield (
-        "How sparse it is",
-        filled_chart(answers, students["n"], questions["n"]),
-        "Students and questions in tenths by their numbers of answers. The darker a field, the "
-        "more of its pairs of student and question have an answer: most of the knowledge is in one "
-        "corner, and a model must fill in the rest.",
+    yield numbers_figure("Answers per student", n, "students", "answers of a student", tenth=tenth)
+    yield numbers_figure("Answers per question", questions["n"], "questions", "answers to it")
+    # By tenths of both.
+    student, question = (
+        ((rated["n"].rank(method="first", ascending=False) - 1) * 10 // len(rated)).astype("int8")
+        for rated in (students, questions)
     )
+    tenths = range(10)
+    cells = answers.groupby([answers["UserId"].map(student), answers["QuestionId"].map(question)])
+    filled = cells.size().unstack(fill_value=0).reindex(index=tenths, columns=tenths, fill_value=0)
+    n_pairs = np.outer(*(np.bincount(each, minlength=10) for each in (student, question)))
+    share = filled.div(n_pairs).to_numpy()
+    names = [f"{10 * n}–{10 * n + 10}%" for n in tenths]
+    tooltips = [
+        [
+            f"students {names[row]}, questions {names[column]}: {share[row, column]:.2%} answered"
+            for column in tenths
+        ]
+        for row in tenths
+    ]
+    ends = ["most", *[""] * 8, "fewest"]
+    chart = partial(
+        charts.heat_map,
+        share,
+        ends,
+        ends,
+        tooltips,
+        axis="questions, those with most answers first",
+        side="students, those with most answers first",
+        key=lambda value: f"{100 * value:.3g}% answered",
+    )
+    yield "How sparse it is", chart, {}
 
 
 def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Iterator[Figure]:
     """Show how difficult questions and how able students are."""
-    for rated, things, title, sentence in (
-        (
-            questions, "questions", "How difficult the questions are",
-            "Columns on the left are hard questions, which few answer right; four options make "
-            "25% possible by guessing.",
-        ),
-        (
-            students, "students", "How able the students are",
-            "Columns on the right are students who answer most of their questions right; those of "
-            "one student may be harder than another's.",
-        ),
-    ):  # fmt: skip
+    for title, rated, things in (
+        ("How difficult the questions are", questions, "questions"),
+        ("How able the students are", students, "students"),
+    ):
         share = rated["share"][rated["n"] >= FEW_ANSWERS]
-        out = len(rated) - len(share)
-        if out:
-            sentence += f" {out:,} with fewer than {FEW_ANSWERS} answers are left out."
         if len(share):
             chart = shares_chart(share, things, "share of right answers")
-            yield title, chart, sentence
+            yield title, chart, {"left_out": len(rated) - len(share)}
 
 
 def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
@@ -359,49 +256,31 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         Panel("is right", (total.sum(axis=1) / len(answers)).tolist(), False),
         Panel("chosen where right", found.tolist(), False),
     ]
-    yield (
-        "The four options",
-        partial(charts.bar_panels, panels, [str(option) for option in OPTIONS], axis="option"),
-        "How often each option is chosen, how often it is the right one, and how often it is "
-        "chosen where it is right. Equal heights in each block would mean that the place of an "
-        "option tells nothing.",
-    )
+    chart: Chart = partial(charts.bar_panels, panels, [*map(str, OPTIONS)], axis="option")
+    yield "The four options", chart, {}
     # A few questions have had their key changed: their distractors are those of the usual key.
-    n = counts.sum(axis=1)
-    usual = counts.loc[n.groupby("QuestionId").idxmax()]
+    usual = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
     usual = usual[usual.sum(axis=1) >= FEW_ANSWERS]
     key = usual.index.get_level_values("CorrectAnswer").to_numpy()
-    is_wrong = np.array(OPTIONS) != key[:, None]
-    wrong = -np.sort(-usual.to_numpy()[is_wrong].reshape(-1, 3), axis=1)
+    wrong = -np.sort(-usual.to_numpy()[np.array(OPTIONS) != key[:, None]].reshape(-1, 3), axis=1)
     if not wrong.any():
         return
     some = wrong[wrong.any(axis=1)]
-    attraction = (some / some.sum(axis=1, keepdims=True)).mean(axis=0)
+    attraction = (some / some.sum(axis=1, keepdims=True)).mean(axis=0).tolist()
     dots = [
-        Dot(f"{name} attractive", float(share))
+        Dot(f"{name} attractive", share)
         for name, share in zip(("most", "middle", "least"), attraction, strict=True)
     ]
-    yield (
-        "Which distractor attracts",
-        partial(
-            charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3,
-            axis="share of the wrong answers",
-        ),
-        f"Of the {len(wrong):,} questions with at least {FEW_ANSWERS} answers, the mean share of "
-        "the wrong answers that fall on the most, middle and least attractive wrong option. At the "
-        "dashed line all three would attract equally; the further apart, the more wrong answers "
-        "point to one misconception.",
-    )  # fmt: skip
+    axis = "share of the wrong answers"
+    chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
+    yield "Which distractor attracts", chart, {"n": len(wrong)}
     shares = pd.Series((wrong / usual.sum(axis=1).to_numpy()[:, None]).ravel())
-    yield (
-        "How often distractors are chosen",
-        shares_chart(shares, "distractors", "share of the answers to its question"),
-        f"Three distractors for each question; {(shares < WEAK_SHARE).mean():.0%} of them are "
-        f"chosen in less than {WEAK_SHARE:.0%} of the answers and hardly attract anybody.",
-    )
+    chart = shares_chart(shares, "distractors", "share of the answers to its question")
+    facts = {"weak": WEAK_SHARE, "are_weak": (shares < WEAK_SHARE).mean()}
+    yield "How often distractors are chosen", chart, facts
 
 
-def times_figures(answers: pd.DataFrame, main: pd.Series, names: Sequence[str]) -> Iterator[Figure]:
+def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> Iterator[Figure]:
     """Show when answers were given, and about what.
 
     `main` is the number in `names` of the subject of each QuestionId, -1 for none.
@@ -413,99 +292,76 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: Sequence[str]) 
     subject = answers["QuestionId"].map(main).rename("subject")
     rated = rate(answers["IsCorrect"], [hour.rename("hour"), subject]).reset_index()
     when = rated["hour"].dt
-    first, last = (f"{date.day} {date:%b %Y}" for date in (hour.min(), hour.max()))
+    month = when.to_period("M")
     months = pd.period_range(hour.min(), hour.max(), freq="M")
-    of_month = add_up(rated, when.to_period("M"), months)
-    ticks = month_ticks(months)
-    yield (
-        "Answers by month",
-        partial(
-            charts.column_chart,
-            of_month["n"].tolist(),
-            say_rates(months.strftime("%b %Y"), of_month),
-            [(place + 0.5, tick) for place, tick in enumerate(ticks) if tick],
-            axis="month",
-            unit="answers",
-        ),
-        f"From {first} to {last}, a column for each month. Where students answer at school, "
-        "holidays show as low columns.",
+    named = range(1, 13) if len(months) <= 6 else (1, 5, 9)
+    ticks = [f"{each:%b %y}" if each.month in named else "" for each in months]
+    of_month = add_up(rated, month, months)
+    chart: Chart = partial(
+        charts.column_chart,
+        of_month["n"].tolist(),
+        say_rates(months.strftime("%b %Y"), of_month),
+        [(place + 0.5, tick) for place, tick in enumerate(ticks) if tick],
+        axis="month",
+        unit="answers",
     )
+    yield "Answers by month", chart, {"first": hour.min(), "last": hour.max()}
+
     about = rated[rated["subject"] >= 0]
-    n = about.pivot_table("n", "subject", when.to_period("M"), "sum", fill_value=0)
+    n = about.pivot_table("n", "subject", month, "sum", fill_value=0)
     n = n.reindex(columns=months, fill_value=0)
-    n = n.loc[n.sum(axis=1).sort_values(ascending=False, kind="stable").index]
-    if n.sum().max() >= ENOUGH_FOR_A_SHADE:
-        total = n.sum()
-        n = n.head(N_MAIN_SUBJECTS)
-        shown = [names[subject] for subject in n.index]
+    total = n.sum()
+    if total.max() >= ENOUGH_FOR_A_SHADE:
+        most = n.sum(axis=1).sort_values(ascending=False, kind="stable").head(N_MAIN_SUBJECTS)
+        n = n.loc[most.index].set_axis(names[most.index])
         tooltips = [
             [
-                f"{name}, {month:%b %Y}: {count:,} answers of {of:,}"
-                for month, count, of in zip(months, counts, total, strict=True)
+                f"{name}, {each:%b %Y}: {count:,} answers of {of:,}"
+                for each, count, of in zip(months, counts, total, strict=True)
             ]
-            for name, counts in zip(shown, n.to_numpy(), strict=True)
+            for name, *counts in n.itertuples()
         ]
-        yield (
-            "What in which month",
-            partial(
-                charts.heat_map,
-                (n / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
-                shown,
-                ticks,
-                tooltips,
-                axis="month",
-                key=lambda value: f"{value:.0%} of the month",
-            ),
-            "The darker a field, the larger the subject's share of that month's answers, for up to "
-            f"{N_MAIN_SUBJECTS} subjects below the root. Where rows change from month to month, "
-            "classes go from topic to topic.",
+        chart = partial(
+            charts.heat_map,
+            (n / total.where(total >= ENOUGH_FOR_A_SHADE)).to_numpy(),
+            n.index.tolist(),
+            ticks,
+            tooltips,
+            axis="month",
+            key=lambda value: f"{value:.0%} of the month",
         )
-    week = pd.MultiIndex.from_product([range(7), range(24)])
-    of_week = add_up(rated, [when.dayofweek.rename("day"), when.hour.rename("at")], week)
-    day, busiest = divmod(int(of_week["n"].argmax()), 24)
-    yield (
-        "When in the week",
-        week_chart(
-            of_week,
-            of_week["n"].astype(float).where(of_week["n"] > 0),
-            key=lambda n: f"{compact(n)} answers",
-        ),
-        "The darker a field, the more answers in that hour of the week; most in that of "
-        f"{WEEKDAYS[day]} {busiest}:00. No time zone is stated.",
+        yield "What in which month", chart, {"most": N_MAIN_SUBJECTS}
+
+    week = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
+    day = when.dayofweek.map(dict(enumerate(WEEKDAYS)))
+    of_week = add_up(rated, [day.rename("day"), when.hour.rename("at")], week)
+    of_hours = say_rates([f"{day} {hour}:00 to {hour}:59" for day, hour in week], of_week)
+    week_chart = partial(
+        charts.heat_map,
+        row_names=WEEKDAYS,
+        column_names=[f"{hour}:00" if hour % 6 == 0 else "" for hour in range(24)],
+        tooltips=np.reshape(of_hours, (7, 24)).tolist(),
+        axis="hour",
     )
+    shades = of_week["n"].where(of_week["n"] > 0).to_numpy(float).reshape(7, 24)
+    chart = partial(week_chart, shades, key=lambda n: f"{compact(n)} answers")
+    yield "When in the week", chart, {"busiest": of_week["n"].idxmax()}
     share = of_week["share"].where(of_week["n"] >= ENOUGH_FOR_A_SHADE)
     if share.notna().any():
         more = max(LEAST_RANGE - (share.max() - share.min()), 0) / 2
-        yield (
-            "Right when in the week",
-            week_chart(
-                of_week,
-                share,
-                key=lambda value: f"{value:.0%} right",
-                limits=(max(share.min() - more, 0), min(share.max() + more, 1)),
-            ),
-            "The darker a field, the larger the share of right answers in that hour; hours with "
-            f"fewer than {ENOUGH_FOR_A_SHADE} answers are empty. The hour is no cause: other "
-            "students answer other questions at other times.",
-        )
+        limits = max(share.min() - more, 0), min(share.max() + more, 1)
+        shades = share.to_numpy().reshape(7, 24)
+        chart = partial(week_chart, shades, key=lambda value: f"{value:.0%} right", limits=limits)
+        yield "Right when in the week", chart, {"enough": ENOUGH_FOR_A_SHADE}
 
 
 def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show what makes up quizzes and groups."""
-    for owner, member, title, things, axis, sentence in (
-        (
-            "QuizId", "QuestionId", "Questions per quiz", "quizzes", "questions of a quiz",
-            "How many quizzes have so many questions; the median is",
-        ),
-        (
-            "QuizId", "UserId", "Answers of a student in a quiz", "sittings",
-            "answers of one student in one quiz",
-            "A sitting is all that one student answered in one quiz; the median is",
-        ),
-        (
-            "GroupId", "UserId", "Students per group", "groups", "students of a group",
-            "A group is mostly a class; the median size is",
-        ),
+    for title, owner, member, things, axis in (
+        ("Questions per quiz", "QuizId", "QuestionId", "quizzes", "questions of a quiz"),
+        ("Answers of a student in a quiz", "QuizId", "UserId", "sittings",
+         "answers of one student in one quiz"),
+        ("Students per group", "GroupId", "UserId", "groups", "students of a group"),
     ):  # fmt: skip
         known = answers[answers[owner] >= 0]
         if not len(known):
@@ -515,29 +371,21 @@ def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         pairs, n = np.unique(pairs, return_counts=True)
         if things != "sittings":
             n = np.unique(pairs >> 32, return_counts=True)[1]
-        sentence += " {median}; training answers only."
-        yield numbers_figure(title, pd.Series(n), things, axis, sentence)
+        yield numbers_figure(title, pd.Series(n), things, axis)
 
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show how right answers are, by how sure students said they were."""
     # Whole quarters.
-    level = 25 * (answers["Confidence"] / 25).round()
-    rated = rate(answers["IsCorrect"], level)
-    asked = rated["n"].sum() / len(answers)
-    rated = rated[rated["n"] >= FEW_ANSWERS]
+    rated = rate(answers["IsCorrect"], 25 * (answers["Confidence"] / 25).round())
     dots = [
         Dot(f"{level:.0f}% sure ({compact(n)})", share, mark=level / 100)
-        for level, n, share in zip(rated.index, rated["n"], rated["share"], strict=True)
+        for level, n, _, share in rated[rated["n"] >= FEW_ANSWERS].itertuples()
     ]
     if dots:
-        yield (
-            "Confidence and correctness",
-            partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis="share of right answers"),
-            f"{asked:.1%} of the answers come with a confidence (in brackets: how many). Dot: "
-            "share of these that is right; diamond: the confidence itself. Left of its diamond, a "
-            "dot says that students overrate themselves.",
-        )
+        axis = "share of right answers"
+        chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis=axis)
+        yield "Confidence and correctness", chart, {"asked": rated["n"].sum() / len(answers)}
 
 
 def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator[Figure]:
@@ -547,25 +395,96 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
         return
     years = pd.RangeIndex(int(year.min()), int(year.max()) + 1)
     born = add_up(students, year, years)
-    sentence = (
-        "How many students were born in which year, of those whose date of birth is known and "
-        "makes sense."
+    chart = partial(
+        charts.column_chart,
+        born["n_rows"].tolist(),
+        say_rates([f"born in {year}" for year in years], born, "n_rows", "students"),
+        [(place + 0.5, str(year)) for place, year in enumerate(years)],
+        axis="year of birth",
+        unit="students",
     )
-    if not pd.isna(last_answer):
-        commonest = years[int(born["n_rows"].argmax())]
-        sentence += (
-            f" Those of the most common year, {commonest}, turned {last_answer.year - commonest} "
-            f"in {last_answer.year}."
-        )
-    yield (
-        "Year of birth",
-        partial(
-            charts.column_chart,
-            born["n_rows"].tolist(),
-            say_rates([f"born in {year}" for year in years], born, "n_rows", "students"),
-            [(place + 0.5, str(year)) for place, year in enumerate(years)],
-            axis="year of birth",
-            unit="students",
-        ),
-        sentence,
+    last = None if pd.isna(last_answer) else last_answer.year
+    yield "Year of birth", chart, {"commonest": born["n_rows"].idxmax(), "last": last}
+
+
+# ---- Charts of many figures ----------------------------------------------------------------------
+
+
+def numbers_figure(title: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
+    """Show how many things have which whole number from 1 on; `axis` says what the numbers are."""
+    edges = bin_edges(int(values.min()), int(values.max()) + 1)
+    counts, _ = np.histogram(values, edges)
+    is_wide = len(counts) < edges[-1] - edges[0]
+    # All bins are drawn equally wide; a single number's name is below the middle of its column.
+    scale: Callable[[Any], Any] = np.log if is_wide else np.asarray
+    middle = 0 if is_wide else 0.5
+
+    def place(number: float) -> float:
+        return float(np.interp(scale(number), scale(edges), np.arange(len(edges)))) + middle
+
+    numbers = round_numbers(edges) if is_wide else edges[:-1].tolist()
+    median = f"{values.median():,.0f}"
+    chart = partial(
+        charts.column_chart,
+        counts.tolist(),
+        [
+            f"{low:,}{f' to {high - 1:,}' if high > low + 1 else ''}: {count:,} {things}"
+            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        ],
+        [(place(number), f"{number:,}") for number in numbers],
+        axis=axis,
+        unit=things,
+        mark=Mark(place(values.median()), f"median {median}"),
     )
+    return title, chart, {**facts, "median": median, "is_wide": is_wide}
+
+
+def bin_edges(low: int, high: int) -> np.ndarray:
+    """Return the edges of bins for whole numbers below `high`: one each, or wider and wider."""
+    if high - low <= MOST_UNIT_BINS:
+        return np.arange(low, high + 1)
+    # Each at least as wide as the one before: bins of one and of two numbers in turn would draw
+    # teeth where there are none.
+    growth = (high / low) ** (1 / N_BINS) - 1
+    edges, width = [low], 1
+    while edges[-1] < high:
+        width = max(width, round(edges[-1] * growth))
+        edges.append(edges[-1] + width)
+    return np.array(edges)
+
+
+def round_numbers(edges: np.ndarray) -> list[int]:
+    """Return whole numbers to be named on a logarithmic scale, increasing."""
+    for digits in ((10, 20, 50), (10, 15, *range(20, 100, 10))):
+        tenths = [digit * 10**power for power in range(8) for digit in digits]
+        found = [n // 10 for n in tenths if n % 10 == 0 and edges[0] <= n / 10 <= edges[-1]]
+        if len(found) >= 4:
+            break
+    return found
+
+
+def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
+    """Draw how many things have which share, in twentieths."""
+    # Shares such as 0.15 belong to the bin that starts there, whatever their last binary digit.
+    place = np.floor(shares * 20 + 1e-9).clip(upper=19).astype(int)
+    counts = np.bincount(place, minlength=20).tolist()
+    median = shares.median()
+    return partial(
+        charts.column_chart,
+        counts,
+        [f"{5 * at}% to {5 * at + 5}%: {n:,} {things}" for at, n in enumerate(counts)],
+        [(float(at), f"{5 * at}%") for at in range(0, 21, 4)],
+        axis=axis,
+        unit=things,
+        mark=Mark(20 * median, f"median {median:.0%}"),
+    )
+
+
+def say_rates(
+    names: Iterable[str], rated: pd.DataFrame, n: str = "n", of: str = "answers"
+) -> list[str]:
+    """Say for each name how many there are of something, and the share of right answers."""
+    return [
+        f"{name}: {n:,} {of}" + (f", {share:.0%} right" if n else "")
+        for name, n, share in zip(names, rated[n], rated["share"], strict=True)
+    ]

@@ -11,22 +11,16 @@ Writes:  data/test_output/explore.html. Real and simulated answers never share a
          ones and explore_simulated.html the others.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
 from common.errors import InputError
 
 from tqdm import tqdm
 
-if TYPE_CHECKING:
-    from exploration import Part
-    from exploration_charts import Figure
-
 TASKS = ("1/2", "3/4")
-PAGE_NAME, SIMULATED_PAGE_NAME = "explore.html", "explore_simulated.html"
+PAGE_NAMES = ("explore.html", "explore_simulated.html")
 # Charts that may be files of their own, and what is written above them.
 PICTURES = {
     "difficulty.svg": ("How difficult the questions are", "how difficult the questions are"),
@@ -35,18 +29,6 @@ PICTURES = {
         "share right (dot) for each confidence stated (diamond)",
     ),
 }
-
-
-@dataclass(frozen=True)
-class Files:
-    """The files of a group of tasks, and which metadata are not there, or left out and why."""
-
-    tasks: str
-    train: Path
-    simulated: bool
-    metadata: dict[str, Path]
-    absent: list[str]
-    foreign: list[str]
 
 
 def main() -> None:
@@ -69,32 +51,51 @@ def main() -> None:
     options = p.parse_args()
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")
-    found = {tasks: find_files(options.data_dir, tasks) for tasks in TASKS}
-    files = [each for each in found.values() if each is not None]
-    if not files:
+    parts = [part for tasks in TASKS if (part := find_part(options.data_dir, tasks))]
+    if not parts:
         raise InputError(
             f"{options.data_dir / layout.TRAIN_DIR.name}: holds neither {layout.TRAIN_TASK_1_2} nor"
             f" {layout.TRAIN_TASK_3_4}; `python data/download.py` fetches the official files, "
             "`python data/generate_sample.py` simulates some"
         )
-    if options.pictures and not any(each.simulated for each in files):
+    if options.pictures and not any(part["simulated"] for part in parts):
         raise InputError(
-            f"--pictures: {files[0].train} is not simulated, and no pictures of real answers are "
-            "made"
+            f"--pictures: {parts[0]['paths']['train']} is not simulated, and no pictures of real "
+            "answers are made"
         )
     # Importing it takes a while, which faults and `--help` do without.
-    from exploration import N_STEPS, read_part
+    from exploration import FEW_ANSWERS, N_STEPS, read_part
 
+    texts = {}
     # The last step draws the charts.
-    with tqdm(total=len(files) * N_STEPS + 1, unit="step", disable=None, leave=False) as bar:
-        parts = [read_part(each, bar) for each in files]
+    with tqdm(total=len(parts) * N_STEPS + 1, unit="step", disable=None, leave=False) as bar:
+        for part in parts:
+            part |= read_part(part["tasks"], part["paths"], bar)
         bar.set_description("charts")
-        texts = make_pages(found, parts, options.output_dir)
+        # Real answers, then simulated ones.
+        for simulated in sorted({part["simulated"] for part in parts}):
+            others = [part for part in parts if part["simulated"] != simulated]
+            name = PAGE_NAMES[simulated and bool(others)]
+            texts[options.output_dir / name] = pages.render(
+                "explore.html",
+                title="A look at the simulated data" if simulated else "A look at the data",
+                tab="",
+                simulated=simulated,
+                others=others,
+                other_name=PAGE_NAMES[not simulated],
+                without=[tasks for tasks in TASKS if tasks not in [p["tasks"] for p in parts]],
+                parts=[part for part in parts if part["simulated"] == simulated],
+                few=FEW_ANSWERS,
+                compact=charts.compact,
+            )
         bar.update()
     if options.pictures:
-        simulated = next(part for part in parts if part.files.simulated)
-        drawn = draw_pictures(simulated)
-        texts |= {options.pictures / name: text for name, text in drawn.items()}
+        part = next(part for part in parts if part["simulated"])
+        drawn = {title: chart for own in part["figures"].values() for title, chart, _ in own}
+        for name, (title, heading) in PICTURES.items():
+            if title in drawn:
+                picture = charts.picture(drawn[title](label=""), f"Simulated data: {heading}")
+                texts[options.pictures / name] = picture
     with io.atomic_write(*texts) as opened:
         for file, text in zip(opened, texts.values(), strict=True):
             file.write(text.encode())
@@ -102,15 +103,20 @@ def main() -> None:
         print(f"written: {cli.show(path)}")
 
 
-def find_files(folder: Path, tasks: str) -> Files | None:
-    """Find the files of tasks ``1/2`` or ``3/4``; None if there are no training answers."""
+def find_part(folder: Path, tasks: str) -> dict[str, Any] | None:
+    """Find the files of tasks ``1/2`` or ``3/4``, and say which metadata are not there, or foreign.
+
+    Foreign are simulated ones of real answers, and the other way round. None if there are no
+    training answers.
+    """
     ending = f"task_{tasks.replace('/', '_')}.csv"
     train = folder / layout.TRAIN_DIR.name / f"train_{ending}"
     if not io.is_there(train):
         return None
     io.require_file(train)
     simulated = made.is_simulated(train)
-    found, absent, foreign = {}, [], []
+    paths: dict[str, Path] = {"train": train}
+    absent, foreign = [], []
     for kind in ("question", "student", "answer", "subject"):
         name = layout.SUBJECT_METADATA if kind == "subject" else f"{kind}_metadata_{ending}"
         path = metadata.find(folder / layout.METADATA_DIR.name, name)
@@ -119,59 +125,9 @@ def find_files(folder: Path, tasks: str) -> Files | None:
         elif made.is_simulated(path) != simulated:
             foreign.append(name)
         else:
-            found[kind] = path
-    return Files(tasks, train, simulated, found, absent, foreign)
-
-
-def make_pages(
-    found: Mapping[str, Files | None], parts: "Sequence[Part]", output_dir: Path
-) -> dict[Path, str]:
-    """Return the pages to be written: real answers, then simulated ones."""
-    texts = {}
-    for simulated in (False, True):
-        own = [part for part in parts if part.files.simulated == simulated]
-        if not own:
-            continue
-        other_name = PAGE_NAME if simulated else SIMULATED_PAGE_NAME
-        notes = [
-            f"Tasks {part.files.tasks} are not on this page, being "
-            f"{'not ' * simulated}simulated: see {other_name}."
-            for part in parts
-            if part not in own
-        ]
-        name = SIMULATED_PAGE_NAME if simulated and notes else PAGE_NAME
-        notes += [
-            f"Tasks {tasks} are not on this page: "
-            f"train_data/train_task_{tasks.replace('/', '_')}.csv is not there."
-            for tasks, files in found.items()
-            if files is None
-        ]
-        texts[output_dir / name] = pages.render(
-            "explore.html",
-            title="A look at the simulated data" if simulated else "A look at the data",
-            tab="",
-            simulated=simulated,
-            notes=notes,
-            parts=own,
-            draw=draw,
-        )
-    return texts
-
-
-def draw(figure: "Figure", tasks: str) -> str:
-    """Return a figure's chart as HTML; its label is unique on the page."""
-    title, chart, _ = figure
-    return pages.Html(chart(label=f"Tasks {tasks}: {title}"))
-
-
-def draw_pictures(part: "Part") -> dict[str, str]:
-    """Return a few charts of simulated answers as SVG files, by name."""
-    figures = {figure[0]: figure for each in part.sections.values() for figure in each.figures}
-    return {
-        name: charts.picture(figures[title][1](label=""), f"Simulated data: {heading}")
-        for name, (title, heading) in PICTURES.items()
-        if title in figures
-    }
+            paths[kind] = path
+    facts = {"tasks": tasks, "simulated": simulated, "absent": absent, "foreign": foreign}
+    return {**facts, "paths": paths}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Run, Says
-from exploration_charts import bin_edges
+from exploration import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
 
@@ -381,7 +381,7 @@ def test_a_page_about_real_answers(real_data: Path, run: Run, tmp_path: Path) ->
 
 
 def test_flat_numbers_draw_no_teeth() -> None:
-    edges = bin_edges(pd.Series(range(35, 83)))
+    edges = bin_edges(35, 83)
     counts, _ = np.histogram(np.arange(35, 83), edges)
     assert (np.diff(np.diff(edges)) >= 0).all() and (np.diff(counts[:-1]) >= 0).all()
 
