@@ -22,16 +22,14 @@ from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import Probabilities, read_probabilities, write_probabilities
 from common.splits import hold_out_answers
-from common.submission import read_template
 from tools import script_runs
 
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-FloatArray = npt.NDArray[np.float64]
-
-Logarithms = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.int64]
 
 _HELD_OUT = 0.2
 # Probabilities are kept this far from 0, whose logarithm no weight could outweigh.
@@ -58,11 +56,18 @@ def main() -> None:
     options = p.parse_args()
 
     files = [read_probabilities(path) for path in options.files]
-    task = shared_task(files)
+    task = files[0].task
+    if len(files) == 1:
+        raise InputError(f"{files[0].path}: is only one file, expected two or more to blend")
+    for file in files:
+        if file.task != task:
+            raise InputError(
+                f"{file.path}: is of task {file.task}, and {files[0].path} of task {task}"
+            )
     paths = cli.sample_model_paths(options, task)
     beside = paths.output.with_suffix(".parquet")
     cli.require_outputs([paths.output, beside], options.files)
-    template = read_template(paths.template)
+    template = submission.read_template(paths.template)
     for file in files:
         if len(file.pairs) != len(template):
             raise InputError(
@@ -71,13 +76,13 @@ def main() -> None:
             )
     logs = np.stack([logarithms(file.at(template, paths.template)) for file in files])
     if options.weights is None:
-        commands = [repeatable(file, task, paths.train) for file in files]
+        commands = [repeatable(file, paths.train) for file in files]
         truth, held = run_again(commands, paths.train, task)
         weights = learn_weights(held, truth)
         print(describe(options.files, weights, held, truth))
     else:
         weights = check_weights(options.weights, len(files))
-    blended = blend(logs, weights)
+    blended = np.exp(log_blend(logs, weights))
     value = blended.argmax(axis=1) + (task == 2)
     submission.write_predictions(template, task, value, paths.output)
     write_probabilities(template, task, blended[:, 1] if task == 1 else blended, beside)
@@ -87,26 +92,26 @@ def main() -> None:
     )
 
 
-# ---- The files -----------------------------------------------------------------------------------
+def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
+    """Return weights from the command line: one for each file, at least 0, and one of them more."""
+    found = np.array(weights, np.float64)
+    if len(found) != n_files:
+        raise InputError(f"--weights: {len(found)} weights for {n_files} files, expected as many")
+    if not ((found >= 0) & (found <= _LARGEST)).all() or not found.any():
+        shown = " ".join(f"{weight:g}" for weight in weights)
+        raise InputError(
+            f"--weights {shown}: expected numbers from 0 to {_LARGEST:,}, not all of them 0"
+        )
+    return found
 
 
-def shared_task(files: Sequence[Probabilities]) -> int:
-    """Return the task of all files; `InputError` if there are fewer than two, or they differ."""
-    first, *others = files
-    if not others:
-        raise InputError(f"{first.path}: is only one file, expected two or more to blend")
-    for file in others:
-        if file.task != first.task:
-            raise InputError(
-                f"{file.path}: is of task {file.task}, and {first.path} of task {first.task}"
-            )
-    return first.task
+# ---- Running the scripts again -------------------------------------------------------------------
 
 
-def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[str]]:
+def repeatable(file: Probabilities, train: Path) -> tuple[Path, list[str]]:
     """Return the script that made a file, and its flags but for those that say where files lie."""
     or_else = " (or --weights, which run nothing)"
-    by = file.origin
+    by, task = file.origin, file.task
     if by is None:
         raise InputError(
             f"{file.path}: does not say which command made it, expected one of task {task}{or_else}"
@@ -127,66 +132,9 @@ def repeatable(file: Probabilities, task: int, train: Path) -> tuple[Path, list[
     return script, flags
 
 
-def check_weights(weights: Sequence[float], n_files: int) -> FloatArray:
-    """Return weights from the command line: one for each file, at least 0, and one of them more."""
-    found = np.array(weights, np.float64)
-    if len(found) != n_files:
-        raise InputError(f"--weights: {len(found)} weights for {n_files} files, expected as many")
-    if not ((found >= 0) & (found <= _LARGEST)).all() or not found.any():
-        shown = " ".join(f"{weight:g}" for weight in weights)
-        raise InputError(
-            f"--weights {shown}: expected numbers from 0 to {_LARGEST:,}, not all of them 0"
-        )
-    return found
-
-
-# ---- The weights ---------------------------------------------------------------------------------
-
-
-def logarithms(probability: npt.NDArray[Any]) -> Logarithms:
-    """Return logarithms of probabilities, none of which counts as 0."""
-    return np.asarray(np.log(np.maximum(probability, _SMALLEST)), np.float32)
-
-
-def blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
-    """Blend probabilities (a logarithmic opinion pool, Genest and Zidek 1986).
-
-    Shape of the logarithms: (files, rows, categories); of the result: (rows, categories). The
-    weights, one for each file, need not sum to 1.
-    """
-    return np.asarray(np.exp(log_blend(logs, weights)))
-
-
-def log_blend(logs: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
-    """Return the logarithm of `blend`, which is finite where that is too small for a number."""
-    total = np.tensordot(weights, logs, axes=1)
-    total -= total.max(axis=1, keepdims=True)
-    return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
-
-
-def learn_weights(logs: npt.NDArray[Any], truth: npt.NDArray[np.int64]) -> FloatArray:
-    """Minimise the log loss, which is convex, over weights of at least 0, one for each file."""
-    from scipy.optimize import minimize
-
-    rows = np.arange(len(truth))
-    happened = logs[:, rows, truth]
-
-    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        blended = log_blend(logs, weights)
-        p = np.exp(blended)
-        gradient = [
-            float((p * own).sum() - known.sum()) for own, known in zip(logs, happened, strict=True)
-        ]
-        return float(-blended[rows, truth].mean()), np.array(gradient) / len(truth)
-
-    start = np.full(len(logs), 1 / len(logs))
-    found = minimize(loss, start, jac=True, bounds=[(0, None)] * len(logs), method="L-BFGS-B")
-    return np.asarray(found.x, np.float64)
-
-
 def run_again(
     commands: Sequence[tuple[Path, list[str]]], train: Path, task: int
-) -> tuple[npt.NDArray[np.int64], Logarithms]:
+) -> tuple[IntArray, FloatArray]:
     """Run every command on 80 % of the training answers, and predict the other 20 % with it.
 
     Returns the truth, from 0, shape (answers held out,), and the logarithms of the probabilities,
@@ -211,16 +159,50 @@ def run_again(
                 what="80 % of the training answers",
             )
             found = read_probabilities(path, task)
-            logs.append(logarithms(found.at(read_template(template), template)))
+            logs.append(logarithms(found.at(submission.read_template(template), template)))
     return truth - (task == 2), np.stack(logs)
 
 
-def describe(
-    paths: Sequence[Path],
-    weights: FloatArray,
-    logs: npt.NDArray[Any],
-    truth: npt.NDArray[np.int64],
-) -> str:
+# ---- The weights ---------------------------------------------------------------------------------
+
+
+def logarithms(probability: FloatArray) -> FloatArray:
+    """Return logarithms of probabilities, none of which counts as 0."""
+    return np.asarray(np.log(np.maximum(probability, _SMALLEST)), np.float32)
+
+
+def log_blend(logs: FloatArray, weights: FloatArray) -> FloatArray:
+    """Blend probabilities (a logarithmic opinion pool, Genest and Zidek 1986).
+
+    Logarithms have the shape (files, rows, categories), those returned (rows, categories). The
+    weights, one for each file, need not sum to 1.
+    """
+    total = np.tensordot(weights, logs, axes=1)
+    total -= total.max(axis=1, keepdims=True)
+    return np.asarray(total - np.log(np.exp(total).sum(axis=1, keepdims=True)))
+
+
+def learn_weights(logs: FloatArray, truth: IntArray) -> FloatArray:
+    """Minimise the log loss, which is convex, over weights of at least 0, one for each file."""
+    from scipy.optimize import minimize
+
+    rows = np.arange(len(truth))
+    happened = logs[:, rows, truth]
+
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        blended = log_blend(logs, weights)
+        p = np.exp(blended)
+        gradient = [
+            float((p * own).sum() - known.sum()) for own, known in zip(logs, happened, strict=True)
+        ]
+        return float(-blended[rows, truth].mean()), np.array(gradient) / len(truth)
+
+    start = np.full(len(logs), 1 / len(logs))
+    found = minimize(loss, start, jac=True, bounds=[(0, None)] * len(logs), method="L-BFGS-B")
+    return np.asarray(found.x, np.float64)
+
+
+def describe(paths: Sequence[Path], weights: FloatArray, logs: FloatArray, truth: IntArray) -> str:
     """Return a table: weight, log loss and accuracy of each file and of the blend, held out.
 
     The blend's weights for one half of the answers come from the other half, and the other way
@@ -230,7 +212,7 @@ def describe(
     blended = np.empty(logs.shape[1:])
     for k in (0, 1):
         others = learn_weights(logs[:, half != k], truth[half != k])
-        blended[half == k] = blend(logs[:, half == k], others)
+        blended[half == k] = np.exp(log_blend(logs[:, half == k], others))
     names = [*map(cli.show, paths), "the blend"]
     width = max(map(len, names))
     lines = [

@@ -33,32 +33,10 @@ import numpy as np
 
 # Of each related challenge that has submissions to check.
 CHECK_NAME = "check_submission.py"
-_KNOWN_TO_CHALLENGES = ("file", "challenge", "input_dir", "train_data")
 
 
 def main() -> None:
     """Check the file that the command line names."""
-    options, others = _parse()
-    if options.challenge:
-        # The challenge's own script checks it.
-        words = [layout.RELATED_DIR / options.challenge / CHECK_NAME, options.file, *others]
-        for name in ("input_dir", "train_data"):
-            value = getattr(options, name)
-            words += [] if value is None else [f"--{name}", value]
-        sys.exit(subprocess.call([sys.executable, *words]))
-    task = options.task or task_of(options.file)
-    check = {1: check_pairs, 2: check_pairs, 3: check_ranking, 4: check_entry}[task]
-    faults: list[str] = []
-    summary: list[str] = []
-    try:
-        summary = check(options, task, faults)
-    except InputError as error:
-        faults.append(str(error))
-    cli.print_verdict(options.file, f"task {task}", faults, summary)
-
-
-def _parse() -> tuple[argparse.Namespace, list[str]]:
-    """Return the flags, and those that only a related challenge knows."""
     challenges = sorted(path.parent.name for path in layout.RELATED_DIR.glob(f"*/{CHECK_NAME}"))
     p = cli.parser(__doc__)
     p.prog = "python -m tools.check_submission"
@@ -83,14 +61,23 @@ def _parse() -> tuple[argparse.Namespace, list[str]]:
         place = Path(os.path.realpath(options.file))
         own = (name for name in challenges if place.is_relative_to(layout.RELATED_DIR / name))
         options.challenge = next(own, None)
-    if not options.challenge:
-        if others:
-            p.error(f"unrecognized arguments: {' '.join(others)}")
-        return options, others
-    for name, value in vars(options).items():
-        if name not in _KNOWN_TO_CHALLENGES and value != p.get_default(name):
-            p.error(f"argument --{name}: is for the tasks 1 to 4, not for {options.challenge}")
-    return options, others
+    if options.challenge:
+        # The challenge's own script checks it, and knows its flags.
+        named = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        named.add_argument("--challenge")
+        script = layout.RELATED_DIR / options.challenge / CHECK_NAME
+        sys.exit(subprocess.call([sys.executable, script, *named.parse_known_args()[1]]))
+    if others:
+        p.error(f"unrecognized arguments: {' '.join(others)}")
+    task = options.task or task_of(options.file)
+    check = {1: check_pairs, 2: check_pairs, 3: check_ranking, 4: check_entry}[task]
+    faults: list[str] = []
+    summary: list[str] = []
+    try:
+        summary = check(options, task, faults)
+    except InputError as error:
+        faults.append(str(error))
+    cli.print_verdict(options.file, f"task {task}", faults, summary)
 
 
 # ---- Tasks 1 to 3 --------------------------------------------------------------------------------
@@ -181,8 +168,7 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name
-    rules, limits = playing.rules_and_limits(options)
-    playing.dry_run(entry, train, metadata_dir, rules, limits)
+    playing.dry_run(entry, train, metadata_dir, *playing.rules_and_limits(options))
     summary = [
         f"its files: {', '.join(modules)}",
         f"dry run: the ten rounds ran with {playing.N_DRY_RUN_STUDENTS} students of "
@@ -210,31 +196,26 @@ def check_code(folder: Path, name: Path, faults: list[str]) -> list[str]:
         except ValueError as error:
             faults.append(f"{name}/{file}: is not Python: {error}")
             continue
-        for module, row in imports(tree):
-            if module in KIT and not (folder / module).exists():
-                faults.append(
-                    f"{name}/{file}: row {row} imports {module}, the kit's shared code, which is "
-                    f"not there in the challenge; expected only what is in the zip, numpy, pandas, "
-                    f"scikit-learn and torch"
-                )
-            beside = f"{module}.py"
-            if beside not in modules and (folder / beside).is_file():
-                modules.append(beside)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                names = [] if node.level else [node.module or ""]
+            for module in (name.split(".")[0] for name in names):
+                if module in KIT and not (folder / module).exists():
+                    faults.append(
+                        f"{name}/{file}: row {node.lineno} imports {module}, the kit's shared "
+                        "code, which is not there in the challenge; expected only what is in the "
+                        "zip, numpy, pandas, scikit-learn and torch"
+                    )
+                beside = f"{module}.py"
+                if beside not in modules and (folder / beside).is_file():
+                    modules.append(beside)
         if file == ENTRY_FILE:
             lacking = [f"{name}/{file}: {fault}" for fault in check_class(tree)]
     faults += lacking
     return modules
-
-
-def imports(tree: ast.Module) -> list[tuple[str, int]]:
-    """Return the packages that a file imports, each with its row."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [(alias.name.split(".")[0], node.lineno) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append((node.module.split(".")[0], node.lineno))
-    return found
 
 
 def check_class(tree: ast.Module) -> list[str]:

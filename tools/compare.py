@@ -16,9 +16,8 @@ answers of one student are not independent. It knows nothing of other seeds or t
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from common import cli, io, layout, made
 from common.errors import InputError, quote
@@ -34,7 +33,7 @@ from common.evaluation.record import (
     name_of_phase,
     read_results,
     title_of,
-)
+)  # fmt: skip
 from tools.tasks import task_of
 
 import numpy as np
@@ -44,41 +43,22 @@ FloatArray = npt.NDArray[np.float64]
 
 N_DRAWS = 2000
 _DRAWS_AT_ONCE = 50
-_WIDTH = 80
 # Sums in another order differ by less.
 _SAME_SCORE = 1e-9
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A score that is compared, and what was predicted right, which is read when it is needed."""
+class Scored(NamedTuple):
+    """A score that is compared: of a model with its options, or of a file, both known by name.
 
-    # That of the model with its options, or of the file.
+    It is scored on a test, which is told in words, and by what sets it apart from other tests. What
+    was predicted right is read when it is needed.
+    """
+
     name: str
     task: int
-    # On what it was scored, in words.
     where: str
     read: Callable[[], Outcomes]
-    # What tells apart on what it was scored.
     test: tuple[str, ...] = ()
-
-    @cached_property
-    def outcomes(self) -> Outcomes:
-        """What was predicted right."""
-        return self.read()
-
-    @property
-    def score(self) -> float:
-        """The score, as the evaluation computes it."""
-        return score_of(self.task, self.outcomes)
-
-    @property
-    def size(self) -> str:
-        """How many answers of how many students were predicted, in words."""
-        n, n_units = len(self.outcomes.right), self.outcomes.counts.shape[1]
-        if self.task == 3:
-            return f"{n:,} judgements of {n_units} pairs"
-        return f"{n:,} {'targets' if self.task == 4 else 'answers'} of {n_units:,} students"
 
 
 def main() -> None:
@@ -89,33 +69,26 @@ def main() -> None:
     p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
     cli.add_record_flag(p)
     options = p.parse_args()
-    path, phase = options.results, options.phase
-    results = read_results(path) if path.is_file() else []
-    if not options.scored:
+    path, phase, words = options.results, options.phase, options.scored
+    if not words:
         io.require_file(path)
-        print_record(results, path, phase)
+    elif len(words) != 2:
+        raise InputError(f"{len(words)} scores to compare, expected two, A and B")
+    results = read_results(path) if path.is_file() else []
+    if words:
+        print(compare(words, [find(word, results, path, phase) for word in words]))
         return
-    if len(options.scored) != 2:
-        raise InputError(f"{len(options.scored)} scores to compare, expected two, A and B")
-    found = [find(word, results, path, phase) for word in options.scored]
-    print(describe(*choose(options.scored, found)))
-
-
-def print_record(results: Sequence[Result], path: Path, phase: str | None) -> None:
-    """Print every score of the record whose outcomes were kept, with its number."""
-    lines = [
-        f"{number:4}  {result.score:.4f}  {result.name}"
-        f"{'' if result.seed is None else f', seed {result.seed}'} (task {result.task}, "
-        f"{describe_test(result.phase, result.rules, result.simulated)}, {result.time[:10]})"
-        for number, result in enumerate(results, start=1)
-        if result.outcomes and phase in (None, result.phase)
-    ]
-    if not lines:
+    kept = [r for r in enumerate(results, 1) if r[1].outcomes and phase in (None, r[1].phase)]
+    for number, result in kept:
+        seed = "" if result.seed is None else f", seed {result.seed}"
+        where = describe_test(result.phase, result.rules, result.simulated)
+        about = f"task {result.task}, {where}, {result.time[:10]}"
+        print(f"{number:4}  {result.score:.4f}  {result.name}{seed} ({about})")
+    if not kept:
         of = f" of phase {phase}" if phase else ""
         raise InputError(
             f"{cli.show(path)}: holds no scores{of} to compare; every local_evaluation.py adds one"
         )
-    print("\n".join(lines))
 
 
 def describe_test(phase: str, rules: str, simulated: bool) -> str:
@@ -198,8 +171,8 @@ def as_scored(word: str, result: Result, path: Path) -> Scored:
 
 
 def score_submission(path: Path, task: int, phase: str | None) -> Scored:
-    """Score a CSV or zip of task 1, 2 or 3 against a phase: None is the local split, in task 3,
-    which has none, the public pairs.
+    """Score a CSV or zip of task 1, 2 or 3, by default on the local split, or, where there is none
+    (task 3), on the public pairs.
     """
     if phase == CROSS_VALIDATION:
         raise InputError(f"{path}: is a submission, expected another --phase than {phase}")
@@ -213,55 +186,94 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
     else:
         kept = score_pairs(path, reference, task, phase=None if phase == LOCAL else phase).outcomes
     where = describe_test(phase, "", made.is_simulated(reference))
-    test = (phase, "", fingerprint_of(reference))
-    return Scored(cli.show(path), task, where, lambda: kept, test)
-
-
-def choose(words: Sequence[str], found: Sequence[list[Scored]]) -> tuple[Scored, Scored]:
-    """Choose the scores of A and B to compare, of the same answers: the latest two on one test."""
-    latest = {(scored.task, scored.test): scored for scored in found[0]}
-    shared = [scored for scored in found[1] if (scored.task, scored.test) in latest]
-    b = (shared or found[1])[-1]
-    a = latest.get((b.task, b.test), found[0][-1])
-    if a.task != b.task:
-        raise InputError(
-            f"{words[0]} is of task {a.task} and {words[1]} of task {b.task}, expected two scores "
-            "of one task"
-        )
-    if a.outcomes.answers != b.outcomes.answers:
-        raise InputError(
-            f"{words[0]} was scored on {a.size} ({a.where}) and {words[1]} on {b.size} "
-            f"({b.where}): two different test sets, expected the same answers"
-        )
-    return a, b
+    return Scored(cli.show(path), task, where, lambda: kept, (phase, "", fingerprint_of(reference)))
 
 
 # ---- Their difference ----------------------------------------------------------------------------
 
 
+def compare(words: Sequence[str], found: Sequence[list[Scored]]) -> str:
+    """Compare, of the scores that two words may mean, the latest two on one test, in words."""
+    (word_a, word_b), (found_a, found_b) = words, found
+    latest = {(scored.task, scored.test): scored for scored in found_a}
+    shared = [scored for scored in found_b if (scored.task, scored.test) in latest]
+    b = (shared or found_b)[-1]
+    a = latest.get((b.task, b.test), found_a[-1])
+    if a.task != b.task:
+        raise InputError(
+            f"{word_a} is of task {a.task} and {word_b} of task {b.task}, expected two scores of "
+            "one task"
+        )
+    right_a, right_b = a.read(), b.read()
+    if right_a.answers != right_b.answers:
+        raise InputError(
+            f"{word_a} was scored on {size_of(a.task, right_a)} ({a.where}) and {word_b} on "
+            f"{size_of(b.task, right_b)} ({b.where}): two different test sets, expected the same "
+            "answers"
+        )
+    lines = [
+        f"A  {score_of(a.task, right_a):.4f}  {a.name}",
+        f"B  {score_of(a.task, right_b):.4f}  {b.name}",
+        f"task {a.task}, {a.where}: {size_of(a.task, right_a)}",
+        *describe(a.task, right_a, right_b),
+    ]
+    return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
+
+
+def size_of(task: int, kept: Outcomes) -> str:
+    """Say how many answers of how many students were predicted."""
+    n, n_units = len(kept.right), kept.counts.shape[1]
+    if task == 3:
+        return f"{n:,} judgements of {n_units} pairs"
+    return f"{n:,} {'targets' if task == 4 else 'answers'} of {n_units:,} students"
+
+
 def score_of(task: int, kept: Outcomes) -> float:
     """Return the score that outcomes give, as the evaluation computes it."""
-    counts = kept.counts.sum(axis=1)
-    return float(combine(task, kept.count_right().sum(axis=1) / np.where(counts, counts, np.nan)))
+    return float(combine(task, kept.count_right().sum(axis=1), kept.counts.sum(axis=1)))
 
 
-def combine(task: int, shares: FloatArray) -> FloatArray:
-    """Return the score from the shares of all parts, in the last axis; NaN has no answers.
-
-    It is the best expert's in task 3, else the mean of the masks or folds.
+def combine(task: int, n_right: npt.NDArray[np.number], n: npt.NDArray[np.number]) -> FloatArray:
+    """Return the score from the counts of all parts, in the last axis: that of the best expert in
+    task 3, else the mean of the masks or folds; a part without answers does not count.
     """
+    shares = n_right / np.where(n, n, np.nan)
     return np.asarray((np.nanmax if task == 3 else np.nanmean)(shares, axis=-1))
 
 
-def bootstrap_difference(a: Scored, b: Scored) -> FloatArray:
+def describe(task: int, a: Outcomes, b: Outcomes) -> list[str]:
+    """Say in lines which one is better, and how sure that is."""
+    difference = score_of(task, b) - score_of(task, a)
+    units = "pairs" if task == 3 else "students"
+    none = f"no difference can be told: B - A = {difference:.4f}"
+    if a.counts.shape[1] == 1:
+        # Drawn again and again, it would give an interval of no width.
+        lines = [f"{none} (no interval: a single one of the {units} says nothing about others)"]
+    else:
+        low, high = np.percentile(bootstrap_difference(task, a, b), (2.5, 97.5)).tolist()
+        said = f"{none} (95 % interval {low:.4f} to {high:.4f})"
+        if not low <= 0 <= high:
+            ends = sorted((abs(low), abs(high)))
+            said = (
+                f"{'B' if difference > 0 else 'A'} is better by {abs(difference):.4f} "
+                f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
+            )
+        lines = [said, f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times"]
+        if task == 3:
+            lines.append(
+                f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
+            )
+    return lines if task == 3 else [*lines, describe_mcnemar(a, b)]
+
+
+def bootstrap_difference(task: int, a: Outcomes, b: Outcomes) -> FloatArray:
     """Draw the units again, and return by how much B is better in each draw, shape (N_DRAWS,).
 
     As many units are drawn, with replacement, as there are (Efron 1979), the same for A and B; a
     unit brings its answers in all parts along.
     """
-    counts = a.outcomes.counts
-    n_parts, n_units = counts.shape
-    columns = np.concatenate([a.outcomes.count_right(), b.outcomes.count_right(), counts])
+    n_parts, n_units = a.counts.shape
+    columns = np.concatenate([a.count_right(), b.count_right(), a.counts])
     columns = np.ascontiguousarray(columns.T, np.float32)
     rng = np.random.default_rng(0)
     sums = np.empty((N_DRAWS, 3 * n_parts), np.float64)
@@ -272,41 +284,7 @@ def bootstrap_difference(a: Scored, b: Scored) -> FloatArray:
             row[:] = np.bincount(drawn, minlength=n_units)
         sums[start : start + _DRAWS_AT_ONCE] = times @ columns
     right_a, right_b, n = np.split(sums, 3, axis=1)
-    n = np.where(n, n, np.nan)
-    return combine(b.task, right_b / n) - combine(a.task, right_a / n)
-
-
-def describe(a: Scored, b: Scored) -> str:
-    """Compare two scores of the same answers, in words."""
-    lines = [f"A  {a.score:.4f}  {a.name}", f"B  {b.score:.4f}  {b.name}"]
-    lines += [f"task {a.task}, {a.where}: {a.size}", *describe_interval(a, b)]
-    if a.task != 3:
-        lines.append(describe_mcnemar(a.outcomes, b.outcomes))
-    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
-
-
-def describe_interval(a: Scored, b: Scored) -> list[str]:
-    """Say which one is better, and how sure that is."""
-    difference = b.score - a.score
-    units = "pairs" if a.task == 3 else "students"
-    none = f"no difference can be told: B - A = {difference:.4f}"
-    if a.outcomes.counts.shape[1] == 1:
-        # Drawn again and again, it would give an interval of no width.
-        return [f"{none} (no interval: a single one of the {units} says nothing about others)"]
-    low, high = np.percentile(bootstrap_difference(a, b), (2.5, 97.5)).tolist()
-    said = f"{none} (95 % interval {low:.4f} to {high:.4f})"
-    if not low <= 0 <= high:
-        ends = sorted((abs(low), abs(high)))
-        said = (
-            f"{'B' if difference > 0 else 'A'} is better by {abs(difference):.4f} "
-            f"(95 % interval {ends[0]:.4f} to {ends[1]:.4f})"
-        )
-    lines = [said, f"interval: percentile bootstrap, the {units} drawn again {N_DRAWS:,} times"]
-    if a.task == 3:
-        lines.append(
-            f"so few pairs tell only rankings apart that differ by about {(high - low) / 2:.2f}"
-        )
-    return lines
+    return combine(task, right_b, n) - combine(task, right_a, n)
 
 
 def describe_mcnemar(a: Outcomes, b: Outcomes) -> str:

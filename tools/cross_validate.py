@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,24 +27,16 @@ from common.adaptive import playing
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
 from common.adaptive.weights import copy_package, read_origin
-from common.answers import IntArray, read_answers
+from common.answers import read_answers
 from common.errors import InputError, quote
-from common.evaluation import outcomes
-from common.evaluation.record import (
-    CROSS_VALIDATION,
-    TASK_TITLES,
-    Evaluation,
-    append_result,
-    results_path,
-)
+from common.evaluation import outcomes, record
 from common.made import Made
-from common.splits import hold_out_answers
+from common.splits import BoolArray, hold_out_answers
 from common.submission import find_pairs, read_pair_values, read_template
 from tools import script_runs
 from tools.tasks import task_of
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from tqdm import tqdm
 
@@ -59,7 +51,7 @@ class Fold(NamedTuple):
 
     title: str
     table: pd.DataFrame
-    held_out: npt.NDArray[np.bool_]
+    held_out: BoolArray
     metadata: Path | None
     # An empty one, for files.
     folder: Path
@@ -73,11 +65,6 @@ class Ran(NamedTuple):
     memory: int | None
     code: str
 
-    @property
-    def score(self) -> float:
-        """The share of answers predicted correctly."""
-        return metrics.accuracy(*(self.predicted[name].to_numpy() for name in ("truth", "value")))
-
 
 def main() -> None:
     """Read the command line, run every fold, print and record the scores."""
@@ -85,79 +72,65 @@ def main() -> None:
     entry: Path = options.entry
     task = task_of(entry)
     rules, limits = playing.rules_and_limits(options)
+    script = entry.resolve()
     if task == 4:
         io.require_file(entry / "train_model.py")
+        script /= "train_model.py"
     elif (rules, limits) != (Rules(), Limits()):
         raise InputError(f"{entry}: is of task {task}, expected no flags of task 4")
-    record = results_path(options.output_dir)
-    cli.require_outputs([record])
+    path = record.results_path(options.output_dir)
+    cli.require_outputs([path])
     name = layout.TRAIN_TASK_3_4 if task == 4 else layout.TRAIN_TASK_1_2
     train = options.input_dir / (options.train_data or name)
     made.require_current([train])
     table = read_answers(train, options=True if task == 2 else None, ids=True)
     metadata = script_runs.metadata_of(train, options.metadata_dir)
-    runs: dict[str, Ran] = {}
+    runs: list[Ran] = []
+    parts: dict[str, float] = {}
     n_runs = options.repeats * options.folds
     with tqdm(total=n_runs, desc="Folds", unit="fold", disable=None) as progress:
-        for repeat in range(options.repeats):
-            seeds = [options.seed, repeat]
-            number = deal(table, task, options.folds, seeds)
-            if task == 4:
-                # A different stream of random numbers from the one that dealt the students.
-                targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
-                table = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
-            for k in range(options.folds):
-                title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
-                with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
-                    fold = Fold(title, table, number == k, metadata, Path(temporary))
-                    try:
-                        runs[title] = (
-                            play_fold(entry.resolve(), flags, fold, rules, limits)
-                            if task == 4
-                            else predict_fold(entry, flags, fold, task)
-                        )
-                    except InputError as fault:
-                        raise InputError(name_fold(str(fault), entry, fold)) from None
-                progress.write(f"{title}: {runs[title].score:.4f}", file=sys.stdout)
-                progress.update()
+        for title, answers, held_out in deal(table, task, options):
+            with tempfile.TemporaryDirectory(prefix="cross_validate_") as temporary:
+                fold = Fold(title, answers, held_out, metadata, Path(temporary))
+                try:
+                    if task == 4:
+                        ran = play_fold(script.parent, flags, fold, rules, limits)
+                    else:
+                        ran = predict_fold(entry, flags, fold, task)
+                except InputError as fault:
+                    raise InputError(name_fold(str(fault), entry, fold)) from None
+            truth, value = (ran.predicted[name].to_numpy() for name in ("truth", "value"))
+            parts[title] = metrics.accuracy(truth, value)
+            runs.append(ran)
+            progress.write(f"{title}: {parts[title]:.4f}", file=sys.stdout)
+            progress.update()
     repeats = f"{options.repeats} repeats, " if options.repeats > 1 else ""
     how = f"{options.folds} folds, {repeats}seed {options.seed}"
     if options.metadata_dir:
         how += f", metadata of {cli.show(options.metadata_dir)}"
-    rules_and_folds = f"{rules}, {how}" if task == 4 else how
-    evaluation = evaluate(entry, task, flags, train, rules_and_folds, runs)
-    append_result(options.output_dir, task, evaluation)
-    deviation = statistics.stdev(evaluation.parts.values())
-    print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
-    print(f"recorded in {cli.show(record)}")
-
-
-def evaluate(
-    entry: Path, task: int, flags: Sequence[str], train: Path, rules: str, runs: dict[str, Ran]
-) -> Evaluation:
-    """Return what the record holds of all folds: one score, the mean of theirs."""
-    parts = {title: ran.score for title, ran in runs.items()}
-    answers = pd.concat(ran.predicted.assign(part=k) for k, ran in enumerate(runs.values()))
-    script = entry.resolve() / "train_model.py" if task == 4 else entry.resolve()
-    memory = [ran.memory for ran in runs.values() if ran.memory is not None]
-    return Evaluation(
-        title=TASK_TITLES[task],
+    predicted = pd.concat(ran.predicted.assign(part=k) for k, ran in enumerate(runs))
+    evaluation = record.Evaluation(
+        title=record.TASK_TITLES[task],
         metric="Accuracy: mean over the folds",
         score=statistics.fmean(parts.values()),
         submission=entry,
         reference=train,
-        phase=CROSS_VALIDATION,
-        rules=rules,
+        phase=record.CROSS_VALIDATION,
+        rules=f"{rules}, {how}" if task == 4 else how,
         parts=parts,
         training=Made(
             script=cli.show(script),
             options=made.options_of(flags),
-            seconds=statistics.fmean(ran.seconds for ran in runs.values()),
-            memory=max(memory, default=None),
+            seconds=statistics.fmean(ran.seconds for ran in runs),
+            memory=max((ran.memory for ran in runs if ran.memory is not None), default=None),
         ),
-        code=next(iter(runs.values())).code,
-        outcomes=outcomes.of_predictions(*(answers[name].to_numpy() for name in answers)),
+        code=runs[0].code,
+        outcomes=outcomes.of_predictions(*(predicted[name].to_numpy() for name in predicted)),
     )
+    record.append_result(options.output_dir, task, evaluation)
+    deviation = statistics.stdev(parts.values())
+    print(f"score {evaluation.score:.4f} ± {deviation:.4f} (mean and standard deviation; {how})")
+    print(f"recorded in {cli.show(path)}")
 
 
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -188,12 +161,24 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     return p.parse_args(words[:place]), flags
 
 
-def deal(table: pd.DataFrame, task: int, n_folds: int, seeds: Sequence[int]) -> IntArray:
-    """Return the fold of every answer; in task 4 the answers of a student stay together."""
-    group = np.arange(len(table))
-    if task == 4:
-        group = np.unique(table["UserId"].to_numpy(), return_inverse=True)[1]
-    return folds.assign_folds(group, n_folds, seeds)
+def deal(
+    table: pd.DataFrame, task: int, options: argparse.Namespace
+) -> Iterator[tuple[str, pd.DataFrame, BoolArray]]:
+    """Deal the answers into folds, again for every repeat: title, answers, which are held out.
+
+    In task 4 the answers of a student stay together, and some of them are targets.
+    """
+    group = pd.factorize(table["UserId"], sort=True)[0] if task == 4 else np.arange(len(table))
+    for repeat in range(options.repeats):
+        seeds = [options.seed, repeat]
+        number = folds.assign_folds(group, options.folds, seeds)
+        if task == 4:
+            # A different stream of random numbers from the one that dealt the students.
+            targets = hold_out_answers(len(table), _TARGETS, [*seeds, 1])
+            table = table.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+        for k in range(options.folds):
+            title = f"repeat {repeat + 1}, " * (options.repeats > 1) + f"fold {k + 1}"
+            yield title, table, number == k
 
 
 # ---- One fold ------------------------------------------------------------------------------------

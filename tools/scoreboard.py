@@ -11,8 +11,8 @@ beside it. Only scores on the same answers, by the same rules, are compared. Pub
 import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from common import charts, cli, io, layout, pages
 from common.evaluation.record import (
@@ -23,7 +23,7 @@ from common.evaluation.record import (
     name_of_phase,
     read_results,
     title_of,
-)
+)  # fmt: skip
 
 # Those of the tasks; a related challenge names its own.
 METRICS: dict[int | str, str] = {
@@ -48,8 +48,7 @@ HEADER = ("model", "score", "seeds", "seconds", "scored on")
 TEXT_WIDTH = 80
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A model in a table: the mean score and the median time of its seeds."""
 
     name: str
@@ -73,44 +72,30 @@ class Row:
         )
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Scores that can be compared: one task, phase, reading of the rules, and set of answers."""
 
-    latest: Result
+    simulated: bool
+    title: str
+    metric: str
+    # What the scores measure, and on which answers.
+    kind: str
     # The best come first.
     rows: list[Row]
     # Scores of the same models before their code was changed.
     former: list[Row]
     # Scores on answers that were scored before these, for each set of answers.
     earlier: list[list[Row]]
-    title: str
-    metric: str
-    # What the scores measure, and on which answers.
-    kind: str
     # What the best expert of random rankings reaches (task 3): mean and 95th percentile; in words.
     random_range: tuple[float, float] | None
     about_random: str
+    # What the signs of the chart mean, those that it has.
+    key: str
 
     @property
     def heading(self) -> str:
         """All that the scores have in common."""
-        answers = "simulated answers" if self.latest.simulated else "real answers"
-        return f"{self.title}: {self.kind}, {answers}"
-
-    @property
-    def key(self) -> str:
-        """What the signs of the chart mean, those that it has."""
-        spread = "folds" if self.latest.phase == CROSS_VALIDATION else "seeds"
-        signs = {
-            "In colour: the best model.": len(self.rows) > 1,
-            f"Line: one standard deviation over the {spread} to either side.": any(
-                row.deviation is not None for row in self.rows
-            ),
-            "Diamond: published in 2020.": not all(row.day for row in self.rows),
-            f"Grey: {self.about_random}.": self.about_random,
-        }
-        return " ".join(text for text, is_there in signs.items() if is_there)
+        return f"{self.title}: {self.kind}, {'simulated' if self.simulated else 'real'} answers"
 
 
 def main() -> None:
@@ -150,30 +135,43 @@ def make_table(results: Sequence[Result]) -> Table:
         by_data.setdefault(result.data, []).append(result)
     *earlier, last = sorted(by_data.values(), key=lambda results: results[-1].time)
     latest = last[-1]
-    published = [
+    rows, former = model_rows(last)
+    rows += [
         Row(name, float(score))
         for task, phase, rules, name, score, _ in PUBLISHED
         if (task, phase, False) == (latest.task, latest.phase, latest.simulated)
         and rules in latest.rules
     ]
-    rows, former = model_rows(last)
     low = latest.parts.get("random rankings, mean")
     high = latest.parts.get("random rankings, 95th percentile")
     random_range = None if low is None or high is None else (low, high)
+    about_random = ""
+    if random_range is not None:
+        about_random = (
+            f"random rankings reach {low:.2f} on average with their best expert; at most 1 in 20 "
+            f"exceeds {high:.2f}"
+        )
+    spread = "folds" if latest.phase == CROSS_VALIDATION else "seeds"
+    signs = {
+        "In colour: the best model.": len(rows) > 1,
+        f"Line: one standard deviation over the {spread} to either side.": any(
+            row.deviation is not None for row in rows
+        ),
+        "Diamond: published in 2020.": not all(row.day for row in rows),
+        f"Grey: {about_random}.": about_random,
+    }
     metric = latest.metric_name or METRICS.get(latest.task, "score")
     return Table(
-        latest=latest,
-        rows=_best_first(rows + published),
-        former=former,
-        earlier=[own + old for own, old in map(model_rows, earlier)],
-        title=title_of(latest.task),
-        metric=metric,
-        kind=", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
-        random_range=random_range,
-        about_random=""
-        if random_range is None
-        else "random rankings reach {:.2f} on average with their best expert; at most 1 in 20 "
-        "exceeds {:.2f}".format(*random_range),
+        latest.simulated,
+        title_of(latest.task),
+        metric,
+        ", ".join(filter(None, (metric, name_of_phase(latest.phase), latest.rules))),
+        sorted(rows, key=lambda row: -row.score),
+        former,
+        [own + old for own, old in map(model_rows, earlier)],
+        random_range,
+        about_random,
+        " ".join(text for text, is_there in signs.items() if is_there),
     )
 
 
@@ -182,33 +180,27 @@ def model_rows(results: Iterable[Result]) -> tuple[list[Row], list[Row]]:
 
     Of the same seed only the last score counts. Scores of different code are never averaged.
     """
-    models: dict[str, dict[str, dict[int, Result]]] = {}
+    latest: dict[str, str] = {}
+    seeds: dict[tuple[str, str], dict[int, Result]] = {}
     for result in results:
-        by_code = models.setdefault(result.name, {})
-        # The latest code comes last; the seed is 0 where the command names none.
-        by_code[result.code] = {**by_code.pop(result.code, {}), result.seed or 0: result}
-    rows, former = [], []
-    for name, by_code in models.items():
-        *old, latest = (_as_row(name, list(by_seed.values())) for by_seed in by_code.values())
-        rows.append(latest)
-        former += old
-    return _best_first(rows), _best_first(former)
-
-
-def _as_row(name: str, results: list[Result]) -> Row:
-    """Return the row of a model, given a result for each seed."""
-    scores = spread = [result.score for result in results]
-    if results[0].phase == CROSS_VALIDATION:
-        spread = [part for r in results for part in r.parts.values() if part is not None]
-    seconds = [result.seconds for result in results if result.seconds is not None]
-    deviation = statistics.stdev(spread) if len(spread) > 1 else None
-    time = statistics.median(seconds) if seconds else None
-    day = max(result.time for result in results)[:10]
-    return Row(name, statistics.fmean(scores), deviation, len(results), time, day)
-
-
-def _best_first(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: -row.score)
+        latest[result.name] = result.code
+        # The seed is 0 where the command names none.
+        seeds.setdefault((result.name, result.code), {})[result.seed or 0] = result
+    rows: tuple[list[Row], list[Row]] = [], []
+    for (name, code), by_seed in seeds.items():
+        own = list(by_seed.values())
+        scores = spread = [result.score for result in own]
+        if own[0].phase == CROSS_VALIDATION:
+            spread = [part for r in own for part in r.parts.values() if part is not None]
+        deviation = statistics.stdev(spread) if len(spread) > 1 else None
+        seconds = [result.seconds for result in own if result.seconds is not None]
+        time = statistics.median(seconds) if seconds else None
+        day = max(result.time for result in own)[:10]
+        row = Row(name, statistics.fmean(scores), deviation, len(own), time, day)
+        rows[code != latest[name]].append(row)
+    for some in rows:
+        some.sort(key=lambda row: -row.score)
+    return rows
 
 
 # ---- Showing the tables ----------------------------------------------------------------------
@@ -243,15 +235,8 @@ def as_page(tables: Sequence[Table]) -> str:
         (TASK_TITLES[task], ", ".join(filter(None, (f"{phase} test", rules))), *what)
         for task, phase, rules, *what in PUBLISHED
     ]
-    return pages.render(
-        "scoreboard.html",
-        title="Scoreboard",
-        tab="",
-        tables=tables,
-        header=HEADER,
-        published=published,
-        draw=draw,
-    )
+    facts = {"tables": tables, "header": HEADER, "published": published, "draw": draw}
+    return pages.render("scoreboard.html", title="Scoreboard", tab="", **facts)
 
 
 def draw(table: Table, *, wide: bool = False) -> pages.Html:

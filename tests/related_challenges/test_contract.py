@@ -241,7 +241,7 @@ def test_the_common_check_finds_the_challenge(challenge_kit: Kits, run: Run, wri
     inside = kit / "related_challenges/science_exam/data/train_data/sample_submission.csv"
     path = write("mine_task_1.csv", "id,prediction\n0,F\n")
     test_data, challenge = ["--test_data", "test.csv"], ["--challenge", "science_exam"]
-    of_tasks = "argument --unobserved: is for the tasks 1 to 4, not for science_exam"
+    of_tasks = "check_submission.py: error: unrecognized arguments: --unobserved 0"
     for flags, told in (
         ([inside], "valid for science_exam"),
         ([path, *challenge, *test_data], "error: "),

@@ -13,7 +13,7 @@ from typing import Any
 
 from common.evaluation.record import read_results
 from common.probabilities import read_probabilities
-from tools.blend import blend, describe, learn_weights, logarithms
+from tools.blend import describe, learn_weights, log_blend, logarithms
 
 import numpy as np
 import numpy.typing as npt
@@ -214,7 +214,8 @@ def planted(
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.full(n_categories, 2.0), (len(weights), n))
     logs = logarithms(p)
-    truth = (rng.random(n)[:, None] > blend(logs, np.array(weights)).cumsum(axis=1)).sum(axis=1)
+    blended = np.exp(log_blend(logs, np.array(weights)))
+    truth = (rng.random(n)[:, None] > blended.cumsum(axis=1)).sum(axis=1)
     return logs, np.minimum(truth, n_categories - 1)
 
 
@@ -236,7 +237,7 @@ def test_certainty_that_is_wrong_has_a_finite_cost() -> None:
     truth = np.array([1, 0] * 49 + [0, 1])
     weights = learn_weights(logarithms(p), truth)
     assert np.isfinite(weights).all()
-    assert np.isfinite(np.log(blend(logarithms(p), weights))).all()
+    assert np.isfinite(log_blend(logarithms(p), weights)).all()
 
 
 def test_the_blend_is_scored_on_answers_that_its_weights_were_not_learned_on() -> None:

@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import metrics
 from common.evaluation import outcomes
-from tools.compare import Scored, describe
+from common.evaluation.outcomes import Outcomes
+from tools.compare import describe, score_of
 
 import numpy as np
 import pytest
@@ -42,8 +42,10 @@ def test_all_ways_to_name_a_score_say_the_same(compare: Callable[..., str]) -> N
     assert figures
     better, low, high = map(float, figures.groups())
     assert 0 < low < better < high < 0.2
+    assert re.match(r".*: [\d,]+ answers of [\d,]+ students\n", found)
     assert "bootstrap, the students drawn again 2,000 times" in found
     assert "McNemar's exact test: p < 0.0001" in found
+    assert max(map(len, found.splitlines())) <= 80
 
 
 def test_the_scores_are_those_of_the_evaluation(
@@ -65,7 +67,7 @@ def test_scores_of_one_test_set_are_compared(compare: Callable[..., str]) -> Non
         ("task_1/sample_model_majority.py 4", "task 1, public test"),
         ("submissions/submission_task_1.zip 4 --phase public", r"be told: B - A = 0\.0000"),
         ("task_4/numpy numpy", "(?s)targets may not be asked.* targets of "),
-        ("random entropy", r"pairs tell only rankings apart that differ by about 0\."),
+        ("random entropy", r"(?s)of \d+ pairs.* rankings apart that differ by about 0\."),
         ("submissions/submission_task_3.csv entropy", r"be told: B - A = 0\.0000"),
         ("submissions/submission_task_3.zip entropy", r"be told: B - A = 0\.0000"),
     ):
@@ -120,8 +122,8 @@ def test_outcomes_that_are_not_there(
 ) -> None:
     related = replace(RESULT, task="student_response", phase="", metric_name="macro F1")
     lost = [replace(RESULT, model=w, outcomes=n * 16) for w, n in (("gone", "0"), ("damaged", "1"))]
-    kept = outcomes.write(tmp_path / "outcomes", scored([0, 1], [1, 2]).outcomes)
-    lost.append(replace(RESULT, model="swapped", outcomes=kept))
+    half = outcomes.write(tmp_path / "outcomes", kept([0, 1], [1, 2]))
+    lost.append(replace(RESULT, model="swapped", outcomes=half))
     results = [RESULT, related, replace(related, model="word_svm"), *lost]
     path = write_record(tmp_path / "results.jsonl", *results)
     (tmp_path / f"outcomes/{'1' * 16}.npz").write_bytes(b"PK")
@@ -131,16 +133,15 @@ def test_outcomes_that_are_not_there(
 # ---- Differences -------------------------------------------------------------------------------
 
 
-def scored(right: Any, student: Any, part: Any = None, question: Any = None) -> Scored:
+def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
     value = np.asarray(right, np.int8)
     questions = np.array(question or range(len(value)), np.int32)
     parts = None if part is None else np.array(part)
     students = np.asarray(student, np.int32)
-    kept = outcomes.of_predictions(students, questions, np.ones_like(value), value, parts)
-    return Scored("it", 4 if part else 1, "somewhere", lambda: kept)
+    return outcomes.of_predictions(students, questions, np.ones_like(value), value, parts)
 
 
-def planted(seed: int, n_students: int, gain: float) -> tuple[Scored, Scored]:
+def planted(seed: int, n_students: int, gain: float) -> tuple[Outcomes, Outcomes]:
     """Return two entries, the second better by a known amount on average, answers clustered."""
     rng = np.random.default_rng(seed)
     student = np.repeat(np.arange(n_students), rng.integers(1, 30, n_students))
@@ -148,37 +149,36 @@ def planted(seed: int, n_students: int, gain: float) -> tuple[Scored, Scored]:
     own = rng.normal(0, 0.15, n_students)[student]
     chance = rng.random(len(student))
     a, b = chance < 0.6, chance < np.clip(0.6 + gain + own, 0, 1)
-    return scored(a, student), scored(b, student)
+    return kept(a, student), kept(b, student)
 
 
-def interval(a: Scored, b: Scored) -> tuple[str, float, float]:
+def interval(a: Outcomes, b: Outcomes, task: int = 1) -> tuple[str, float, float]:
     """Return the verdict and the interval in it."""
-    pattern = r"(\w is better|no difference).*\(95 % interval (\S+)\s+to\s+([^)]+)\)"
-    said = re.search(pattern, describe(a, b), re.DOTALL)
+    pattern = r"(\w is better|no difference).*\(95 % interval (\S+) to ([^)]+)\)"
+    said = re.match(pattern, describe(task, a, b)[0])
     assert said
     return said[1], float(said[2]), float(said[3])
 
 
 def test_mcnemar_by_hand() -> None:
     """Only A is right on 1 answer, only B on 5: p = 2 (1 + 6) / 2^6."""
-    a = scored([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
-    b = scored([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
-    text = " ".join(describe(a, b).split())
-    assert "p = 0.2188; only A is right on 1 answers, only B on 5" in text
-    assert "independent" in text
-    assert "p = 1.0000" in describe(a, a)
+    a = kept([1, 0, 0, 0, 0, 0, 1, 0], [1] * 8)
+    b = kept([0, 1, 1, 1, 1, 1, 1, 0], [1] * 8)
+    verdict, mcnemar = describe(1, a, b)
+    assert "p = 0.2188; only A is right on 1 answers, only B on 5" in mcnemar
+    assert mcnemar.endswith("takes all answers for independent, which those of one student are not")
+    assert "p = 1.0000" in describe(1, a, a)[1]
     # One student tells nothing about students.
-    assert "no difference can be told: B - A = 0.5000 (no interval: a single one" in text
-    assert "trust the interval" not in text
+    assert verdict.startswith("no difference can be told: B - A = 0.5000 (no interval: a single")
     # Answers that count twice get no test.
-    twice = scored([1, 0], [1, 1], [0, 1], [1, 1])
-    assert "no test by McNemar" in describe(twice, twice)
+    twice = kept([1, 0], [1, 1], [0, 1], [1, 1])
+    assert "no test by McNemar" in describe(4, twice, twice)[1]
 
 
 def test_the_score_is_the_mean_of_the_parts() -> None:
     """Two of two right, and one of four: 0.625, where all answers together would give 0.5."""
     right, part = [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]
-    assert scored(right, [1] * 6, part).score == pytest.approx(0.625)
+    assert score_of(4, kept(right, [1] * 6, part)) == pytest.approx(0.625)
 
 
 def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> None:
@@ -188,9 +188,9 @@ def test_the_interval_said_covers_a_known_difference_as_often_as_it_says() -> No
         a, b = planted(seed, 150, 0.03)
         _, low, high = interval(a, b)
         covered += low <= 0.03 <= high
-        difference = b.outcomes.right.astype(float) - a.outcomes.right
-        student = np.repeat(np.arange(150), a.outcomes.counts[0])
-        errors.append((high - low) / 2 / metrics.clustered_standard_error(difference, student))
+        student = np.repeat(np.arange(150), a.counts[0])
+        error = metrics.clustered_standard_error(b.right.astype(float) - a.right, student)
+        errors.append((high - low) / 2 / error)
     assert 35 <= covered <= 40
     assert np.mean(errors) == pytest.approx(1.96, rel=0.03)
 
@@ -199,13 +199,10 @@ def test_the_verdict_in_words() -> None:
     a, b = planted(3, 400, 0.1)
     verdict, low, high = interval(a, b)
     assert verdict == "B is better"
-    assert 0 < low <= b.score - a.score <= high
+    assert 0 < low <= score_of(1, b) - score_of(1, a) <= high
     assert interval(b, a) == ("A is better", low, high)
     assert interval(a, a) == ("no difference", 0, 0)
-    first, second, *others = describe(a, b).splitlines()
-    assert first.startswith(f"A  {a.score:.4f}  ") and second.startswith(f"B  {b.score:.4f}  ")
-    assert max(map(len, others)) <= 80
-    assert f"{len(a.outcomes.right):,} answers of 400 students" in " ".join(others)
+    assert describe(1, a, b)[-1].endswith(": trust the interval")
 
 
 def test_task_3_draws_pairs_and_says_that_they_are_few() -> None:
@@ -213,15 +210,13 @@ def test_task_3_draws_pairs_and_says_that_they_are_few() -> None:
     judgements = np.where(rng.random((5, 25)) < 0.1, np.nan, rng.integers(1, 3, (5, 25)))
     ids = np.arange(25)
     rankings = []
-    for name in ("one", "other"):
+    for _ in range(2):
         agrees = np.where(np.isnan(judgements), np.nan, rng.integers(2, size=(5, 25)))
-        kept = outcomes.of_judgements(ids, ids + 25, judgements, agrees)
-        rankings.append(Scored(name, 3, "public test", partial(lambda kept: kept, kept)))
-    text = describe(*rankings)
-    assert "no difference can be told" in text
-    assert "the pairs drawn again 2,000 times" in text
-    (about,) = re.findall(r"so few pairs tell only rankings apart that differ by about (\S+)", text)
-    _, low, high = interval(*rankings)
-    assert float(about) == pytest.approx((high - low) / 2, abs=0.0051)
-    assert "McNemar" not in text
-    assert "of 25 pairs" in text
+        rankings.append(outcomes.of_judgements(ids, ids + 25, judgements, agrees))
+    one, other = rankings
+    verdict, low, high = interval(one, other, 3)
+    assert verdict == "no difference"
+    _, how, few = describe(3, one, other)
+    assert how.endswith("the pairs drawn again 2,000 times")
+    assert few.startswith("so few pairs tell only rankings apart that differ by about ")
+    assert float(few.split()[-1]) == pytest.approx((high - low) / 2, abs=0.0051)

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from common.evaluation import outcomes
 from common.evaluation.record import read_results
@@ -132,13 +134,18 @@ def test_scripts_and_packages_on_every_fold(
 def test_a_student_of_task_4_stays_in_one_fold() -> None:
     student = np.random.default_rng(0).integers(100, 140, 1000)
     table = pd.DataFrame({"UserId": student})
-    fold = cross_validate.deal(table, 4, 5, [0, 0])
-    pairs = np.unique(np.stack([student, fold]), axis=1)
+
+    def fold_of(task: int, repeat: int) -> Any:
+        options = Namespace(folds=5, repeats=2, seed=0)
+        held = [held for _, _, held in cross_validate.deal(table, task, options)]
+        return np.argmax(held[5 * repeat :][:5], axis=0)
+
+    pairs = np.unique(np.stack([student, fold_of(4, 0)]), axis=1)
     assert np.bincount(pairs[1]).tolist() == [8] * 5
-    by_answer = cross_validate.deal(table, 1, 5, [0, 0])
+    by_answer = fold_of(1, 0)
     assert np.bincount(by_answer).tolist() == [200] * 5
-    assert not np.array_equal(by_answer, cross_validate.deal(table, 1, 5, [0, 1]))
-    assert np.array_equal(by_answer, cross_validate.deal(table, 1, 5, [0, 0]))
+    assert not np.array_equal(by_answer, fold_of(1, 1))
+    assert np.array_equal(by_answer, fold_of(1, 0))
 
 
 @pytest.fixture(scope="module")

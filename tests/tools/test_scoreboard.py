@@ -102,7 +102,7 @@ def test_what_differs_is_never_in_one_table() -> None:
         *(RESULT, replace(RESULT, simulated=False)),
     ]
     tables = tables_of(*results)
-    simulated = [f"{table.title}: {table.kind}" for table in tables if table.latest.simulated]
+    simulated = [f"{table.title}: {table.kind}" for table in tables if table.simulated]
     one, four = "Task 1: right or wrong: accuracy", "Task 4: ten questions for each student"
     assert [table.title for table in tables[:2]] == ["Task 1: right or wrong", "Science exam"]
     assert simulated == [
