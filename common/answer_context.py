@@ -28,10 +28,9 @@ def find_contexts(
 
     Parameters
     ----------
-    answers
-        The training answers; with their AnswerIds, if there may be metadata.
-    template
-        The pairs to be predicted.
+    answers, template
+        The training answers and the pairs to be predicted; with AnswerIds, if there may be
+        metadata.
     metadata_dir
         Folder that may hold the answer metadata; None if there are none.
 
@@ -39,11 +38,6 @@ def find_contexts(
     -------
     context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
         Whole numbers from 0 on nested levels, for `item_response.fit` and `item_response.predict`.
-
-    Raises
-    ------
-    InputError
-        If the metadata are not as expected; see `metadata.read_circumstances`.
     """
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None

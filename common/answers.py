@@ -90,25 +90,20 @@ def read_answers(
 
 
 def read_students(files: list[Path]) -> pd.DataFrame:
-    """Read right and wrong answers of different students from several files.
-
-    Raises
-    ------
-    InputError
-        If a student appears in two files, and as for `read_answers`.
-    """
+    """Read right and wrong answers from several files; `InputError` if two share a student."""
     import pandas as pd
 
-    parts = [read_answers(file, options=False) for file in files]
-    seen = np.empty(0, np.int32)
-    for part, file in zip(parts, files, strict=True):
-        twice = np.intersect1d(seen, part["UserId"])
-        if len(twice):
-            raise InputError(
-                f"{file}: UserId {twice[0]} appears in another training file as well, expected "
-                "different students"
-            )
-        seen = np.union1d(seen, part["UserId"])
+    parts: list[pd.DataFrame] = []
+    for file in files:
+        part = read_answers(file, options=False)
+        for other in parts:
+            twice = np.intersect1d(other["UserId"], part["UserId"])
+            if len(twice):
+                raise InputError(
+                    f"{file}: UserId {twice[0]} appears in another training file as well, expected "
+                    "different students"
+                )
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -144,14 +139,9 @@ def find_ids(distinct: IntArray, ids: IntArray | pd.Series) -> npt.NDArray[np.in
 
 
 def find_rows(ids: IntArray, wanted: IntArray) -> npt.NDArray[np.int32]:
-    """Find the row that holds each wanted id; -1 for an id that is not there, or is -1 itself.
+    """Find the row that holds each wanted id; -1 for one that is not there, or is unknown, -1.
 
-    Parameters
-    ----------
-    ids
-        In any order; each at most once, apart from -1, which stands for an unknown id.
-    wanted
-        Ids, shape (n,).
+    The ids are in any order, each at most once, apart from -1.
     """
     highest = int(ids.max(initial=-1))
     if highest < 4 * len(ids) + _SMALL_TABLE:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common import cli, folds, io, layout, made, simulated
+from common import cli, folds, io, layout, simulated
 from common.errors import InputError, Report
 
 SUBMISSION = "submission.csv"
@@ -129,10 +129,7 @@ def write_submission(
     """
     path = options.output_dir / options.output_file
     split = "" if folds_file is None else folds.describe_folds(folds_file)
-    with io.atomic_write(path, path.with_suffix(".json")) as (csv_file, origin_file):
-        io.write_csv_to(csv_file, columns, header=header)
-        made_now = made.this_process(path.parent, {path.name: csv_file}, split=split)
-        origin_file.write(made_now.as_json())
+    io.write_recorded({path: columns}, path.with_suffix(".json"), split=split, header=header)
     print(f"written: {cli.show(path)} ({len(columns[next(iter(columns))]):,} rows)")
 
 

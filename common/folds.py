@@ -4,7 +4,7 @@ The file has two columns, `id` and `fold`. A model predicts every fold after lea
 others only; what it writes is scored as one submission.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """Assign examples to folds at random, of which each holds as many groups, give or take one.
-
-    The group of every example is numbered from 0, and its fold too, int32; both have the shape
-    (examples,). `InputError` if there are fewer groups than folds.
+    """Assign examples, whose groups are numbered from 0, to as many folds, which groups share
+    evenly; both have the shape (examples,).
     """
     n_groups = int(group.max(initial=-1)) + 1
     if n_groups < 2:
@@ -44,10 +42,8 @@ def write_folds(
     path: Path, ids: Sequence[str], fold: IntArray, made_from: Sequence[Path] = ()
 ) -> None:
     """Write the fold of every example, given its id, and a record that says what from."""
-    with io.atomic_write(path, made.record_path(path)) as (csv_file, record):
-        io.write_csv_to(csv_file, {ID.name: np.array(ids, object), _FOLD.name: fold})
-        own = made.this_process(path.parent, {path.name: csv_file}, made_from)
-        record.write(own.as_json())
+    table = {ID.name: np.array(ids, object), _FOLD.name: fold}
+    io.write_recorded({path: table}, made.record_path(path), made_from)
 
 
 def describe_folds(path: Path) -> str:
@@ -81,31 +77,42 @@ def match_ids(
     expected_in: str,
     report: Report = stop,
 ) -> npt.NDArray[np.int64]:
-    """Find the row of every expected id; there must be exactly these, each once.
+    """Find the row of every expected id, -1 where it is missing; there must be these, each once.
 
     Of those found in a file, an empty one was reported before. `expected_in` says, for messages,
-    where the expected ones come from; repeated, unknown and missing ids are one report each. Rows
-    have the shape (expected,); -1 where the id was reported as missing.
+    where the expected ones come from; repeated, unknown and missing ids are one report each.
     """
-    known = set(expected)
-    rows = [row for row, value in enumerate(found) if value]
-    row_of = {found[row]: row for row in reversed(rows) if found[row] in known}
-    repeated = [row for row in rows if row_of.get(found[row], row) != row]
-    unknown = [row for row in rows if found[row] not in known]
+    import pandas as pd
+
+    cells = pd.Series(found, dtype=object)
+    cells = cells[cells != ""]
+    is_known = cells.isin(expected)
+    listed, unknown = cells[is_known], cells[~is_known]
+    repeated = listed[listed.duplicated()]
+    first = listed.drop_duplicates()
+    row_of: dict[str, int] = dict(zip(first, first.index, strict=True))
     number = io.file_source(path).row_number
-    for wrong, verb in ((repeated, "repeats"), (unknown, "is")):
-        if wrong:
-            value, more = found[wrong[0]], f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""
-            fault = f", which is not in {expected_in}{more}"
-            if verb == "repeats":
-                fault = f" of row {number(row_of[value])}{more}, expected each once"
-            report(f"{path}: column 'id': row {number(wrong[0])} {verb} {quote(value)}{fault}")
+    if len(repeated):
+        value = repeated.iloc[0]
+        report(
+            f"{path}: column 'id': row {number(repeated.index[0])} repeats {quote(value)} of row "
+            f"{number(row_of[value])}{_count(repeated)}, expected each once"
+        )
+    if len(unknown):
+        report(
+            f"{path}: column 'id': row {number(unknown.index[0])} is {quote(unknown.iloc[0])}, "
+            f"which is not in {expected_in}{_count(unknown)}"
+        )
     missing = [value for value in expected if value not in row_of]
     # If no id could be read at all, that has been reported already.
-    if missing and (row_of or unknown):
+    if missing and len(cells):
         shown = ", ".join(quote(value) for value in missing[: io.SHOWN])
         report(
             f"{path}: {len(missing)} of {len(expected)} ids are missing, first {shown}, "
             f"expected every id of {expected_in}"
         )
     return np.array([row_of.get(value, schema.UNREADABLE) for value in expected], np.int64)
+
+
+def _count(wrong: Sized) -> str:
+    return f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""

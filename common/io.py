@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from common.errors import InputError, Report, printable, quote, stop
 from common.layout import ROOT, where_to_get
-from common.made import is_running
+from common.made import is_running, this_process
 from common.schema import DATE, INT8, INT32, TEXT, UNREADABLE, Column
 
 import numpy as np
@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
 
 IntArray = npt.NDArray[np.integer[Any]]
 Columns = dict[str, npt.NDArray[Any]]
+Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
 # How many offending rows an error message shows.
 SHOWN = 3
@@ -548,40 +549,44 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-def write_csv(
-    path: Path, columns: Mapping[str, Any] | pd.DataFrame, *, header: bool = True
-) -> None:
+def write_csv(path: Path, columns: Table, *, header: bool = True) -> None:
     """Write columns, arrays by name or a table, as a CSV file, atomically; NaN is an empty cell."""
     with atomic_write(path) as (file,):
         write_csv_to(file, columns, header=header)
 
 
-def write_csv_to(
-    file: BinaryIO, columns: Mapping[str, Any] | pd.DataFrame, *, header: bool = True
+def write_recorded(
+    tables: Mapping[Path, Table],
+    record: Path,
+    made_from: Sequence[Path] | None = None,
+    *,
+    split: str = "",
+    header: bool = True,
 ) -> None:
+    """Write CSV files of one folder as `write_csv`, and with them how this process made them."""
+    with atomic_write(record, *tables) as (record_file, *files):
+        for file, columns in zip(files, tables.values(), strict=True):
+            write_csv_to(file, columns, header=header)
+        written = {path.name: file for path, file in zip(tables, files, strict=True)}
+        record_file.write(this_process(record.parent, written, made_from, split).as_json())
+
+
+def write_csv_to(file: BinaryIO, columns: Table, *, header: bool = True) -> None:
     """Write columns as CSV to an open binary file; as `write_csv`."""
     import pandas as pd
 
     table = pd.DataFrame(columns)
     if header:
         table.head(0).to_csv(file, index=False, lineterminator="\n")
-    if not _write_quickly(file, table):
-        table.to_csv(file, index=False, header=False, lineterminator="\n")
-
-
-def _write_quickly(file: BinaryIO, table: pd.DataFrame) -> bool:
-    """Write rows by pyarrow, if it is installed and no text needs quotes; return whether it did."""
-    try:
-        import pyarrow as pa
-        from pyarrow import csv as pa_csv
-    except ImportError:
-        return False
     start = file.tell()
     try:
+        # Much faster, if pyarrow is installed and no text needs quotes.
+        import pyarrow as pa
+        from pyarrow import csv as pa_csv
+
         options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
         pa_csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), file, options)
-    except pa.ArrowException:
+    except (ImportError, ValueError, NotImplementedError, TypeError):
         file.seek(start)
         file.truncate()
-        return False
-    return True
+        table.to_csv(file, index=False, header=False, lineterminator="\n")

@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -25,6 +25,12 @@ from common.errors import InputError
 
 Fingerprint = dict[str, int | str]
 
+# Options that say where a model reads and writes; the others say what it computes.
+PLACES = (
+    *("input_dir", "train_data", "more_train_data", "metadata_dir"),
+    *("submission_template_dir", "submission_template_file"),
+    *("output_dir", "output_file", "probabilities", "log"),
+)
 # Scripts import this module as they start.
 _STARTED = time.perf_counter()
 # Of a file that is larger than all samples only these are read: that takes a millisecond.
@@ -77,6 +83,9 @@ class Made:
         return (json.dumps(asdict(self), indent=1) + "\n").encode()
 
 
+# ---- Options ---------------------------------------------------------------------------------
+
+
 def options_of(words: Iterable[str]) -> dict[str, Any]:
     """Return the options of a command line: a text, a list of texts, or True for each flag's name.
 
@@ -107,13 +116,37 @@ def flags_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options but for those that say where files lie."""
-    place = re.compile("log|probabilities|.*_(dir|file|data)")
-    return {name: value for name, value in options.items() if not place.fullmatch(name)}
+def settings(options: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options but for those that say where files lie, apart from some to keep."""
+    kept = {*options} - {*PLACES} | {*keep}
+    return {name: value for name, value in options.items() if name in kept}
 
 
-# ---- Writing a record ------------------------------------------------------------------------
+def this_command() -> str:
+    """Return the command that is running, word for word, as typed in the kit's folder."""
+    script, options = _script_and_options()
+    return _as_typed(script, sys.argv[1:] if options else [])
+
+
+def _as_typed(script: str, words: Sequence[str]) -> str:
+    module = ".".join(Path(script).with_suffix("").parts)
+    start = ["-m", module] if script.startswith("tools/") else [script]
+    return shlex.join(["python", *start, *words])
+
+
+def _script_and_options() -> tuple[str, dict[str, Any]]:
+    if "ipykernel" in sys.modules:
+        return "notebook", {}
+    return show_path(Path(sys.argv[0])), options_of(sys.argv[1:])
+
+
+def show_path(path: Path) -> str:
+    """Show a path from the kit's folder, with forward slashes on every system."""
+    path = path.resolve()
+    return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
+
+
+# ---- The record of a file ----------------------------------------------------------------------
 
 
 def this_process(
@@ -145,24 +178,6 @@ def this_process(
     )
 
 
-def this_command() -> str:
-    """Return the command that is running, word for word, as typed in the kit's folder."""
-    script, options = _script_and_options()
-    return _as_typed(script, sys.argv[1:] if options else [])
-
-
-def _as_typed(script: str, words: Sequence[str]) -> str:
-    module = ".".join(Path(script).with_suffix("").parts)
-    start = ["-m", module] if script.startswith("tools/") else [script]
-    return shlex.join(["python", *start, *words])
-
-
-def _script_and_options() -> tuple[str, dict[str, Any]]:
-    if "ipykernel" in sys.modules:
-        return "notebook", {}
-    return show_path(Path(sys.argv[0])), options_of(sys.argv[1:])
-
-
 def _peak_memory() -> int | None:
     try:
         import resource
@@ -173,21 +188,12 @@ def _peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def show_path(path: Path) -> str:
-    """Show a path from the kit's folder, with forward slashes on every system."""
-    path = path.resolve()
-    return (path.relative_to(layout.ROOT) if path.is_relative_to(layout.ROOT) else path).as_posix()
-
-
 def _as_seen_from(folder: Path, path: Path) -> str:
     """Return a relative path, so that the whole tree may be moved."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # Another drive on Windows.
         return path.resolve().as_posix()
-
-
-# ---- Reading a record ------------------------------------------------------------------------
 
 
 def parse(content: bytes | str) -> Made | None:
@@ -220,10 +226,8 @@ def read(path: Path) -> Made | None:
 def _read_beside(path: Path) -> Made | None:
     """Read the record beside a file; raise `InputError` if that of a split or template is none."""
     place = record_path(path)
-    if not place.is_file():
-        return None
-    made = parse(place.read_bytes())
-    if made is None and place.name in layout.STAMP_OF_FILE.values():
+    made = parse(place.read_bytes()) if place.is_file() else None
+    if made is None and place.is_file() and place.name in layout.STAMP_OF_FILE.values():
         raise InputError(
             f"{place}: is damaged or of an earlier version of the kit, expected the record of "
             f"{path.name}: make that again, or remove the .json if it is your own"
@@ -243,25 +247,21 @@ def require_current(paths: Iterable[Path]) -> None:
     from has changed; files without a record pass. All are then what this process learns from.
     """
     for path in filter(Path.is_file, paths):
-        if path.name in layout.STAMP_OF_FILE and (made := _read_beside(path)):
-            _require_as_described(path, made)
-        CHECKED[path.absolute()] = fingerprint(path)
-
-
-def _require_as_described(path: Path, made: Made) -> None:
-    if not matches(path, made.files.get(path.name)):
-        raise InputError(
-            f"{path}: is not the file that {record_path(path)} describes, so it may be of another "
-            f"split or of other data; `{made.command}` makes it again, or remove the .json if the "
-            "file is your own"
-        )
-    for name, known in made.made_from.items():
-        source = path.parent / name
-        if source.is_file() and not matches(source, known):
+        made = _read_beside(path) if path.name in layout.STAMP_OF_FILE else None
+        if made and not matches(path, made.files.get(path.name)):
             raise InputError(
-                f"{path}: was made from other data than now lie in {source.resolve()}; "
-                f"`{made.command}` makes it again"
+                f"{path}: is not the file that {record_path(path)} describes, so it may be of "
+                f"another split or of other data; `{made.command}` makes it again, or remove the "
+                ".json if the file is your own"
             )
+        for name, known in made.made_from.items() if made else ():
+            source = path.parent / name
+            if source.is_file() and not matches(source, known):
+                raise InputError(
+                    f"{path}: was made from other data than now lie in {source.resolve()}; "
+                    f"`{made.command if made else ''}` makes it again"
+                )
+        CHECKED[path.absolute()] = fingerprint(path)
 
 
 def are_current(paths: Sequence[Path]) -> bool:
@@ -332,11 +332,6 @@ def simulated_files(data_dir: Path) -> list[Path]:
     return [data_dir / name for name in names if _is_in_marker(data_dir / name, name, marker)]
 
 
-def _is_in_marker(path: Path, name: str, marker: Mapping[str, Any]) -> bool:
-    # While the simulation replaces its files, some are still the former ones.
-    return any(matches(path, marker[kind].get(name)) for kind in ("files", "replaced"))
-
-
 def is_simulated(*paths: Path) -> bool:
     """Return whether any of the files, or those in folders, is simulated or made from such."""
     return any(
@@ -353,6 +348,11 @@ def _is_simulated(path: Path) -> bool:
         if marker := read_marker(data_dir):
             return _is_in_marker(path, path.relative_to(data_dir).as_posix(), marker)
     return False
+
+
+def _is_in_marker(path: Path, name: str, marker: Mapping[str, Any]) -> bool:
+    # While the simulation replaces its files, some are still the former ones.
+    return any(matches(path, marker[kind].get(name)) for kind in ("files", "replaced"))
 
 
 def is_running(process: int) -> bool:

@@ -8,7 +8,8 @@
 The first two take ids and return a row for each of them, in their order, with the official column
 names and a stated value where nothing is known: -1 for a whole number, NaN for a number, NaT for a
 date. `find` says whether a file is there at all. A column that is not there is not known either,
-apart from the ids.
+apart from the ids. All raise `InputError` if a file is not as expected, names an id twice, or
+describes nothing that was asked for.
 
 Ids of tasks 1/2 have nothing to do with those of tasks 3/4: each has metadata of its own.
 """
@@ -79,14 +80,8 @@ def read_circumstances(
     Returns
     -------
     DataFrame
-        n rows, in the order of `answer_id`; all values missing for an answer that is not listed.
-        DateAnswered (to the minute, no time zone is stated), Confidence (0 to 100, float32, NaN
-        where the student stated none), GroupId, QuizId and SchemeOfWorkId (int32).
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected, names an AnswerId twice, or describes none of the answers.
+        n rows: DateAnswered (to the minute, no time zone is stated), Confidence (0 to 100, float32,
+        NaN where the student stated none), GroupId, QuizId and SchemeOfWorkId (int32).
     """
     return _read_described(path, schema.ANSWER_ID_OR_EMPTY, answer_id, _CIRCUMSTANCES, columns)
 
@@ -105,15 +100,9 @@ def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        n rows, in the order of `student_id`; all values missing for one who is not listed. Gender
-        (0 unspecified, 1 female, 2 male, 3 other, int8), DateOfBirth (first of a month; missing too
-        where it is nonsense, before 1998 or after 2014), PremiumPupil (1 entitled to it for
-        financial need, 0 not, int8).
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected, names a student twice, or describes none of the students.
+        n rows: Gender (0 unspecified, 1 female, 2 male, 3 other, int8), DateOfBirth (first of a
+        month; missing too where it is nonsense, before 1998 or after 2014), PremiumPupil (1
+        entitled to it for financial need, 0 not, int8).
     """
     students = _read_described(path, schema.USER_ID, student_id, _OF_STUDENTS)
     birth = students["DateOfBirth"].dt.normalize()
@@ -122,32 +111,17 @@ def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
 
 
 def read_subject_tree(path: Path) -> pd.DataFrame:
-    """Read the tree of subjects.
+    """Read the tree of subjects, `subject_metadata.csv`.
 
-    Parameters
-    ----------
-    path
-        `subject_metadata.csv`.
-
-    Returns
-    -------
-    DataFrame
-        The subjects by increasing SubjectId; their places are the row numbers. SubjectId, Name,
-        parent (place of the subject above, -1 for a root), Level (0 for a root, one more for each
-        step down; to 3 in the official file).
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected, names a subject twice, or gives one a parent that is not
-        there or not one level above.
+    Returned are the subjects by increasing SubjectId; their places are the row numbers: SubjectId,
+    Name, parent (place of the subject above, -1 for a root), Level (0 for a root, one more for each
+    step down; to 3 in the official file).
     """
     import pandas as pd
 
     columns = [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL]
     tree = _read_whole(path, columns)
     ids, level = tree["SubjectId"].to_numpy(), tree["Level"].to_numpy()
-    _require_distinct(path, schema.SUBJECT_ID, ids)
     above = tree.pop("ParentId").str.strip()
     is_root = above.isin(_NO_PARENT)
     for row in np.flatnonzero(~is_root & ~above.str.fullmatch(_PARENT))[:1]:
@@ -186,12 +160,6 @@ def read_question_subjects(
         A row for each subject of each question, as the file lists them: from the root down, along
         all branches. `row`: that of the question in `question_id`, increasing, left out where the
         question is not listed; `subject`: the SubjectId, or with a tree its place there, int32.
-
-    Raises
-    ------
-    InputError
-        If the file is not as expected, names a question twice, has a subject that is not in the
-        tree, or describes none of the questions.
     """
     import pandas as pd
 
@@ -206,10 +174,8 @@ def read_question_subjects(
         place = find_rows(tree["SubjectId"].to_numpy(), subject.to_numpy())
         for unknown in np.flatnonzero(place < 0)[:1]:
             row, number = int(subject.index[unknown]), subject.iloc[unknown]
-            number_of_row = io.file_source(path).row_number(row)
-            raise InputError(
-                f"{path}: column 'SubjectId': row {number_of_row} holds {number}, which is not in "
-                "the tree of subjects"
+            raise _refuse(
+                path, "SubjectId", row, number, "which is not in the tree of subjects", "holds"
             )
         subject[:] = place
     asked = pd.DataFrame({"row": np.arange(len(rows)), "listed": rows})
@@ -220,8 +186,7 @@ def read_question_subjects(
 def name_subjects(questions: Path, subjects: Path, question_id: IntArray) -> list[str]:
     """Name the most specific subjects of questions, joined by commas; empty where none is listed.
 
-    The files are a `question_metadata_task_….csv` and `subject_metadata.csv`; faults as of their
-    readers.
+    The files are a `question_metadata_task_….csv` and `subject_metadata.csv`.
     """
     tree = read_subject_tree(subjects)
     found = read_question_subjects(questions, question_id, tree).join(tree, on="subject")
@@ -247,19 +212,18 @@ def _read_described(
     import pandas as pd
 
     source = io.file_source(path)
-    header = io.read_header(source)
-    present = [column for column in known if column.name in header]
-    if needed is None and not present:
-        io.require_columns(source, header, known)
-    data = _read_whole(path, [id_column, *(present if needed is None else needed)])
-    rows = _find_described(path, id_column, io.to_ids(data.pop(id_column.name).to_numpy()), wanted)
-    is_unlisted = rows < 0
+    if needed is None:
+        header = io.read_header(source)
+        needed = [column for column in known if column.name in header]
+        io.require_columns(source, header, () if needed else known)
+    data = _read_whole(path, [id_column, *needed])
+    rows = _find_described(path, id_column, data.pop(id_column.name).to_numpy(), wanted)
     found = {}
     for column in known:
         if column.name in data:
             # The file's own column is no longer needed: it may be large.
             values = data.pop(column.name).to_numpy()[rows]
-            values[is_unlisted] = column.missing
+            values[rows < 0] = column.missing
         else:
             values = np.full(len(rows), column.missing, column.dtype)
         if column.name in _WHOLE:
@@ -269,10 +233,10 @@ def _read_described(
 
 
 def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
-    """Read columns of a file that must end with a line end, as all official ones do.
+    """Read columns of a file, first the ids: -1 where unknown, else each once.
 
-    A file cut off in its last cell would otherwise look complete: any part of a text is a valid
-    one, and so is an empty cell.
+    It must end with a line end, as official ones do: a file cut off in its last cell would
+    otherwise look complete, as any part of a text is a valid one, and so is an empty cell.
     """
     source = io.file_source(path)
     data = io.read_table(source, columns)
@@ -281,24 +245,21 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
         if file.read(1) not in b"\r\n":
             row = source.row_number(len(data) - 1)
             raise InputError(f"{path}: row {row} has no line end; is the file cut off?")
+    ids = data[columns[0].name] = io.to_ids(data[columns[0].name].to_numpy())
+    repeats = find_repeats(ids)
+    if len(repeats):
+        row = int(repeats[0])
+        first = int(np.flatnonzero(ids == ids[row])[0])
+        again = f"{ids[row]} of row {source.row_number(first)} ({len(repeats)} such rows)"
+        raise _refuse(path, columns[0].name, row, again, "expected each once", "repeats")
     return data
 
 
-def _refuse(path: Path, column: str, row: int, found: object, expected: str) -> InputError:
+def _refuse(
+    path: Path, column: str, row: int, found: object, expected: str, verb: str = "is"
+) -> InputError:
     number = io.file_source(path).row_number(int(row))
-    return InputError(f"{path}: column '{column}': row {number} is {found}, {expected}")
-
-
-def _require_distinct(path: Path, column: Column, ids: IntArray) -> None:
-    """Raise `InputError` if a file names an id twice; -1, an unknown one, may be there often."""
-    repeats = find_repeats(ids)
-    if len(repeats):
-        source, row = io.file_source(path), int(repeats[0])
-        first = int(np.flatnonzero(ids == ids[row])[0])
-        raise InputError(
-            f"{path}: column '{column.name}': row {source.row_number(row)} repeats {ids[row]} of "
-            f"row {source.row_number(first)} ({len(repeats)} such rows), expected each once"
-        )
+    return InputError(f"{path}: column '{column}': row {number} {verb} {found}, {expected}")
 
 
 def _find_described(
@@ -308,7 +269,6 @@ def _find_described(
 
     Ids are -1 where unknown; those wanted may be there in any order and as often as you like.
     """
-    _require_distinct(path, column, described)
     rows = find_rows(described, wanted)
     if len(rows) and (rows < 0).all():
         raise InputError(

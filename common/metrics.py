@@ -39,36 +39,25 @@ def normalise_rows(counts: npt.NDArray[np.int64]) -> FloatArray:
 
 @dataclass(frozen=True)
 class ProbabilityScores:
-    """How good predicted probabilities are, beyond the accuracy of the predictions.
+    """How good predicted probabilities are, beyond the accuracy of the predictions."""
 
-    Attributes
-    ----------
-    log_loss
-        Mean negative logarithm (nats) of the probability of what happened; 0 is best.
-    brier
-        Mean squared distance from what happened (Brier 1950): of two categories, from 0 to 1, that
-        of one of them; of more, from 0 to 2, the sum over all.
-    auc
-        Area under the ROC curve, from 0 to 1; None for more than two categories, or if one never
-        happened.
-    calibration_error
-        Mean distance, weighted by their numbers of answers, of the bars of the calibration from
-        the diagonal (expected calibration error, Guo et al. 2017), from 0 to 1.
-    expected, happened, counts
-        The calibration, shape (10,): in bins of equal width, the mean of the probabilities, how
-        often it happened, and the number of answers; NaN in an empty bin. Of two categories the
-        probability of the second, from 0 to 1; of more, that of the most probable one.
-    n_other
-        How many predictions are not the most probable value.
-    """
-
+    # Mean negative logarithm (nats) of the probability of what happened; 0 is best.
     log_loss: float
+    # Mean squared distance from what happened (Brier 1950): of two categories, from 0 to 1, that of
+    # one of them; of more, from 0 to 2, the sum over all.
     brier: float
+    # Area under the ROC curve; None for more than two categories, or if one never happened.
     auc: float | None
+    # Mean distance of the bars of the calibration from the diagonal, weighted by their numbers of
+    # answers (expected calibration error, Guo et al. 2017), from 0 to 1.
     calibration_error: float
+    # The calibration, shape (10,): in bins of equal width, the mean of the probabilities, how often
+    # it happened, and the number of answers; NaN in an empty bin. Of two categories the probability
+    # of the second, from 0 to 1; of more, that of the most probable one.
     expected: FloatArray
     happened: FloatArray
     counts: npt.NDArray[np.int64]
+    # How many predictions are not the most probable value.
     n_other: int
 
 
@@ -153,15 +142,21 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
 # Judgements have the shape (experts, pairs): 1 where the expert finds the left question better, 2
 # the right, NaN where there is no judgement, which then does not count for that expert, and any
 # other number where it counts as disagreement. Ranks of the left and the right question have the
-# shape (pairs,); 1 is the best.
+# shape (pairs,); 1 is the best. All shares are NaN where there is nothing to count.
+
+
+def pair_agreement(rank_left: IntArray, rank_right: IntArray, judgements: FloatArray) -> FloatArray:
+    """Return for every judgement whether a ranking agrees: 1, 0, NaN, shape (experts, pairs)."""
+    side = np.where(rank_left < rank_right, 1, 2)
+    return np.where(np.isnan(judgements), np.nan, side == judgements)
 
 
 def expert_agreement(
-    rank_left: IntArray, rank_right: IntArray, judgements: npt.NDArray[np.floating[Any]]
+    rank_left: IntArray, rank_right: IntArray, judgements: FloatArray
 ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     """Share of pairs on which a ranking agrees with each expert, and number of pairs judged.
 
-    The score of task 3 is the largest of these shares; NaN for an expert without a judgement.
+    The score of task 3 is the largest of these shares.
     """
     agrees = pair_agreement(rank_left, rank_right, judgements)
     n_judged = (~np.isnan(agrees)).sum(axis=1)
@@ -169,28 +164,15 @@ def expert_agreement(
         return np.nansum(agrees, axis=1) / n_judged, n_judged
 
 
-def pair_agreement(
-    rank_left: IntArray, rank_right: IntArray, judgements: npt.NDArray[np.floating[Any]]
-) -> FloatArray:
-    """Return for every judgement whether a ranking agrees: 1, 0, NaN, shape (experts, pairs)."""
-    side = np.where(rank_left < rank_right, 1, 2)
-    return np.where(np.isnan(judgements), np.nan, side == judgements)
-
-
-def expert_concordance(
-    judgements: npt.NDArray[np.floating[Any]],
-) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def expert_concordance(judgements: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     """Share of pairs on which every two experts agree, and number of pairs that both judged.
 
-    A ranking can hardly agree more. Shape (experts, experts) both; NaN for an expert with
-    themselves, or without a pair that both judged.
+    A ranking can hardly agree more. Shape (experts, experts) both; NaN with themselves.
     """
-    left = (judgements == 1).astype(np.int64)
-    right = (judgements == 2).astype(np.int64)
+    left, right = ((judgements == side).astype(np.int64) for side in (1, 2))
     n_judged = (left + right) @ (left + right).T
-    same = left @ left.T + right @ right.T
     with np.errstate(invalid="ignore"):
-        concordance = same / n_judged
+        concordance = (left @ left.T + right @ right.T) / n_judged
     np.fill_diagonal(concordance, np.nan)
     return concordance, n_judged
 
@@ -201,8 +183,7 @@ def bootstrap_agreement(
     """Resample the pairs, and return every expert's agreement in each draw, (samples, experts).
 
     Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
-    judgements of all experts along. `agrees` is from `pair_agreement`; NaN where a draw holds no
-    judgement of an expert.
+    judgements of all experts along. `agrees` is from `pair_agreement`.
     """
     n_pairs = agrees.shape[1]
     drawn = np.random.default_rng(seed).multinomial(
@@ -216,7 +197,7 @@ def bootstrap_agreement(
 def random_best_agreement(
     left: IntArray,
     right: IntArray,
-    judgements: npt.NDArray[np.floating[Any]],
+    judgements: FloatArray,
     *,
     n_rankings: int = 10_000,
     seed: int = 0,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common import io, layout, made, schema
+from common import io, layout, schema
 from common.answers import read_answers
 from common.errors import InputError
 
@@ -38,19 +38,15 @@ def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 
     held_out = hold_out_answers(len(table), share, seed)
     _require_both_parts(train, held_out, "answers")
     valid = table[held_out]
-    parts = {
-        layout.TRAIN_TASK_1_2: table[~held_out],
-        layout.VALID_TASK_1_2: valid,
-        layout.LOCAL_TEMPLATE_TASK_1_2: valid[[name for name in PAIR_COLUMNS if name in table]],
-    }
-    return _write_parts(train, output_dir, parts)
+    template = valid[[name for name in PAIR_COLUMNS if name in table]]
+    names = (layout.TRAIN_TASK_1_2, layout.VALID_TASK_1_2, layout.LOCAL_TEMPLATE_TASK_1_2)
+    return _write_parts(train, output_dir, names, (table[~held_out], valid, template))
 
 
 def halve_students_file(train: Path, output_dir: Path, seed: int) -> list[Path]:
     """Split a training file of tasks 3 and 4 into two halves of the students; return both files."""
     halves = _hold_out_students(train, 0.5, seed)
-    names = (layout.TRAIN_TASK_3, layout.VALID_TASK_3)
-    return _write_parts(train, output_dir, dict(zip(names, halves, strict=True)))
+    return _write_parts(train, output_dir, (layout.TRAIN_TASK_3, layout.VALID_TASK_3), halves)
 
 
 def split_students_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
@@ -62,8 +58,8 @@ def split_students_file(train: Path, output_dir: Path, seed: int, share: float =
     # A different stream of random numbers from the one that chose the students.
     targets = hold_out_answers(len(valid), share, seed + 1)
     valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
-    parts = {layout.TRAIN_TASK_4: learned, layout.VALID_TASK_4: valid}
-    return _write_parts(train, output_dir, parts)
+    names = (layout.TRAIN_TASK_4, layout.VALID_TASK_4)
+    return _write_parts(train, output_dir, names, (learned, valid))
 
 
 def _hold_out_students(train: Path, share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -75,22 +71,20 @@ def _hold_out_students(train: Path, share: float, seed: int) -> tuple[pd.DataFra
     return table[~held_out], table[held_out]
 
 
-def _write_parts(train: Path, folder: Path, parts: dict[str, pd.DataFrame]) -> list[Path]:
+def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:
+    if held_out.all() or not held_out.any():
+        raise InputError(f"{train}: holds too few {of_what} to hold some out, expected more")
+
+
+def _write_parts(
+    train: Path, folder: Path, names: Sequence[str], parts: Sequence[pd.DataFrame]
+) -> list[Path]:
     """Write the parts of a split with one record, so that none is used with another split's."""
-    paths = [folder / name for name in parts]
+    paths = [folder / name for name in names]
     for path in paths:
         # The local training file has the official one's name: a split in place would destroy it.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    place = folder / layout.STAMP_OF_FILE[paths[0].name]
-    with io.atomic_write(place, *paths) as (record, *files):
-        for file, part in zip(files, parts.values(), strict=True):
-            io.write_csv_to(file, part)
-        written = dict(zip(parts, files, strict=True))
-        record.write(made.this_process(folder, written, [train]).as_json())
+    record = folder / layout.STAMP_OF_FILE[names[0]]
+    io.write_recorded(dict(zip(paths, parts, strict=True)), record, [train])
     return paths
-
-
-def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:
-    if held_out.all() or not held_out.any():
-        raise InputError(f"{train}: holds too few {of_what} to hold some out, expected more")

@@ -43,7 +43,7 @@ from tqdm import tqdm
 # Of the answers of a student held out (task 4), the share to be predicted, as in the local split.
 _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
-_PLACES = [f"--{name}" for name in (*script_runs.PLACES, "more_train_data", "metadata_dir")]
+_PLACES = [f"--{name}" for name in (*made.PLACES, "local")]
 
 
 class Fold(NamedTuple):

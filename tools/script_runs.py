@@ -21,11 +21,6 @@ import pandas as pd
 _TAIL = 4096
 _MAX_SHOWN = 200
 TRAIN, TEMPLATE = "train.csv", "template.csv"
-# Options that say from which answers a script learns, what it predicts, and where it writes.
-PLACES = (
-    *("local", "input_dir", "train_data", "submission_template_dir", "submission_template_file"),
-    *("output_dir", "output_file", "probabilities", "log"),
-)
 
 
 def run_script(command: Sequence[object], what: str, shown: Path | None = None) -> None:
@@ -85,9 +80,8 @@ def repeatable(
             f"{path}: was made by {by.script}, which cannot be repeated, expected a script in "
             f"{folder.name}/ of this kit{or_else}"
         )
-    options = {
-        name: value for name, value in by.options.items() if name in keep or name not in PLACES
-    }
+    options = made.settings(by.options, keep=("metadata_dir", *keep))
+    options.pop("local", None)
     flags = made.flags_of(options)
     own = {f"--{name}" for name in options} & source_code.flags_of(script)
     for word in flags:
