@@ -34,22 +34,23 @@ def test_shared_phrases_by_hand() -> None:
     assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
 
 
-def test_alignment_by_hand() -> None:
+def test_alignment_by_hand(write: Write) -> None:
     assert alignment.stems("The switches connected it") == ["the", "switch", "connect", "it"]
     spelling = alignment.compare_spelling(["bulb", "bulbs", "cat"])
     # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
-    assert spelling[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
-    words = alignment.Words(["bulb", "bulbs", "cat"])
-    sets = words.match(*((np.array(own, int), np.array([1])) for own in ([0, 2], [])))
-    assert alignment.share(sets, np.array([1.0, 1.0, 3.0])).tolist() == pytest.approx([0.7 / 4, 0])
-    runs = alignment.shared_runs(np.array([0, 1, 2]), np.array([0, 1, 0, 1]), 2)
-    assert runs == (1 / 3, 1 / 2)
+    assert spelling.toarray()[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
+    (row,) = compared(write, "Why?", "bulb cat", "bulbz the")
+    names = ("recall of content words", "precision of content words")
+    assert [row[name] for name in names] == pytest.approx([0.7 / 2, 0.7])
+    (row,) = compared(write, "Why?", "x y x y", "x y z")
+    names = ("recall of pairs", "precision of pairs", "recall of triples", "log of lengths' ratio")
+    assert [row[name] for name in names] == pytest.approx([1 / 3, 1 / 2, 0, np.log(4 / 5)])
 
 
 def test_words_are_told_apart_and_weighed(write: Write) -> None:
-    words = alignment.Words(["the", "bulb", "not", "b", "12", "bulbz"])
-    assert words.is_negation.tolist() == [False, False, True, False, False, False]
-    assert words.is_symbol.tolist() == [False, False, False, True, True, False]
+    rows = compared(write, "Why?", "the bulb b 12 bulbz", "b", "the not bulb")
+    names = ("recall of symbols", "precision of symbols", "more negations")
+    assert [[row[name] for name in names] for row in rows] == [[0.5, 1, 0], [0, 1, 1]]
     for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
         assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
 
