@@ -13,6 +13,12 @@ from common import cli, folds, io, layout, simulated
 from common.errors import InputError, Report
 
 SUBMISSION = "submission.csv"
+# Folders of a challenge's data.
+TRAIN, TEST_INPUT, TEST_OUTPUT = (
+    folder.name for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_OUTPUT_DIR)
+)
+# Flags of a model that predicts folds.
+FOLDS = {"submission_template_dir": TEST_INPUT, "submission_template_file": layout.FOLDS}
 
 
 def data_dir(script: str, name: str = "") -> Path:
@@ -20,17 +26,15 @@ def data_dir(script: str, name: str = "") -> Path:
     return Path(script).resolve().parent / layout.DATA_DIR.name / name
 
 
-def parser(
-    doc: str | None,
-    script: str,
-    *,
-    input_dir: str = layout.TRAIN_DIR.name,
-    output_dir: str = layout.TEST_OUTPUT_DIR.name,
-) -> argparse.ArgumentParser:
-    """Make the parser of a script that reads one folder of `data/` and writes another."""
+def parser(doc: str | None, script: str, **places: str) -> argparse.ArgumentParser:
+    """Make the parser of a script from its flags' defaults, of `data/` those that end in _dir."""
     p = cli.parser(doc)
-    cli.add_folder(p, "--input_dir", data_dir(script, input_dir))
-    cli.add_folder(p, "--output_dir", data_dir(script, output_dir))
+    p.set_defaults(challenge=Path(script).resolve().parent.name)
+    for flag, default in places.items():
+        if flag.endswith("_dir"):
+            cli.add_folder(p, f"--{flag}", data_dir(script, default))
+        else:
+            cli.add_file(p, f"--{flag}", default)
     return p
 
 
@@ -38,14 +42,11 @@ def parser(
 
 
 def run_generator(
-    doc: str | None,
-    script: str,
-    write_sample: Callable[..., None],
-    folders: Sequence[str] = (layout.TRAIN_DIR.name,),
+    doc: str | None, script: str, write_sample: Callable[..., None], *folders: str
 ) -> None:
     """Write a simulated sample, marked as such; `write_sample` is given the folders and a seed."""
-    p = cli.parser(doc)
-    cli.add_folder(p, "--output_dir", data_dir(script))
+    folders = folders or (TRAIN,)
+    p = parser(doc, script, output_dir="")
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     options = p.parse_args()
 
@@ -59,12 +60,10 @@ def run_generator(
 
 
 def fold_parser(
-    doc: str | None, script: str, n_folds: int, train: str = ""
+    doc: str | None, script: str, n_folds: int, **files: str
 ) -> argparse.ArgumentParser:
     """Make the parser of a `local_data_split.py` that divides examples into folds."""
-    p = parser(doc, script, output_dir=layout.TEST_INPUT_DIR.name)
-    if train:
-        cli.add_file(p, "--train_data", train)
+    p = parser(doc, script, input_dir=TRAIN, output_dir=TEST_INPUT, **files)
     p.add_argument("--folds", type=int, metavar="N", default=n_folds, help=f"default {n_folds}")
     p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
     return p
@@ -88,46 +87,33 @@ def split_into_folds(
 
 
 def model_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's sample model; a model adds its own flags to it.
-
-    Where a training and a test file are named, it predicts the latter, or with --local the former.
+    """Make the parser of a sample model; where a training and a test file are named, it predicts
+    the latter, or with --local the former.
     """
-    p = parser(doc, script)
-    cli.add_file(p, "--output_file", SUBMISSION)
-    for flag, default in files.items():
-        cli.add_file(p, f"--{flag}", default)
-    if files:
-        told = "predict the training file instead, every fold after learning from the others"
-        p.add_argument("--local", action="store_true", help=told)
-        add_folds(p, script)
+    places = {"input_dir": TRAIN, "output_dir": TEST_OUTPUT, "output_file": SUBMISSION, **files}
+    if "test_data" not in files:
+        return parser(doc, script, **places)
+    p = parser(doc, script, **places, **FOLDS)
+    told = "predict the training file instead, every fold after learning from the others"
+    p.add_argument("--local", action="store_true", help=told)
     return p
 
 
-def add_folds(p: argparse.ArgumentParser, script: str) -> None:
-    """Add the flags that name the folds which a model predicts."""
-    cli.add_folder(p, "--submission_template_dir", data_dir(script, layout.TEST_INPUT_DIR.name))
-    cli.add_file(p, "--submission_template_file", layout.FOLDS)
+def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> folds.IntArray | None:
+    """Return the folds that a model is to predict, (examples,); None where it predicts a test."""
+    path = _folds_path(options)
+    return None if path is None else folds.read_folds(path, ids)
 
 
-def folds_path(options: argparse.Namespace) -> Path | None:
-    """Return the file of the folds that a model predicts; None where it predicts a test file."""
-    if not options.local:
+def _folds_path(options: argparse.Namespace) -> Path | None:
+    if "submission_template_dir" not in options or not options.local:
         return None
     return Path(options.submission_template_dir / options.submission_template_file)
 
 
-def write_submission(
-    options: argparse.Namespace,
-    columns: Any,
-    *,
-    header: bool = True,
-    folds_file: Path | None = None,
-) -> None:
-    """Write columns, a DataFrame or a mapping, as a submission, and beside it how it was made.
-
-    Of folds, each was predicted after learning from the others.
-    """
-    path = options.output_dir / options.output_file
+def write_submission(options: argparse.Namespace, columns: Any, *, header: bool = True) -> None:
+    """Write columns, a DataFrame or a mapping, as a submission, and beside it how it was made."""
+    path, folds_file = options.output_dir / options.output_file, _folds_path(options)
     split = "" if folds_file is None else folds.describe_folds(folds_file)
     io.write_recorded({path: columns}, path.with_suffix(".json"), split=split, header=header)
     print(f"written: {cli.show(path)} ({len(columns[next(iter(columns))]):,} rows)")
@@ -137,37 +123,30 @@ def write_submission(
 
 
 def evaluation_parser(
-    doc: str | None, script: str, *, input_dir: str = layout.TRAIN_DIR.name, ref_data: str = ""
+    doc: str | None, script: str, input_dir: str = TRAIN, **files: str
 ) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's `local_evaluation.py`.
-
-    The true answers are a file, or where none is named all, of a folder in `data/`.
-    """
-    p = parser(doc, script, input_dir=input_dir)
-    cli.add_folder(p, "--submission_dir", data_dir(script, layout.TEST_OUTPUT_DIR.name))
-    cli.add_file(p, "--submit_data", SUBMISSION)
-    if ref_data:
-        cli.add_file(p, "--ref_data", ref_data)
-    p.set_defaults(challenge=Path(script).resolve().parent.name, ref_data=ref_data)
-    return p
+    """Make the parser of a `local_evaluation.py`; the true answers are --ref_data, or a folder."""
+    places = {"input_dir": input_dir, "output_dir": TEST_OUTPUT, "submission_dir": TEST_OUTPUT}
+    return parser(doc, script, **places, submit_data=SUBMISSION, **files)
 
 
-def evaluation_flags(p: argparse.ArgumentParser) -> tuple[argparse.Namespace, Path, Path]:
-    """Read the flags, and take older scores away; return the submission and the true answers."""
+def evaluation_flags(p: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read the flags, and take older scores away; add the paths `submission` and `reference`."""
     # Models import this module too, and need no pages.
     from common.evaluation import score_files
 
     options = p.parse_args()
-    submission = options.submission_dir / options.submit_data
-    reference = options.input_dir / options.ref_data
-    score_files.remove_scores(options.output_dir, options.challenge, (submission, reference))
-    return options, submission, reference
+    options.submission = options.submission_dir / options.submit_data
+    options.reference = options.input_dir / vars(options).get("ref_data", "")
+    inputs = options.submission, options.reference
+    score_files.remove_scores(options.output_dir, options.challenge, inputs)
+    return options
 
 
 def write_scores(
     options: argparse.Namespace,
-    *,
     lines: Sequence[str],
+    *,
     figures: Mapping[str, float] | None = None,
     body: str = "",
     **found: Any,
@@ -178,8 +157,8 @@ def write_scores(
     """
     from common.evaluation import record, score_files
 
-    evaluation = record.Evaluation(**found)
-    name, folder = options.challenge, options.output_dir
+    found = {"submission": options.submission, "reference": options.reference, **found}
+    evaluation, folder, name = record.Evaluation(**found), options.output_dir, options.challenge
     paths = score_files.write_scores(folder, name, evaluation, figures=figures, body=body)
     record.append_result(folder, name, evaluation)
     print("\n".join(lines))
@@ -208,12 +187,8 @@ def report_cells(
 
 def check_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
     """Make the parser of a challenge's `check_submission.py`, with the files that it reads."""
-    p = cli.parser(doc)
+    p = parser(doc, script, input_dir=TRAIN, **files)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    cli.add_folder(p, "--input_dir", data_dir(script, layout.TRAIN_DIR.name))
-    for flag, default in files.items():
-        cli.add_file(p, f"--{flag}", default)
-    p.set_defaults(challenge=Path(script).resolve().parent.name)
     return p
 
 

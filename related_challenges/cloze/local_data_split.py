@@ -13,7 +13,7 @@ import queries
 
 def main() -> None:
     """Split the file that the flags name."""
-    options = challenge.fold_parser(__doc__, __file__, 5, queries.TRAIN).parse_args()
+    options = challenge.fold_parser(__doc__, __file__, 5, train_data=queries.TRAIN).parse_args()
     path = options.input_dir / options.train_data
     ids = queries.read_queries(path, answers=True)["id"].tolist()
     challenge.split_into_folds(options, "queries", ids, np.arange(len(ids)), [path])

@@ -23,10 +23,10 @@ def main(doc: str | None = __doc__) -> None:
     queries.add_candidates(p, "how many guesses count")
     told = "compare without punctuation and the articles a, an, the"
     p.add_argument("--normalise", action="store_true", help=told)
-    options, submission, reference = challenge.evaluation_flags(p)
+    options = challenge.evaluation_flags(p)
     k = options.candidates
-    asked = queries.read_queries(reference, answers=True)
-    guesses = queries.read_guesses(submission, asked["id"].tolist(), candidates=k)
+    asked = queries.read_queries(options.reference, answers=True)
+    guesses = queries.read_guesses(options.submission, asked["id"].tolist(), candidates=k)
     # The best F1 of a guess and an answer, 0 without a guess.
     f1 = (
         [
@@ -54,12 +54,14 @@ def main(doc: str | None = __doc__) -> None:
     mean = float(scores.mean())
     challenge.write_scores(
         options,
+        [
+            *challenge.in_columns([HEADER, *rows] if rows else [], 30, 9),
+            f"score {mean:.4f} (token F1 of {len(asked):,} queries)",
+        ],
         title="Knowledge cloze test",
         metric_name="token F1",
         metric=f"Token F1 of the best of up to {k} guesses, mean over the queries",
         score=mean,
-        submission=submission,
-        reference=reference,
         facts=[
             ("Queries", f"{len(asked):,}"),
             ("Answered in full", f"{np.mean(scores == 1):.1%}"),
@@ -69,10 +71,6 @@ def main(doc: str | None = __doc__) -> None:
         rules=", ".join(rules),
         parts={name: float(own.mean()) for name, own in groups},
         body=pages.table(HEADER, rows, caption=caption, stacks=True) if rows else "",
-        lines=[
-            *challenge.in_columns([HEADER, *rows] if rows else [], 30, 9),
-            f"score {mean:.4f} (token F1 of {len(asked):,} queries)",
-        ],
     )
 
 

@@ -106,11 +106,11 @@ def add_candidates(p: argparse.ArgumentParser, what: str) -> None:
 def read_splits(options: argparse.Namespace) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """Yield the queries to learn from and those to predict: one pair, or one per fold."""
     train = read_queries(options.input_dir / options.train_data, answers=True)
-    template = challenge.folds_path(options)
-    if template is None:
+    fold = challenge.read_folds(options, train["id"].tolist())
+    if fold is None:
         yield train, read_queries(options.input_dir / options.test_data, answers=False)
         return
-    for learned, predicted in folds.splits(folds.read_folds(template, train["id"].tolist())):
+    for learned, predicted in folds.splits(fold):
         # Without their answers, so that a model cannot look at them.
         yield train[learned], train[predicted].drop(columns="answers")
 
@@ -131,7 +131,7 @@ def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[st
             )
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
     columns = {"id": np.array(list(guesses), object), "ret": np.array(ret, object)}
-    challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
+    challenge.write_submission(options, columns)
 
 
 def read_guesses(

@@ -12,7 +12,7 @@ The degree of an item is how often it was clicked in the files of all phases up 
 answer; the masked clicks do not count.
 """
 
-from common import challenge, cli, io, layout
+from common import challenge, cli, io
 from common.errors import InputError
 
 import clicks
@@ -21,8 +21,8 @@ import pandas as pd
 
 def main() -> None:
     """Split the files that the flags name."""
-    p = challenge.parser(__doc__, __file__, output_dir=layout.TEST_INPUT_DIR.name)
-    options = p.parse_args()
+    places = {"input_dir": challenge.TRAIN, "output_dir": challenge.TEST_INPUT}
+    options = challenge.parser(__doc__, __file__, **places).parse_args()
     source, target = options.input_dir, options.output_dir
     if target.resolve() == source.resolve():
         raise InputError(f"{target}: holds the files to be split")

@@ -24,13 +24,14 @@ NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitr
 
 def main() -> None:
     """Score the submission that the flags name by the clicks to be predicted."""
-    input_dir = layout.TEST_INPUT_DIR.name
-    p = challenge.evaluation_parser(__doc__, __file__, input_dir=input_dir, ref_data=clicks.ANSWERS)
+    places = {"input_dir": challenge.TEST_INPUT, "ref_data": clicks.ANSWERS}
+    p = challenge.evaluation_parser(__doc__, __file__, **places)
     clicks.add_phase(p)
     p.add_argument("--official_sum", action="store_true", help="from phase 7 on, add 7 to each sum")
     told = "--phase 9 --official_sum: how the challenge ended"
     p.add_argument("--final_stage", action="store_true", help=told)
-    options, submission, reference = challenge.evaluation_flags(p)
+    options = challenge.evaluation_flags(p)
+    submission, reference = options.submission, options.reference
     if options.final_stage:
         options.phase, options.official_sum = max(clicks.PHASES), True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
@@ -58,11 +59,14 @@ def main() -> None:
     header = ["", "NDCG full", "half", "hit full", "half"]
     challenge.write_scores(
         options,
+        [
+            *challenge.in_columns([header, *rows], 10, 10),
+            f"score {totals[0]:.4f} (NDCG@50 full of {n_scored:,} users, {how})",
+        ],
         title="Debiasing: the next item clicked",
         metric_name="NDCG@50 full, sum over the phases",
         metric=f"NDCG@50 over all test users, {how}",
         score=float(totals[0]),
-        submission=submission,
         reference=reference if io.is_there(reference) else reference.parent,
         facts=[
             ("Users scored", f"{n_scored:,}"),
@@ -77,10 +81,6 @@ def main() -> None:
         },
         figures=dict(zip(NAMES_ON_LEADERBOARD, totals.tolist(), strict=True)),
         body=pages.table(["", *clicks.METRICS], rows, caption="Metrics by phase", stacks=True),
-        lines=[
-            *challenge.in_columns([header, *rows], 10, 10),
-            f"score {totals[0]:.4f} (NDCG@50 full of {n_scored:,} users, {how})",
-        ],
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import challenge, cli, layout
+from common import challenge, cli
 from common.errors import InputError
 
 import clicks
@@ -24,7 +24,7 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
     """Read the flags of a sample model; `test_dir` becomes the folder of the test clicks."""
     p = challenge.model_parser(doc, __file__)
     p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
-    local_dir = challenge.data_dir(__file__, layout.TEST_INPUT_DIR.name)
+    local_dir = challenge.data_dir(__file__, challenge.TEST_INPUT)
     told = f"use the local split: the default of --test_dir becomes {cli.show(local_dir)}"
     p.add_argument("--local", action="store_true", help=told)
     options = p.parse_args()

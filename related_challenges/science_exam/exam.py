@@ -77,9 +77,8 @@ def read_train(
         from it: -1 for one that is not among the training questions. Equal prompts are in one fold.
     """
     train = read_questions(options.input_dir / options.train_data, answers=True)
-    if path := challenge.folds_path(options):
-        fold = folds.read_folds(path, train["id"].tolist())
-    else:
+    fold = challenge.read_folds(options, train["id"].tolist())
+    if fold is None:
         group, prompts = train["prompt"].factorize()
         fold = folds.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
     fold_of = dict(zip(train["prompt"], fold.tolist(), strict=True))
@@ -101,7 +100,7 @@ def write_predictions(
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(row) for row in np.array(LABELS)[best]]
     columns = {"id": questions["id"], "prediction": prediction}
-    challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
+    challenge.write_submission(options, columns)
 
 
 def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop) -> list[list[str]]:

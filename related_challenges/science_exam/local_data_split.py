@@ -15,7 +15,8 @@ import exam
 
 def main() -> None:
     """Split the file that the flags name."""
-    options = challenge.fold_parser(__doc__, __file__, exam.N_FOLDS, exam.TRAIN).parse_args()
+    p = challenge.fold_parser(__doc__, __file__, exam.N_FOLDS, train_data=exam.TRAIN)
+    options = p.parse_args()
     path = options.input_dir / options.train_data
     questions = exam.read_questions(path, answers=True)
     group = questions["prompt"].factorize()[0]

@@ -18,9 +18,9 @@ import numpy as np
 def main() -> None:
     """Score the submission that the flags name by the right answers."""
     p = challenge.evaluation_parser(__doc__, __file__, ref_data=exam.TRAIN)
-    options, submission, reference = challenge.evaluation_flags(p)
-    questions = exam.read_questions(reference, answers=True)
-    predicted = exam.read_predictions(submission, questions)
+    options = challenge.evaluation_flags(p)
+    questions = exam.read_questions(options.reference, answers=True)
+    predicted = exam.read_predictions(options.submission, questions)
     for told, n in exam.count_odd(predicted).items():
         print(f"warning: {n} predictions {told}", file=sys.stderr)
     points = exam.score_questions(questions, predicted)
@@ -32,12 +32,14 @@ def main() -> None:
     }
     challenge.write_scores(
         options,
+        [
+            f"score {mean:.4f}, 95 % interval {shown} (MAP@3 on {len(questions):,} questions; "
+            f"random guesses {exam.RANDOM_SCORE:.4f})"
+        ],
         title="Science exam",
         metric_name="MAP@3",
         metric="MAP@3: 1, 1/2 or 1/3 point for the right option in first, second or third place",
         score=mean,
-        submission=submission,
-        reference=reference,
         facts=[
             ("Questions", f"{len(questions):,}"),
             ("95 % interval", shown),
@@ -46,10 +48,6 @@ def main() -> None:
         ],
         parts=interval,
         figures=interval,
-        lines=[
-            f"score {mean:.4f}, 95 % interval {shown} (MAP@3 on {len(questions):,} questions; "
-            f"random guesses {exam.RANDOM_SCORE:.4f})"
-        ],
     )
 
 

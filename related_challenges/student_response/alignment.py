@@ -7,7 +7,7 @@ sparse matrices, (texts, words); of those of pairs, each answer has a row with e
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ from common.folds import BoolArray
 import numpy as np
 import pandas as pd
 import similarity
-from responses import FloatArray
+from responses import FloatArray, IntArray
 from scipy.sparse import csr_array, diags_array
 
 # Behind at least three letters.
@@ -94,16 +94,23 @@ def find_nearest(has: csr_array, spelling: csr_array) -> csr_array:
     return csr_array((nearest.to_numpy(), places), shape=has.shape)
 
 
-def share(part: csr_array, words: csr_array, weight: FloatArray, of_none: float = 0) -> FloatArray:
-    """Return which share of the weight of every row's words is in a part of them, (rows,)."""
-    total = words @ weight
-    return np.where(total > 0, part @ weight / np.where(total > 0, total, 1), of_none)
+def of_words(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
+    """Compute a value of every row's words, (rows,), 0 of none.
+
+    This is done for all rows of equal length at a time: `compute` is told where their words lie in
+    the matrix's data, (rows, words), and returns their values.
+    """
+    result, n_words = np.zeros(words.shape[0]), np.diff(words.indptr)
+    for n in np.unique(n_words[n_words > 0]):
+        rows = np.flatnonzero(n_words == n)
+        result[rows] = compute(words.indptr[rows, None] + np.arange(n))
+    return result
 
 
-def harmonic(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the harmonic means of two arrays, 0 where both are."""
-    total = left + right
-    return np.asarray(2 * left * right / np.where(total, total, 1))
+def share(words: csr_array, matched: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return which share of the weight of every row's words is matched, each from 0 to 1."""
+    own = weight[words.indices]
+    return of_words(words, lambda at: np.vecdot(own[at], matched[at]) / own[at].sum(axis=1))
 
 
 class Matches:
@@ -119,9 +126,8 @@ class Matches:
         texts = pd.concat([answers["text"], answers["question_text"], references])
         number, different = texts.factorize()
         answer, question, reference = np.split(number, [len(answers), 2 * len(answers)])
-        n_references = answers["references"].map(len).to_numpy()
-        self.first_pair = np.cumsum(n_references) - n_references
-        pair = np.repeat(np.arange(len(answers)), n_references)
+        self.n_pairs = answers["references"].map(len).to_numpy()
+        pair = np.repeat(np.arange(len(answers)), self.n_pairs)
         left, right = answer[pair], reference
 
         words = [stems(text) for text in different]
@@ -133,6 +139,7 @@ class Matches:
         is_symbol *= 1 - self.is_function
         has, spelling = (counts > 0).astype(float), compare_spelling(vocabulary)
         content = has @ diags_array(1 - self.is_function)
+        content.sort_indices()
         near, near_content = find_nearest(has, spelling), find_nearest(content, spelling)
 
         self.own, is_asked = has[answer], near[question] >= SAME_SPELLING
@@ -144,13 +151,13 @@ class Matches:
         of_pairs = (has[right], near[left]), (has[left], near[right])
         of_new = (lacking, near[left]), (self.new[pair], near[right])
         of_answers = (has[question], near[answer]), (self.own, near[question])
-        self.matched = [(own.multiply(by), own) for own, by in (*of_pairs, *of_new, *of_answers)]
+        sets = (*of_pairs, *of_new, *of_answers)
+        self.matched = [(words, nearest[words.nonzero()]) for words, nearest in sets]
 
-        every, n_words = np.ones(len(vocabulary)), counts.sum(axis=1)
-        features = [
-            share(content[right].multiply(near_content[left]), content[right], every),
-            share(content[left].multiply(near_content[right]), content[left], every),
-        ]
+        n_words, every, features = counts.sum(axis=1), np.ones(len(vocabulary)), []
+        for one, other in ((right, left), (left, right)):
+            matched = near_content[other][content[one].nonzero()]
+            features.append(share(content[one], matched, every))
         for n in (2, 3):
             runs, _ = count_terms(
                 [" ".join(own[i : i + n]) for i in range(len(own) - n + 1)] for own in words
@@ -159,10 +166,10 @@ class Matches:
             n_runs = np.maximum(runs.sum(axis=1), 1)
             features += [shared / n_runs[right], shared / n_runs[left]]
         same, negates = has[left].multiply(has[right]), (has @ is_negation > 0).astype(float)
+        n_symbols, n_same_symbols = (has @ is_symbol)[[right, left]], same @ is_symbol
         features += [
-            share(same, has[right], every),
-            share(same, has[right], is_symbol, 1),
-            share(same, has[left], is_symbol, 1),
+            same.sum(axis=1) / np.maximum(has[right].sum(axis=1), 1),
+            *(np.where(n, n_same_symbols / np.maximum(n, 1), 1) for n in n_symbols),
             negates[left] - negates[right],
             np.log((n_words[left] + 1) / (n_words[right] + 1)),
         ]
@@ -173,8 +180,8 @@ class Matches:
             (counts @ is_negation)[answer],
             (counts @ self.is_function)[answer] / np.maximum(n_words[answer], 1),
             (counts @ is_symbol)[answer],
-            n_references,
-            np.add.reduceat(n_words[right], self.first_pair) / n_references,
+            self.n_pairs,
+            np.bincount(pair, n_words[right]) / self.n_pairs,
             n_words[question],
         ]
 
@@ -190,31 +197,27 @@ class Matches:
         weight = rarity * np.where(self.is_function, FUNCTION_WEIGHT, 1)
 
         def rarest(words: csr_array) -> FloatArray:
-            return np.asarray(words.multiply(weight).tocsr().max(axis=1).toarray())
+            return of_words(words, lambda at: weight[words.indices[at]].max(axis=1))
 
-        shares = [share(part, words, weight) for part, words in self.matched]
-        recall, precision, new_recall, new_precision, of_question, of_answer = shares
-        compared = np.column_stack(
-            [
-                *(recall, precision, harmonic(recall, precision)),
-                *(new_recall, new_precision, harmonic(new_recall, new_precision)),
-                self.of_pairs,
-                rarest(self.missing),
-            ]
-        )
-        first = self.first_pair
-        n_pairs = np.diff(first, append=len(compared))
+        mean = of_words(self.own, lambda at: weight[self.own.indices[at]].mean(axis=1))
+        shares = [share(words, matched, weight) for words, matched in self.matched]
+        weighed = []
+        for recall, precision in (shares[:2], shares[2:4]):
+            total = recall + precision
+            weighed += [recall, precision, 2 * recall * precision / np.where(total, total, 1)]
+        compared = np.column_stack([*weighed, self.of_pairs, rarest(self.missing)])
+        first = np.cumsum(self.n_pairs) - self.n_pairs
         largest = np.maximum.reduceat(compared, first)
         # The first of the best.
-        rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], n_pairs))
+        rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], self.n_pairs))
         best = rows[np.searchsorted(rows, first)]
-        n_own = np.maximum(self.own.sum(axis=1), 1)
         return np.column_stack(
             [
-                *(compared[best], largest, np.add.reduceat(compared, first) / n_pairs[:, None]),
+                *(compared[best], largest),
+                [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
                 np.minimum.reduceat(compared, first)[:, _SMALLEST],
-                *(of_question, of_answer, *self.of_answers[:4]),
-                *(rarest(self.new), self.own @ weight / n_own, *self.of_answers[4:]),
+                *(*shares[4:], *self.of_answers[:4]),
+                *(rarest(self.new), mean, *self.of_answers[4:]),
             ]
         )
 

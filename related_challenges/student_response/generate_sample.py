@@ -97,5 +97,5 @@ def write_answer(rng: np.random.Generator, label: str, own: list[str], other: li
 
 
 if __name__ == "__main__":
-    folders = [layout.TRAIN_DIR.name, layout.TEST_DIR.name]
-    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample, folders))
+    folders = (challenge.TRAIN, layout.TEST_DIR.name)
+    cli.run(lambda: challenge.run_generator(__doc__, __file__, write_sample, *folders))

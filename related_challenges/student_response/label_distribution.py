@@ -10,7 +10,7 @@ questions and modules there are. The labels are those of the folder's files.
 
 from pathlib import Path
 
-from common import challenge, cli, layout
+from common import challenge, cli
 from common.errors import printable
 
 import pandas as pd
@@ -19,7 +19,7 @@ import responses
 
 def main() -> None:
     """Print the table of the folders that the flags name."""
-    default = challenge.data_dir(__file__, layout.TRAIN_DIR.name)
+    default = challenge.data_dir(__file__, challenge.TRAIN)
     p = cli.parser(__doc__)
     told = f"default {cli.show(default)}"
     p.add_argument("--input_dir", type=Path, nargs="+", metavar="DIR", default=[default], help=told)

@@ -23,28 +23,23 @@ def main() -> None:
     p = challenge.evaluation_parser(__doc__, __file__)
     told = "number of labels (default: as in the files)"
     p.add_argument("--ways", type=int, choices=(2, 3, 5), help=told)
-    options, submission, folder = challenge.evaluation_flags(p)
+    options = challenge.evaluation_flags(p)
+    folder = options.reference
     answers = responses.read_responses(folder)
     n_labels = len(responses.labels_of(answers))
     ways = options.ways or n_labels
     if ways > n_labels:
         raise InputError(f"--ways is {ways}, but {folder} has only {n_labels} labels")
-    predicted = responses.read_predictions(submission, answers)
-    labels = responses.LABEL_SETS[ways]
+    predicted = responses.read_predictions(options.submission, answers)
     counts = measures.count(answers["label"].tolist(), predicted, ways)
     measured = measures.evaluate(counts)
     accuracy = float(measured["recall"][measures.MICRO])
-    corpus = measures.corpus_of(folder)
-    tested = measures.score_scenarios(answers, predicted, corpus)
-    mean = float(measured["F1"][measures.MACRO])
+    score = float(measured["F1"][measures.MACRO])
     metric, what = "Macro-averaged F1 over the labels", f"macro F1 of {len(answers):,} answers"
-    if tested:
-        of_sets = [macro for _, own_ways, _, _, macro, _ in tested if own_ways == ways]
-        mean, what = sum(of_sets) / len(of_sets), f"mean macro F1 of {len(of_sets)} test sets"
-        metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
 
     header = ["", *measured.columns]
     rows = [[name, *map("{:.4f}".format, values)] for name, *values in measured.itertuples()]
+    labels = responses.LABEL_SETS[ways]
     predicted_as = zip((*labels, responses.UNINTERPRETABLE), counts, strict=True)
     count_rows = [
         [f"predicted {name}", *map(str, row)]
@@ -52,42 +47,43 @@ def main() -> None:
         if name in labels or row.any()
     ]
     caption = "Numbers of answers, predictions in rows as in the paper."
-    body = [
-        pages.table(header, rows, caption="Micro: weighted by class size", stacks=True),
-        "<h2>Confusion matrix</h2>",
-        pages.table(["", *(f"truly {name}" for name in labels)], count_rows, caption=caption),
-    ]
-    test_rows = measures.rows_shown(tested, corpus)
-    if test_rows:
+    body = pages.table(header, rows, caption="Micro: weighted by class size", stacks=True)
+    body += "<h2>Confusion matrix</h2>"
+    body += pages.table(["", *(f"truly {name}" for name in labels)], count_rows, caption=caption)
+    lines = challenge.in_columns([header, *rows], 30, 9)
+
+    corpus = measures.corpus_of(folder)
+    tested = measures.score_test_sets(answers, predicted, corpus)
+    if len(tested):
+        of_sets = tested["macro F1"][tested["labels"] == ways]
+        score, what = float(of_sets.mean()), f"mean macro F1 of {len(of_sets)} test sets"
+        metric = f"Mean of the test sets' macro-averaged F1, {ways} labels"
+        test_rows = measures.rows_shown(tested, corpus)
+        lines = challenge.in_columns([measures.HEADER, *test_rows], 32, 11) + lines
         caption = "SemEval-2013 task 7; sources of published figures: measures.py"
         above = pages.table(measures.HEADER, test_rows, caption=caption)
-        body = [above, "<h2>All test sets together</h2>", *body]
-    shown = [measures.HEADER, *test_rows] if test_rows else []
+        body = f"{above}<h2>All test sets together</h2>{body}"
     challenge.write_scores(
         options,
+        [*lines, f"score {score:.4f} ({what})", f"accuracy {accuracy:.4f}"],
         title="Student response analysis",
         metric_name="macro F1",
         metric=metric,
-        score=mean,
-        submission=submission,
-        reference=folder,
+        score=score,
         facts=[
             ("Answers", f"{len(answers):,} to {answers['question'].nunique():,} questions"),
             ("Accuracy", f"{accuracy:.4f}"),
         ],
-        rules=f"{ways} labels" + (", mean of test sets" if tested else ""),
+        rules=f"{ways} labels" + ", mean of test sets" * (len(tested) > 0),
         parts={
             "accuracy": accuracy,
             **{f"{name}, F1": float(value) for name, value in measured["F1"].items()},
-            **{f"{name}, {own_ways} labels": macro for name, own_ways, _, _, macro, _ in tested},
+            **{
+                f"{name}, {own} labels": macro
+                for name, own, macro in tested[["test set", "labels", "macro F1"]].values
+            },
         },
-        body="".join(body),
-        lines=[
-            *challenge.in_columns(shown, 32, 11),
-            *challenge.in_columns([header, *rows], 30, 9),
-            f"score {mean:.4f} ({what})",
-            f"accuracy {accuracy:.4f}",
-        ],
+        body=body,
     )
 
 

@@ -4,7 +4,7 @@ The paper is Dzikovska et al. (2012); its measures serve for any answers, the ta
 sets.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,12 @@ def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
 
 
 def evaluate(counts: IntArray) -> pd.DataFrame:
-    """Compute the paper's measures from a matrix of counts; 0/0 counts as 0.
+    """Compute the paper's measures (section 4) from a matrix of counts; 0/0 counts as 0.
 
-    Predictions are in rows, gold labels in columns, ``correct`` first. A row beyond the labels
-    holds the answers without an interpretation: they count in the gold totals, but are no
-    prediction of any label and lead to no correction.
-
-    The columns are precision, recall and F1, the rows each label, then their mean (`MACRO`), their
-    mean weighted by how many gold answers have each label (`MICRO`: its recall is the accuracy),
-    and the decision that an answer needs correction, which is anything but ``correct``
-    (`CORRECTIVE`): section 4 of the paper.
+    Answers without an interpretation count in the gold totals, but are no prediction of any label
+    and lead to no correction. Rows are each label, their mean (`MACRO`), their mean weighted by how
+    many gold answers have each (`MICRO`: its recall is the accuracy), and the decision that an
+    answer needs correction, which is anything but ``correct`` (`CORRECTIVE`).
     """
     labelled = counts[: counts.shape[1]]
     gold, predicted = counts.sum(axis=0), labelled.sum(axis=1)
@@ -97,18 +93,8 @@ def corpus_of(folder: Path) -> str:
     return next((corpus for corpus in (BEETLE, SCIENTSBANK) if corpus.lower() in names), "")
 
 
-def excluded_labels(corpus: str, ways: int, scenario: str) -> list[str]:
-    """Return the labels that the macro average leaves out, as `macroav.exclude` in evaluation.R.
-
-    Of SciEntsBank's 5-way labels this is ``non_domain`` with unseen answers and unseen questions,
-    which have three such answers and none; with unseen domains it counts.
-    """
-    leaves_out = corpus == SCIENTSBANK and ways == 5 and scenario in (ANSWERS, QUESTIONS)
-    return ["non_domain"] * leaves_out
-
-
 def measure(
-    gold: Sequence[str], predicted: Sequence[str], ways: int, excluded: Collection[str] = ()
+    gold: Sequence[str], predicted: Sequence[str], ways: int, excluded: Sequence[str] = ()
 ) -> tuple[float, float, float]:
     """Compute accuracy, macro F1 and weighted F1 as the task's scorer does.
 
@@ -123,32 +109,30 @@ def measure(
     return accuracy, float(f1.mean()), weighted_f1
 
 
-def score_scenarios(
-    answers: pd.DataFrame, predicted: Sequence[str], corpus: str
-) -> list[tuple[str, int, int, float, float, float]]:
+def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str) -> pd.DataFrame:
     """Score every test set with all its labels, then with coarser ones: 5, 3 and 2 ways.
 
-    The cells of a row are those of `HEADER`; there is none if no question is of a test set.
+    The columns are `HEADER`; there is no row if no question is of a test set. As `macroav.exclude`
+    in evaluation.R says, the macro average of SciEntsBank's 5-way labels leaves out ``non_domain``
+    with unseen answers and questions, which have three such answers and none.
     """
     rows = []
     given = answers.assign(predicted=predicted)
     for scenario, own in given[given["scenario"] != ""].groupby("scenario", sort=False):
         for ways in responses.LABEL_SETS:
             if ways <= len(responses.labels_of(answers)):
-                left_out = excluded_labels(corpus, ways, str(scenario))
+                has_few = corpus == SCIENTSBANK and ways == 5 and scenario != DOMAINS
+                left_out = ["non_domain"] * has_few
                 measures = measure(own["label"].tolist(), own["predicted"].tolist(), ways, left_out)
-                rows.append((str(scenario), ways, len(own), *measures))
-    return rows
+                rows.append((scenario, ways, len(own), *measures))
+    return pd.DataFrame(rows, columns=HEADER)
 
 
-def rows_shown(
-    scores: Sequence[tuple[str, int, int, float, float, float]], corpus: str
-) -> list[list[str]]:
+def rows_shown(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """Return the rows of a table of scores, each above what is published beside it."""
     rows = []
-    for scenario, ways, n_answers, *measures in scores:
-        cells = [f"{value:.4f}" for value in measures]
-        rows.append([scenario, str(ways), f"{n_answers:,}", *cells])
+    for scenario, ways, n_answers, *measures in scores.itertuples(index=False):
+        rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, measures)])
         for *known, system, accuracy, macro, weighted in PUBLISHED:
             if known == [corpus, ways, scenario]:
                 rows.append([f"  {system}", str(ways), "", accuracy, macro, weighted])

@@ -58,14 +58,9 @@ def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.Data
     files = _find_files(folder)
     rows = []
     for number, (scenario, path) in enumerate(files):
-        elements = _read_elements(path)
-        question = _read_question(path, elements) | {"question": number, "scenario": scenario}
-        for element in elements:
-            if element["tag"] == "studentAnswer":
-                own = {"id": _attribute(path, element, "id"), "label": element.get("accuracy", "")}
-                # A student may leave an answer empty; that is an answer too.
-                own |= {"text": element["text"], "place": f"{path}: line {element['line']}"}
-                rows.append(own | question)
+        question, own = _read_file(path)
+        question |= {"question": number, "scenario": scenario, "path": path}
+        rows += [answer | question for answer in own]
     if not rows:
         raise InputError(f"{folder}: holds {len(files)} questions but no studentAnswer")
     answers = pd.DataFrame(rows)
@@ -99,6 +94,44 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
     return files
 
 
+def _read_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read a question and the answers to it."""
+    elements = _read_elements(path)
+
+    def attribute(element: dict[str, Any], name: str) -> str:
+        if not element.get(name):
+            where = f"{path}: line {element['line']}"
+            raise InputError(f"{where}: <{element['tag']}> has no attribute '{name}'")
+        return str(element[name])
+
+    def texts(tag: str) -> list[str]:
+        found = [element for element in elements if element["tag"] == tag]
+        for element in found or elements[:1]:
+            if not found or not element["text"]:
+                told = f"<{tag}> is missing or empty, expected text"
+                raise InputError(f"{path}: line {element['line']}: {told}")
+        return [element["text"] for element in found]
+
+    question = {
+        "question_id": attribute(elements[0], "id"),
+        "question_text": texts("questionText")[0],
+        "references": texts("referenceAnswer"),
+        "module": elements[0].get("module", ""),
+    }
+    answers = [
+        {
+            "id": attribute(element, "id"),
+            "label": element.get("accuracy", ""),
+            # A student may leave an answer empty; that is an answer too.
+            "text": element["text"],
+            "place": f"{path}: line {element['line']}",
+        }
+        for element in elements
+        if element["tag"] == "studentAnswer"
+    ]
+    return question, answers
+
+
 def _read_elements(path: Path) -> list[dict[str, Any]]:
     """Return the elements of an XML file in order: attributes, tag, line, and text at their start.
 
@@ -106,21 +139,21 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     """
     io.require_file(path)
     elements: list[dict[str, Any]] = []
-    still_open: list[dict[str, Any]] = []
     parser = expat.ParserCreate()
     # Of text in small pieces, as entities make it, each would copy all that came before it.
     parser.buffer_text, parser.buffer_size = True, 1 << 20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         elements.append({**attributes, "tag": tag, "line": parser.CurrentLineNumber, "text": ""})
-        still_open.append(elements[-1])
+        parser.CharacterDataHandler = add_text
 
     def add_text(text: str) -> None:
-        if still_open[-1] is elements[-1]:
-            elements[-1]["text"] += text
+        elements[-1]["text"] += text
 
-    parser.StartElementHandler, parser.CharacterDataHandler = start, add_text
-    parser.EndElementHandler = lambda _: still_open.pop()
+    def end(_: str) -> None:
+        parser.CharacterDataHandler = None
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
         parser.Parse(path.read_bytes(), True)
     except expat.ExpatError as error:
@@ -134,35 +167,6 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     return [element | {"text": element["text"].strip()} for element in elements]
 
 
-def _read_question(path: Path, elements: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a file says of its question."""
-    texts: dict[str, list[str]] = {"questionText": [], "referenceAnswer": []}
-    for element in elements:
-        if element["tag"] in texts:
-            texts[element["tag"]].append(element["text"])
-            if not element["text"]:
-                where = f"{path}: line {element['line']}"
-                raise InputError(f"{where}: <{element['tag']}> is missing or empty, expected text")
-    if not texts["questionText"]:
-        raise InputError(f"{path}: <questionText> is missing or empty, expected text")
-    if not texts["referenceAnswer"]:
-        raise InputError(f"{path}: holds no referenceAnswer, expected at least one")
-    return {
-        "question_id": _attribute(path, elements[0], "id"),
-        "question_text": texts["questionText"][0],
-        "references": texts["referenceAnswer"],
-        "module": elements[0].get("module", ""),
-        "path": path,
-    }
-
-
-def _attribute(path: Path, element: dict[str, Any], name: str) -> str:
-    if not element.get(name):
-        where = f"{path}: line {element['line']}"
-        raise InputError(f"{where}: <{element['tag']}> has no attribute '{name}'")
-    return str(element[name])
-
-
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     """Find the smallest set that holds all labels; 5-way files may lack the rare ones."""
     used = {*answers["label"]}
@@ -171,16 +175,15 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
             f"{answers['place'][answers['label'] == ''].iloc[0]}: <studentAnswer> has no attribute "
             "'accuracy'; files without labels can be predicted, not learned from or scored"
         )
-    for ways in sorted(LABEL_SETS):
-        if used <= {*LABEL_SETS[ways]} and ("incorrect" in used or ways == max(LABEL_SETS)):
-            return LABEL_SETS[ways]
-    # One label of a 5-way set beside one of a 3-way set, or one of neither.
-    known = LABEL_SETS[5 if used & ({*LABEL_SETS[5]} - {*LABEL_SETS[3]}) else 3]
-    wrong = answers[~answers["label"].isin(known)].iloc[0]
-    raise InputError(
-        f"{wrong['place']}: attribute 'accuracy' of studentAnswer {quote(wrong['id'])} is "
-        f"{quote(wrong['label'])}, expected one of {', '.join(sorted(known))}"
-    )
+    labels = LABEL_SETS[5]
+    if "incorrect" in used and not used & {*LABEL_SETS[5]} - {*LABEL_SETS[3]}:
+        labels = LABEL_SETS[2] if used <= {*LABEL_SETS[2]} else LABEL_SETS[3]
+    wrong = answers[~answers["label"].isin(labels)]
+    if len(wrong):
+        place, answer_id, label = wrong[["place", "id", "label"]].iloc[0]
+        told = f"attribute 'accuracy' of studentAnswer {quote(answer_id)} is {quote(label)}"
+        raise InputError(f"{place}: {told}, expected one of {', '.join(sorted(labels))}")
+    return labels
 
 
 # ---- Models: what to learn from and to predict ------------------------------------------------
@@ -188,8 +191,7 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
 
 def model_parser(doc: str | None) -> argparse.ArgumentParser:
     """Make the parser of a sample model: what to learn from, and what to predict."""
-    p = challenge.model_parser(doc, __file__)
-    challenge.add_folds(p, __file__)
+    p = challenge.model_parser(doc, __file__, **challenge.FOLDS)
     for flag, told in (
         ("--test_dir", "predict these answers, or the test sets in there, instead of folds"),
         ("--train_dir", "with --test_dir: learn from these answers"),
@@ -215,30 +217,25 @@ def read(options: argparse.Namespace) -> tuple[pd.DataFrame, Splits]:
     if options.local and options.train_dir is not None:
         raise InputError("--train_dir needs --test_dir; folds are made of --input_dir")
     answers = read_responses(folder)
-    if options.local:
-        template = challenge.folds_path(options) or Path()
-        pairs = list(folds.splits(folds.read_folds(template, answers["id"].tolist())))
-    else:
+    fold = challenge.read_folds(options, answers["id"].tolist())
+    if fold is None:
         answers = join(answers, read_responses(options.test_dir, reads_labels=False))
         is_train = answers["label"].notna().to_numpy()
         pairs = [(is_train, ~is_train)]
+    else:
+        pairs = list(folds.splits(fold))
     numbers, labels, splits = answers["label"].cat.codes.to_numpy(int), labels_of(answers), []
     for learned, asked in pairs:
         counts = np.bincount(numbers[learned])
         n, n_most, name = learned.sum(), counts.max(), quote(labels[counts.argmax()])
-        if n_most == n or n_most < MIN_ANSWERS:
-            told = (
-                f"of {n:,} answers to learn from only {n_most} are {name}, the most frequent label"
-            )
-            expected = f"at least {MIN_ANSWERS}"
-            if n_most == n:
-                told, expected = (
-                    f"all {n:,} answers to learn from are {name}",
-                    "at least two labels",
-                )
-            raise InputError(f"{folder}: {told}, expected {expected}")
+        if n_most == n:
+            told = f"all {n:,} answers to learn from are {name}, expected at least two labels"
+            raise InputError(f"{folder}: {told}")
+        if n_most < MIN_ANSWERS:
+            told = f"of {n:,} answers to learn from only {n_most} are {name}, the most frequent"
+            raise InputError(f"{folder}: {told} label, expected at least {MIN_ANSWERS}")
         splits.append((learned, asked, np.where(learned, numbers, UNKNOWN)))
-    if options.local:
+    if fold is not None:
         answers = answers.assign(label=pd.Categorical([None] * len(answers), labels))
     return answers, splits
 
@@ -252,19 +249,18 @@ def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     of_tests = train["path"][train["scenario"] != ""]
     if len(of_tests):
         raise InputError(f"{of_tests.iloc[0]}: is of a test set, expected files to learn from")
-    known = test[test["id"].isin(train["id"])]
+    known = test.merge(train[["id", "place"]], on="id", suffixes=("", "_learned"))
     if len(known):
-        answer_id, place = known[["id", "place"]].iloc[0]
-        learned = train.loc[train["id"] == answer_id, "place"].iloc[0]
+        answer_id, place, learned = known[["id", "place", "place_learned"]].iloc[0]
         told = f"studentAnswer {quote(answer_id)} is to be learned from as well: {learned}"
         raise InputError(f"{place}: {told}, expected other answers")
     both = pd.concat([train, test], ignore_index=True)
     both["label"] = pd.Categorical(both["label"], labels_of(train))
     by_question = both.groupby(["module", "question_id"], sort=False)
     both["question"] = by_question.ngroup()
-    asked = both.drop_duplicates("question").set_index("question")
-    first = both["question"].map(asked["path"])
-    scenario, is_new = both["scenario"], both["path"] == first
+    asked = ["question_text", "references", "path"]
+    own_path, both[asked] = both["path"], by_question[asked].transform("first")
+    scenario, is_new = both["scenario"], both["path"] == own_path
     is_known_module = both["module"].isin(train["module"])
     faults = {
         " is not in the training files, expected new answers only": (scenario == ANSWERS) & is_new,
@@ -276,9 +272,7 @@ def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
         if wrong.any():
             row = both[wrong].iloc[0]
             name = f"question {quote(row['question_id'])} of module {quote(row['module'])}"
-            raise InputError(f"{row['path']}: {name}{told.format(first[wrong].iloc[0])}")
-    for name in ("question_text", "references"):
-        both[name] = both["question"].map(asked[name])
+            raise InputError(f"{own_path[wrong].iloc[0]}: {name}{told.format(row['path'])}")
     return both
 
 
@@ -286,8 +280,7 @@ def write(options: argparse.Namespace, answers: pd.DataFrame, prediction: IntArr
     """Write the labels of all answers, given as numbers, or of those of ``--test_dir`` alone."""
     rows = answers["label"].isna()
     labels = np.array(labels_of(answers), object)[prediction[rows]]
-    columns = {"id": answers["id"][rows], "label": labels}
-    challenge.write_submission(options, columns, folds_file=challenge.folds_path(options))
+    challenge.write_submission(options, {"id": answers["id"][rows], "label": labels})
 
 
 # ---- Predictions -----------------------------------------------------------------------------

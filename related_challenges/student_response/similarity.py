@@ -61,19 +61,19 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     The shape is (answers, 8): the four measures against the question, and of each the largest
     against a reference.
     """
-    asked = answers.drop_duplicates("question").set_index("question")
-    question_words = asked["question_text"].map(words)
-    reference_words = asked["references"].map(lambda texts: [words(text) for text in texts])
 
     @cache
-    def compare(number: int, text: str) -> FloatArray:
-        answer = words(text)
-        to_references = [measure(answer, other) for other in reference_words[number]]
-        to_question = measure(answer, question_words[number])
-        return np.concatenate([to_question, np.max(to_references, axis=0)])
+    def compare(text: str, *others: str) -> FloatArray:
+        measured = [measure(words(text), words(other)) for other in others]
+        return np.asarray(np.max(measured, axis=0))
 
     return np.array(
-        [compare(*pair) for pair in zip(answers["question"], answers["text"], strict=True)]
+        [
+            [*compare(text, question), *compare(text, *references)]
+            for text, question, references in zip(
+                answers["text"], answers["question_text"], answers["references"], strict=True
+            )
+        ]
     )
 
 

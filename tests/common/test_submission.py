@@ -71,7 +71,9 @@ def test_a_submission_tells_how_it_was_made(
     origin = made.read(path)
     assert origin is not None
     assert (origin.model, origin.seed, origin.split) == ("my_idea", 2, "")
-    challenge.write_submission(options, {"id": ["a"]}, header=False, folds_file=folds_file)
+    options.submission_template_dir, options.submission_template_file = tmp_path, folds_file.name
+    options.local = True
+    challenge.write_submission(options, {"id": ["a"]}, header=False)
     assert path.read_text() == "a\n"
     origin = made.read(path)
     assert origin is not None and origin.split.startswith("2 folds ")

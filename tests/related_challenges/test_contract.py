@@ -119,7 +119,7 @@ WRONG: dict[str, list[tuple[str | bytes, str]]] = {
         (GOOD[:200], "is not XML"),
         ("<answers/>", "holds <answers>, expected <question>"),
         (GOOD.replace("Why?", ""), "<questionText> is missing or empty"),
-        (GOOD.replace("nceAnswer ", " ").replace("nceAnswer>", ">"), "no reference"),
+        (GOOD.replace("nceAnswer ", " ").replace("nceAnswer>", ">"), "ceAnswer> is missing"),
         (GOOD.replace("a.2", "a.1"), "line 4: studentAnswer 'a.1' is in "),
         (GOOD.replace(' accuracy="correct"', ""), "line 3: <studentAnswer> has no"),
         (GOOD.replace('"correct"', '"incorrect"'), "'a.1' is 'incorrect', expected one of"),
