@@ -27,6 +27,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+# Of a student.
+MIN_ANSWERS = 50
 QUIZ_LENGTH = 10
 # Minutes between the starts of two quizzes on one day.
 BREAK = 20
@@ -59,7 +61,6 @@ class SchoolSetting:
     n_questions: int
     n_quizzes: int
     n_cohorts: int
-    min_answers: int  # of a student
     min_answers_per_question: int  # over all parts
     activity: tuple[tuple[float, ...], ...]  # quantiles of the answers per student
     popularity: tuple[float, ...]  # quantiles of the logarithm of a quiz's popularity
@@ -67,7 +68,12 @@ class SchoolSetting:
     easiness: float  # mean logit of knowing the answer
     easiness_sd: float  # over questions
     key_shares: tuple[float, float, float, float]  # how often each option is the correct one
+    first_day: str  # of the first answer, a Monday
     n_days: int  # school days, Monday to Friday, from the first answer to the last
+    n_topics: int
+    birth_years: tuple[int, int]  # of most of its students, first and last
+    no_birth_date: float  # share of the students
+    no_premium: float  # share of the others of whom it is not known
 
 
 @dataclass(frozen=True)
@@ -143,17 +149,13 @@ def rank_among_equals(values: Array) -> Array:
 
 
 def draw_counts(
-    rng: np.random.Generator,
-    n: int,
-    total: int,
-    quantiles: tuple[float, ...],
-    low: int,
-    high: int,
+    rng: np.random.Generator, n: int, total: int, quantiles: tuple[float, ...], high: int
 ) -> Array:
-    """Draw n counts from low to high that have an exact sum; int64 (n,).
+    """Draw n counts from MIN_ANSWERS to high that have an exact sum; int64 (n,).
 
     The quantiles, equally spaced in probability from 0 to 1, are those of their shape.
     """
+    low = MIN_ANSWERS
     if not n * low <= total <= n * high:
         raise ValueError(f"{n} counts from {low} to {high} cannot sum to {total}")
     shape = np.interp(rng.random(n), np.linspace(0, 1, len(quantiles)), quantiles) - quantiles[0]

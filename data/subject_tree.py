@@ -52,7 +52,7 @@ HIGHEST_ID = 1988
 class Subjects:
     """A tree of subjects, by internal numbers from 0; topics are those of level 2, in order."""
 
-    table: pd.DataFrame  # SubjectId, Name, parent (-1 for a root), Level
+    table: pd.DataFrame  # SubjectId, Name, ParentId, Level, parent (-1 for a root)
     area_of_topic: Array  # int (n_topics,)
     leaves: list[list[int]]  # for each topic its parts (level 3)
 
@@ -88,7 +88,9 @@ def make_subjects() -> Subjects:
     table = pd.DataFrame(nodes, columns=["Name", "parent", "Level"])
     ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
     ids[0] = 3
-    return Subjects(table.assign(SubjectId=ids), np.array(area_of_topic), leaves)
+    table["SubjectId"] = ids
+    table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
+    return Subjects(table, np.array(area_of_topic), leaves)
 
 
 def draw_subject_lists(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -92,6 +91,12 @@ def test_every_official_file_is_there_and_marked_as_simulated(tree: Path) -> Non
     marked = {name for name in HEADERS if not name.startswith("submission_templates")} | PICTURES
     assert marker["files"].keys() == marked
     assert set(made.simulated_files(tree)) == {tree / name for name in marked}
+    assert {name for name in files if name.startswith("images/")} == PICTURES
+    assert len({files[name] for name in PICTURES}) == 80
+    with Image.open(tree / "images/0.jpg") as image:
+        assert image.size == (240, 180)
+        # Some black text on white.
+        assert 0.02 < (np.asarray(image) < 100).mean() < 0.3
 
 
 @pytest.mark.parametrize(
@@ -132,9 +137,7 @@ def test_tasks_1_2_are_split_by_answers_and_tasks_3_4_by_students(tree: Path) ->
     students = [set(read(tree, name).UserId) for name in (TRAIN["3_4"], *TEST["3_4"])]
     assert [len(part) for part in students] == [200, 25, 25]
     assert len(set.union(*students)) == 250
-
-
-def test_task_4_masks_hide_a_fifth_each(tree: Path) -> None:
+    # Ten masks hide a fifth of the answers each.
     for name in TEST["3_4"]:
         masked = read(tree, name)
         shares = masked[MASKS].mean()
@@ -147,7 +150,7 @@ def test_task_4_masks_hide_a_fifth_each(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_answer_metadata_describe_every_answer(tree: Path, group: str) -> None:
+def test_metadata_describe_every_answer_and_student_with_gaps(tree: Path, group: str) -> None:
     metadata = read(tree, f"metadata/answer_metadata_task_{group}.csv", dtype=str)
     assert 0 < metadata.AnswerId.isna().sum() < 0.01 * len(metadata)
     metadata = metadata.dropna(subset="AnswerId")
@@ -167,13 +170,10 @@ def test_answer_metadata_describe_every_answer(tree: Path, group: str) -> None:
     joined = answers.merge(metadata, on="AnswerId")
     assert joined.groupby("QuizId").QuestionId.nunique().max() <= 10
     sittings = joined.groupby(["UserId", "QuizId"])
-    minutes = sittings.date.agg(lambda times: (times.max() - times.min()).total_seconds() / 60)
+    minutes = (sittings.date.max() - sittings.date.min()).dt.total_seconds() / 60
     assert ((minutes == sittings.size() - 1) | (sittings.size() == 1)).mean() > 0.9
     assert (sittings.GroupId.nunique() == 1).mean() > 0.95
 
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_student_metadata_cover_all_students_with_gaps(tree: Path, group: str) -> None:
     students = read(tree, f"metadata/student_metadata_task_{group}.csv", dtype=str)
     assert sorted(students.UserId.astype(int)) == list(range(len(students)))
     assert {"0", "1", "2"} <= set(students.Gender) <= {"0", "1", "2", "3"}
@@ -205,7 +205,7 @@ def test_subjects_are_a_tree_and_questions_hang_in_it(tree: Path) -> None:
             assert all(parent[subject] == "NULL" or int(parent[subject]) in own for subject in own)
 
 
-def test_judgements_look_like_the_official_ones(tree: Path) -> None:
+def test_judgements_and_templates_look_like_the_official_ones(tree: Path) -> None:
     names = [f"test_data/{layout.expert_judgements_name(phase)}" for phase in layout.PHASES]
     public, private = (read(tree, name, dtype=str) for name in names)
     both = pd.concat([public, private])
@@ -218,14 +218,16 @@ def test_judgements_look_like_the_official_ones(tree: Path) -> None:
     assert public.notna().all(axis=None)
     assert private.T4_MQ.isna().sum() == 2
 
-
-def test_templates_hold_the_pairs_of_both_phases_and_all_questions(tree: Path) -> None:
+    # The pairs of both phases, and all questions.
     pairs = read(tree, "submission_templates/submission_task_1_2.csv")
     wanted = pd.concat([read(tree, name) for name in TEST["1_2"]]).sort_values("AnswerId")
     assert pairs.iloc[:, 0].tolist() == list(range(len(pairs)))
     assert pairs[IDS].to_numpy().tolist() == wanted[IDS].to_numpy().tolist()
     text = (tree / "submission_templates/submission_task_3.csv").read_text()
     assert text == "QuestionId,ranking\n" + "".join(f"{question},\n" for question in range(80))
+
+
+# ---- The commands --------------------------------------------------------------------------------
 
 
 def test_templates_that_cannot_be_built_are_left_out_and_named(
@@ -244,19 +246,6 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
     said = fails(["-m", "tools.templates", "--input_dir", data, "--output_dir", made / "none"])
     assert said.startswith("no template can be built: submission_task_1_2")
     assert not (made / "none").exists()
-
-
-def test_pictures_show_every_question_of_tasks_3_and_4(tree: Path) -> None:
-    pictures = {name: data for name, data in content(tree).items() if name.startswith("images/")}
-    assert pictures.keys() == PICTURES
-    assert len(set(pictures.values())) == 80
-    with Image.open(tree / "images/0.jpg") as image:
-        assert image.size == (240, 180)
-        # Some black text on white.
-        assert 0.02 < (np.asarray(image) < 100).mean() < 0.3
-
-
-# ---- The command ---------------------------------------------------------------------------------
 
 
 def test_seed_and_number_of_questions_and_the_same_bytes_again(
@@ -287,11 +276,11 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
 def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files(
     fails: Says, tree: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full_disk(*_: object) -> None:
+    def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
-        patch.setattr(generate_sample, "write_judgements", full_disk)
+        patch.setattr(Image.Image, "save", full_disk)
         generate_sample.generate(data, data / "submission_templates", "tiny", 7)
     assert content(data) == content(tree)
     # A real file, though of the same size, has taken the place of a simulated one.
@@ -325,36 +314,29 @@ REAL: dict[str, tuple[Any, float]] = {
 }
 
 
-def check(found: dict[str, Any]) -> None:
+def check(**found: Any) -> None:
     for name, value in found.items():
         expected, tolerance = REAL[name]
         assert np.array(value) == pytest.approx(np.array(expected), abs=tolerance), name
 
 
-@cache
 def simulate(size: str, place: int) -> Any:
-    """Return a simulated school, and of each answer its student and whether it is right."""
-    group = generate_sample.settings(size)[place]
-    school = generate_sample.simulate(np.random.default_rng(0), group, make_subjects())[0]
-    return school, school.incidence.student, school.choices.option == school.key
+    setting = generate_sample.settings(size)[place]
+    return generate_sample.simulate(np.random.default_rng(0), setting, make_subjects())
 
 
-def rates(who: Any, is_correct: Any) -> Any:
-    """Deciles of the share of right answers of each student, or to each question."""
-    return pd.Series(is_correct).groupby(who).mean().quantile(DECILES)
+@pytest.fixture(scope="module")
+def school() -> Any:
+    """Return tasks 3/4 at full size."""
+    return simulate("full", 1)
 
 
-def shares_of_wrong_options(question: Any, option: Any, key: Any) -> Any:
-    counts = pd.crosstab(question[option != key], option[option != key])
-    enough = counts[np.bincount(question)[counts.index] >= 100].to_numpy()
-    return np.sort(enough / enough.sum(axis=1, keepdims=True), axis=1)[:, :0:-1].mean(axis=0)
-
-
-def rasch_accuracy(student: Any, question: Any, is_correct: Any) -> tuple[float, float]:
+def rasch_accuracy(answers: Any) -> tuple[float, float]:
     """Accuracy on a fifth of the answers: of each question's majority, and of a Rasch model."""
-    _, student = np.unique(student, return_inverse=True)
+    student, question = (answers[name].factorize()[0] for name in ("UserId", "QuestionId"))
     held_out = np.random.default_rng(0).random(len(student)) < 0.2
-    s, q, y = student[~held_out], question[~held_out], is_correct[~held_out].astype(float)
+    is_correct = answers.IsCorrect.to_numpy(float)
+    s, q, y = student[~held_out], question[~held_out], is_correct[~held_out]
     ability, easiness = np.zeros(student.max() + 1), np.zeros(question.max() + 1)
     majority = np.bincount(q, y - 0.5, len(easiness)) > 0
     for _ in range(12):
@@ -367,46 +349,42 @@ def rasch_accuracy(student: Any, question: Any, is_correct: Any) -> tuple[float,
     return (majority[q] == y).mean(), ((ability[s] + easiness[q] > 0) == y).mean()
 
 
-def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones() -> None:
-    school, student, is_correct = simulate("full", 1)
-    question, part, counts = school.incidence.question, school.part_of_student, np.bincount(student)
-    assert np.bincount(part).tolist() == [4_918, 615, 615]
-    assert np.bincount(part, counts)[:2].tolist() == [1_382_727, 74_891]
-    for place, expected in enumerate(([70, 262, 553], [57, 101, 225])):
-        found = np.quantile(counts[part == place], DECILES)
-        assert found == pytest.approx(np.array(expected), rel=0.2)
-    train = part[student] == 0
-    asked = np.bincount(question[train])
-    assert len(asked) == 948
-    option, key = school.choices.option, school.questions.key[question]
-    picked = (np.random.default_rng(0).random(6148) < 0.3)[student]
-    found = {
-        "share right": is_correct[train].mean(),
-        "log answers to a question": np.log(np.quantile(asked, DECILES)),
-        "share right of a question": rates(question[train], is_correct[train]),
-        "share right of a student": rates(student[train], is_correct[train]),
-        "options": np.bincount(option[train]) / train.sum(),
-        "wrong options": shares_of_wrong_options(question[train], option[train], key[train]),
-        "majority and Rasch model": rasch_accuracy(
-            student[picked], question[picked], is_correct[picked]
-        ),
-    }
-    check(found)
+def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(school: Any) -> None:
+    answers = school.answers
+    counts = answers.groupby("part").UserId.value_counts()
+    assert counts.groupby("part").size().tolist() == [4_918, 615, 615]
+    assert counts.groupby("part").sum()[:2].tolist() == [1_382_727, 74_891]
+    for part, expected in enumerate(([70, 262, 553], [57, 101, 225])):
+        assert counts[part].quantile(DECILES).to_numpy() == pytest.approx(expected, rel=0.2)
+    train = answers[answers.part == 0]
+    by_question, by_student = (train.groupby(name).IsCorrect for name in ("QuestionId", "UserId"))
+    assert by_question.ngroups == 948
+    # Of each question, those who chose its wrong options, most attractive first.
+    wrong = train[train.IsCorrect == 0].groupby(["QuestionId", "AnswerValue"]).size().unstack()
+    enough = np.sort(wrong[by_question.size() >= 100].fillna(0).to_numpy(), axis=1)[:, :0:-1]
+    picked = answers[answers.UserId.map(np.random.default_rng(0).random(6148).__getitem__) < 0.3]
+    check(**{
+        "share right": train.IsCorrect.mean(),
+        "log answers to a question": np.log(by_question.size().quantile(DECILES)),
+        "share right of a question": by_question.mean().quantile(DECILES),
+        "share right of a student": by_student.mean().quantile(DECILES),
+        "options": train.AnswerValue.value_counts(normalize=True).sort_index(),
+        "wrong options": (enough / enough.sum(axis=1, keepdims=True)).mean(axis=0),
+        "majority and Rasch model": rasch_accuracy(picked),
+    })  # fmt: skip
     # What no prediction of right or wrong, and of the option, exceeds.
-    best = school.choices.limit_is_correct, school.choices.limit_option
-    assert best == pytest.approx((0.759, 0.616), abs=0.01)
+    assert [*school.limits.values()] == pytest.approx((0.759, 0.616), abs=0.01)
 
 
-def test_experts_agree_with_each_other_and_with_the_answers(tmp_path: Path) -> None:
+def test_experts_agree_with_each_other_and_with_the_answers(school: Any, tmp_path: Path) -> None:
     """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
-    school, parts = simulate("full", 1)[0], []
+    parts = []
     for seed in range(40):
         generate_sample.write_judgements(np.random.default_rng(seed), tmp_path, school)
         parts += [read(tmp_path, layout.expert_judgements_name(phase)) for phase in layout.PHASES]
     judged = pd.concat(parts)
-    question = school.question_id[school.incidence.question]
-    share = pd.crosstab(question, school.choices.option, normalize="index").to_numpy() + 1e-9
-    entropy = -(share * np.log(share)).sum(axis=1)
+    share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
+    entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     says = judged[list(generate_sample.EXPERTS)] == 2
     with_entropy = says.eq(entropy[judged.right] > entropy[judged.left], axis=0).mean()
     # Real experts, 25 public pairs: 0.52 to 0.64 with the entropy, 0.60 to 0.76 with each other.
@@ -415,42 +393,43 @@ def test_experts_agree_with_each_other_and_with_the_answers(tmp_path: Path) -> N
         assert 0.6 < (says[first] == says[second]).mean() < 0.82
 
 
-def quiz_correlation(student: Any, is_correct: Any, sitting: Any, most: int = 12) -> Any:
-    """Correlation of two answers of a sitting, beyond how often the student is right.
+def quiz_correlation(answers: Any, *by: str, most: int = 12) -> Any:
+    """Correlation of two answers that have these columns alike, in few rows.
 
-    Of sittings with at most 12 answers; the difficulty of the questions counts as the quiz's.
+    Beyond how often the student is right; the difficulty of the questions counts as the quiz's.
     """
-    _, student = np.unique(student, return_inverse=True)
-    residual = is_correct - (np.bincount(student, is_correct) / np.bincount(student))[student]
-    _, sitting, size = np.unique(sitting, return_inverse=True, return_counts=True)
-    total, squares = (np.bincount(sitting, residual**power) for power in (1, 2))
-    few = size <= most
-    products = (total**2 - squares)[few].sum() / (size * (size - 1))[few].sum()
-    return products / (residual**2).mean()
+    residual = answers.IsCorrect - answers.groupby("UserId").IsCorrect.transform("mean")
+    together = residual.groupby([answers[name] for name in by])
+    size, total, squares = (
+        together.size(),
+        together.sum(),
+        (residual**2).groupby(together.ngroup()).sum(),
+    )
+    few = (size <= most).to_numpy()
+    products = (total.to_numpy() ** 2 - squares.to_numpy())[few].sum()
+    return products / (size * (size - 1))[few].sum() / (residual**2).mean()
 
 
 def test_tasks_1_2_have_the_official_counts_and_are_like_a_real_sample() -> None:
-    first = generate_sample.settings("full")[0].setting
-    assert (first.n_questions, first.students) == (27_613, (118_971,))
-    assert sum(first.answers) * 4 // 5 == 15_867_850
-    school, student, is_correct = simulate("small", 0)
-    assert is_correct.mean() == pytest.approx(0.64, abs=0.03)
-    check({"options of tasks 1/2": np.bincount(school.choices.option) / len(is_correct)})
-    for who in (student, school.incidence.question):
-        counts = np.bincount(who)
-        assert np.quantile(counts, 0.98) > 2.5 * np.median(counts)
-    # Real students are right in 0.28 of cases at confidence 0, and in 0.75 at 100.
-    confidence = school.choices.confidence
-    by_level = [is_correct[confidence == level].mean() for level in (0, 25, 50, 75, 100)]
-    assert by_level == sorted(by_level)
-    assert by_level[0] < 0.4 and by_level[-1] > 0.7
-    assert (confidence >= 0).mean() == pytest.approx(0.064, abs=0.02)
+    full = generate_sample.settings("full")[0]
+    assert (full.n_questions, full.students) == (27_613, (118_971,))
+    assert sum(full.answers) * 4 // 5 == 15_867_850
+    answers = simulate("small", 0).answers
+    assert answers.IsCorrect.mean() == pytest.approx(0.64, abs=0.03)
+    options = answers.AnswerValue.value_counts(normalize=True).sort_index()
     # Answers in the same quiz tell about each other: most of that is the class's.
-    sittings, sitting = school.incidence.sittings, school.incidence.sitting
-    quiz, cohort = (column[sitting].astype(np.int64) for column in (sittings.quiz, sittings.cohort))
-    own = quiz_correlation(student, is_correct, quiz << 32 | student)
-    check({"same quiz": own})
-    classmates = quiz_correlation(student, is_correct, quiz << 32 | cohort, most=10_000)
-    assert 0.55 < classmates / own < 0.8
-    np.random.default_rng(0).shuffle(quiz)
-    assert quiz_correlation(student, is_correct, quiz << 32 | student) < 0.02
+    own = quiz_correlation(answers, "quiz", "UserId")
+    check(**{"options of tasks 1/2": options, "same quiz": own})
+    assert 0.55 < quiz_correlation(answers, "quiz", "cohort", most=10_000) / own < 0.8
+    shuffled = np.random.default_rng(0).permutation(answers.quiz)
+    assert quiz_correlation(answers.assign(quiz=shuffled), "quiz", "UserId") < 0.02
+    for name in ("UserId", "QuestionId"):
+        counts = answers[name].value_counts()
+        assert counts.quantile(0.98) > 2.5 * counts.median()
+    # Real students are right in 0.28 of cases at confidence 0, and in 0.75 at 100.
+    asked = answers[answers.confidence >= 0]
+    by_level = asked.groupby("confidence").IsCorrect.mean()
+    assert by_level.index.tolist() == [0, 25, 50, 75, 100]
+    assert by_level.is_monotonic_increasing
+    assert by_level[0] < 0.4 and by_level[100] > 0.7
+    assert len(asked) / len(answers) == pytest.approx(0.064, abs=0.02)
