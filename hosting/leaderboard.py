@@ -152,7 +152,6 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
             shown["team"], shown[first.key], margin, shown["rank"], strict=True
         )
     ]
-    widths = {"phone-wide": charts.WIDTH, "page-wide": charts.PAGE_WIDTH}
     draw = partial(
         charts.dot_chart, dots, label=task.name, digits=first.precision, axis=first.title
     )
@@ -164,8 +163,8 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
         ],
         "has_pages": (board["details"] != "").any(),
         "charts": {
-            name: pages.Html(draw(width=width))
-            for name, width in (widths.items() if len(shown) > 1 else ())
+            name: pages.Html(draw(wide=name == "page-wide"))
+            for name in (("phone-wide", "page-wide") if len(shown) > 1 else ())
         },
         "has_intervals": margin.notna().any(),
         "n_drawn": len(shown),

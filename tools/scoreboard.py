@@ -250,8 +250,7 @@ def draw(table: Table, *, wide: bool = False) -> pages.Html:
         if not row.day:
             dot = charts.Dot(row.name, None, mark=row.score, band=table.random_range)
         dots.append(dot)
-    width = charts.PAGE_WIDTH if wide else charts.WIDTH
-    svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric, width=width)
+    svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric, wide=wide)
     return pages.Html(svg)
 
 

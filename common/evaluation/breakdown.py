@@ -1,16 +1,15 @@
 """Where predictions are right and where they are not: accuracy in groups of answers.
 
 Answers of one student are not independent, so every interval counts a student's answers as one
-cluster.
+cluster. `pairs` is always the frame of `pair_facts` with what was predicted right: student_code
+(0 to n - 1), QuestionId, right, majority_right where the majority is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from common import schema
+from common.evaluation.pair_facts import OF_STUDENTS, QUIZ
 
 import numpy as np
 import numpy.typing as npt
@@ -19,138 +18,92 @@ if TYPE_CHECKING:  # Importing it takes 0.2 s.
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
+# Title, how to read it, and a row for each group, as of `accuracy_by`.
+Part = tuple[str, str, "pd.DataFrame"]
 
 # Accuracies that rest on fewer answers are not shown: those of a few answers would tell a
 # participant what they are.
 FEW = 20
 _LEVEL = 0.95
-# Numbers of answers from which a group begins; the next one ends it.
-_COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-_N_SHARES = 10
-# The challenge's answers were given from September 2018 to May 2020; in English schools this day
-# also divides the years of school.
-AGE_ON = np.datetime64("2019-09-01")
-# Who is as young as the first, or as old as the last, belongs to it; in years.
-_AGES = range(10, 19)
-_NOT_KNOWN = "not known"
+# Of the normal distribution, and so below that of Student's distribution for any number.
+_NORMAL_QUANTILE = 1.9599
 # Of each level of the tree, the page names so many subjects.
 _N_SUBJECTS = 12
 _OTHERS = -1
 # Of questions and of subjects, so many with which most is lost.
 _N_LOST = 20
-
-_GENDERS = ("unspecified", "female", "male", "other", "not listed")
-QUIZZES = (
-    "other answers in the quiz known",
-    "no other answer in the quiz known",
-    "quiz not known",
-)
+_NOTES = {
+    "By difficulty of the question": "Share of the training answers to the question that are "
+    "right.",
+    QUIZ: "Whether training answers of the same student in the same quiz are known.",
+}
 
 
-class Breakdown(NamedTuple):
-    """Groups of answers that differ in one thing: its title, how to read it, `accuracy_by`."""
-
-    title: str
-    note: str
-    groups: pd.DataFrame
-
-
-def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Breakdown]:
-    """Group the answers in every way that the page draws, of what `pair_facts` knows."""
-    parts: list[Breakdown] = []
-
-    def add(title: str, groups: pd.Series, note: str = "") -> None:
-        parts.append(Breakdown(title, note, _shown_groups(pairs, groups, len(pairs))))
-
-    if "share_right" in pairs:
-        note = "Share of the training answers to the question that are right."
-        add("By difficulty of the question", by_tenth(pairs["share_right"]), note)
-        add("By number of known answers of the student", by_count(pairs["n_of_student"]))
-        add("By number of known answers to the question", by_count(pairs["n_of_question"]))
-    if "correct_option" in pairs:
-        names = [_NOT_KNOWN, *(f"option {option}" for option in schema.OPTIONS)]
-        add("By which option is right", _named(pairs["correct_option"], names))
-    if subjects is not None:
-        parts += _by_subject(pairs, subjects)
-    if "quiz" in pairs:
-        note = "Whether training answers of the same student in the same quiz are known."
-        add("By known or unknown quiz", _named(pairs["quiz"], QUIZZES), note)
-    return parts
-
-
-def break_down_students(pairs: pd.DataFrame) -> list[Breakdown]:
-    """Group the answers by who the students are, where that is known."""
-    if "gender" not in pairs:
-        return []
-    need = ["not entitled", "entitled", _NOT_KNOWN]
-    return [
-        Breakdown(title, "", _shown_groups(pairs, groups, len(pairs)))
-        for title, groups in (
-            ("Gender", _named(pairs["gender"], _GENDERS)),
-            ("Pupil premium", _named(pairs["premium_pupil"], need)),
-            (f"Age in years on {AGE_ON}", by_age(pairs["age"])),
-        )
-    ]
-
-
-def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame) -> list[Breakdown]:
-    """Group by the subjects of the first two levels below the root."""
-    import pandas as pd
-
-    columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
-    n_answers = pairs["QuestionId"].value_counts()
-    names = subjects.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
-    parts = []
+def break_down(pairs: pd.DataFrame, subjects: pd.DataFrame | None) -> list[Part]:
+    """Group the answers in every way that the page draws."""
+    titles = [name for name in map(str, pairs) if name.startswith("By ")]
+    parts = [(name, _NOTES.get(name, ""), _shown(accuracy_by(pairs, name))) for name in titles]
     for level, title, note in (
         (1, "By subject", "A question of several subjects counts in each of them."),
         (2, "By subject, one level further down", ""),
     ):
-        own = subjects.loc[subjects["Level"] == level, ["QuestionId", "SubjectId"]]
-        if not len(own):
-            continue
-        size = own["QuestionId"].map(n_answers).groupby(own["SubjectId"]).sum()
-        most = size.sort_values(ascending=False, kind="stable").index[:_N_SUBJECTS]
-        is_named = own["SubjectId"].isin(most)
-        # Questions of which no subject is named go together.
-        others = own[~is_named & ~own["QuestionId"].isin(own["QuestionId"][is_named])]
-        others = others.drop_duplicates("QuestionId").assign(SubjectId=_OTHERS)
-        answers = pairs[columns].merge(pd.concat([own[is_named], others]), on="QuestionId")
-        groups = answers["SubjectId"].astype(pd.CategoricalDtype([*most, _OTHERS]))
-        table = _shown_groups(answers, groups, len(pairs))
-        table.index = table.index.map({**names, _OTHERS: "other subjects"})
-        parts.append(Breakdown(title, note, table))
+        if subjects is not None and (subjects["Level"] == level).any():
+            part = title, note, _by_subject(pairs, subjects, level)
+            parts.insert(len(parts) - (QUIZ in pairs), part)
     return parts
 
 
-def _shown_groups(pairs: pd.DataFrame, groups: pd.Series, n_all: int) -> pd.DataFrame:
-    """Return `accuracy_by` with the share of all answers; NaN for what rests on too few."""
-    table = accuracy_by(pairs, groups)
-    table = table.assign(share=table["n_answers"] / n_all)
+def break_down_students(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Group the answers by who the students are, where that is known."""
+    return {title: _shown(accuracy_by(pairs, title)) for title in OF_STUDENTS if title in pairs}
+
+
+def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.DataFrame:
+    """Group by the subjects of one level, those with most answers first."""
+    import pandas as pd
+
+    own = subjects.loc[subjects["Level"] == level, ["QuestionId", "SubjectId", "Name"]]
+    n_answers = own["QuestionId"].map(pairs["QuestionId"].value_counts())
+    size = n_answers.groupby(own["SubjectId"]).sum().sort_values(ascending=False, kind="stable")
+    most = size.index[:_N_SUBJECTS]
+    is_named = own["SubjectId"].isin(most)
+    # Questions of which no subject is named go together.
+    others = own[~is_named & ~own["QuestionId"].isin(own["QuestionId"][is_named])]
+    others = others.drop_duplicates("QuestionId").assign(SubjectId=_OTHERS, Name="other subjects")
+    own = pd.concat([own[is_named], others])
+    groups = own["SubjectId"].astype(pd.CategoricalDtype([*most, _OTHERS]))
+    columns = pairs.columns.intersection(["QuestionId", "student_code", "right", "majority_right"])
+    answers = pairs[columns].merge(own.assign(subject=groups), on="QuestionId")
+    table = _shown(accuracy_by(answers, "subject"), len(pairs))
+    names = own.drop_duplicates("SubjectId").set_index("SubjectId")["Name"]
+    return table.set_axis(names[table.index])
+
+
+def _shown(table: pd.DataFrame, n_all: int | None = None) -> pd.DataFrame:
+    """Add the share of all answers, and put NaN where a figure rests on too few."""
     figures = table.columns.intersection(["accuracy", "low", "high", "majority"])
     table.loc[table["n_answers"] < FEW, figures] = np.nan
-    return table
+    return table.assign(share=table["n_answers"] / (n_all or table["n_answers"].sum()))
 
 
-def accuracy_by(pairs: pd.DataFrame, groups: pd.Series | None = None) -> pd.DataFrame:
-    """Measure the accuracy in groups of answers, a category of each pair, or of all together.
+def accuracy_by(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Measure the accuracy in the groups of a column, which is categorical.
 
-    The pairs have the columns student_code (0 to n - 1), right and, where the majority is known,
-    majority_right. There is a row for each group that has answers, in the order of the categories:
-    n_answers, n_students, accuracy, low and high (its 95 % interval), and majority.
+    There is a row for each group that has answers, in the order of the categories: n_answers,
+    n_students, accuracy, low and high (its 95 % interval), and majority.
     """
     import pandas as pd
 
-    if groups is None:
-        groups = _named(np.zeros(len(pairs), np.int8), ["all"])
-    code, student = groups.cat.codes.to_numpy(), pairs["student_code"].to_numpy()
-    shape = len(groups.cat.categories), int(student.max()) + 1
-    cell = code.astype(np.int64) * shape[1] + student
+    groups, student = pairs[column].cat, pairs["student_code"].to_numpy()
+    code = groups.codes.to_numpy(np.int64)
+    shape = len(groups.categories), int(student.max()) + 1
+    cell = code * shape[1] + student
     n, n_right = (
         np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         for cells in (cell, cell[pairs["right"].to_numpy()])
     )
-    low, high = clustered_intervals(n_right, n)
     n_answers = n.sum(axis=1)
+    low, high = clustered_intervals(n_right, n)
     with np.errstate(invalid="ignore"):
         figures = {
             "n_answers": n_answers,
@@ -162,7 +115,7 @@ def accuracy_by(pairs: pd.DataFrame, groups: pd.Series | None = None) -> pd.Data
         if "majority_right" in pairs:
             own = code[pairs["majority_right"].to_numpy()]
             figures["majority"] = np.bincount(own, minlength=shape[0]) / n_answers
-    table = pd.DataFrame(figures, index=pd.Index(groups.cat.categories.to_list()))
+    table = pd.DataFrame(figures, index=pd.Index(groups.categories.to_list()))
     return table[table["n_answers"] > 0]
 
 
@@ -177,9 +130,6 @@ def clustered_intervals(
     where all answers are right. Both arguments have the shape (groups, students). The interval is
     0 to 1 for a group of a single student, who says nothing about others, and NaN for none.
     """
-    # SciPy doubles the time that a script takes to start, and only this function needs it.
-    from scipy.special import stdtrit
-
     n, n_students = n_answers.sum(axis=1), (n_answers > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = n_right.sum(axis=1) / n
@@ -188,7 +138,7 @@ def clustered_intervals(
         effective = np.minimum(share * (1 - share) / variance, n)
         # If all answers are right or all wrong, only the students are known to be independent.
         effective = np.where((share > 0) & (share < 1), effective, n_students)
-        t = stdtrit(np.maximum(n_students - 1, 1), (1 + _LEVEL) / 2)
+        t = student_quantile(np.maximum(n_students - 1, 1))
         middle = (share + t**2 / (2 * effective)) / (1 + t**2 / effective)
         spread = np.sqrt(share * (1 - share) / effective + (t / (2 * effective)) ** 2)
         half = t * spread / (1 + t**2 / effective)
@@ -198,49 +148,27 @@ def clustered_intervals(
     return low, high
 
 
-# ---- Groups by numbers ---------------------------------------------------------------------------
+def student_quantile(freedom: npt.NDArray[Any]) -> FloatArray:
+    """Return between what ± t Student's distribution is with a probability of 95 %, shape (n,).
 
+    SciPy has it too, but importing that takes a fifth of an evaluation.
+    """
+    place, weight = np.polynomial.legendre.leggauss(20)
+    # t is √n tan(angle), where the angle has a density proportional to cos(angle) ** (n - 1).
+    n = freedom[:, None].astype(np.float64)
 
-def by_tenth(share: pd.Series) -> pd.Series:
-    """Group by tenths of a share from 0 to 1, NaN where it is not known."""
-    # Above 1, so that the last tenth includes it.
-    ends = [*(k / _N_SHARES for k in range(_N_SHARES)), 2]
-    return _cut(share, ends, [f"{10 * k} to {10 * k + 10} %" for k in range(_N_SHARES)])
+    def area(angle: FloatArray) -> FloatArray:
+        """Integrate it from 0 on."""
+        density = np.cos(angle * (1 + place) / 2) ** (n - 1)
+        return np.asarray(angle / 2 * (density @ weight)[:, None])
 
-
-def by_count(count: pd.Series) -> pd.Series:
-    """Group by orders of a number of answers."""
-    names = [
-        f"{low:,}" if high == low + 1 else f"{low:,} to {high - 1:,}"
-        for low, high in pairwise(_COUNTS)
-    ]
-    return _cut(count, [*_COUNTS, np.inf], ["none", *names[1:], f"from {_COUNTS[-1]:,}"])
-
-
-def by_age(age: pd.Series) -> pd.Series:
-    """Group by years, NaN where they are not known, with the youngest together, and the oldest."""
-    names = [f"up to {_AGES[0]}", *map(str, _AGES[1:-1]), f"from {_AGES[-1]}"]
-    return _cut(age, [0, *_AGES[1:], np.inf], names)
-
-
-def _cut(values: pd.Series, ends: Sequence[float], names: Sequence[str]) -> pd.Series:
-    """Group numbers by where each group begins; what is not known is the last group."""
-    import pandas as pd
-
-    groups = pd.cut(values, ends, right=False, labels=names).cat.add_categories(_NOT_KNOWN)
-    return groups.fillna(_NOT_KNOWN)
-
-
-def _named(code: Any, names: Sequence[str]) -> pd.Series:
-    """Return groups by their numbers, of which -1 is the last one."""
-    import pandas as pd
-
-    code = np.asarray(code)
-    known = np.where(code < 0, len(names) - 1, code)
-    return pd.Series(pd.Categorical.from_codes(known, pd.Index(names)))
-
-
-# ---- Where most is lost --------------------------------------------------------------------------
+    # Beyond nine standard deviations nothing is left.
+    wanted = _LEVEL * area(np.minimum(np.pi / 2, 9 / np.sqrt(n)))
+    angle = np.arctan(_NORMAL_QUANTILE / np.sqrt(n))
+    # Newton's method, from below, where every step stays below: eleven digits after six.
+    for _ in range(6):
+        angle += (wanted - area(angle)) / np.cos(angle) ** (n - 1)
+    return np.asarray(np.sqrt(n) * np.tan(angle))[:, 0]
 
 
 def most_lost(

@@ -6,16 +6,15 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common import cli, io, layout, made, metadata, schema
 from common.answers import IntArray, find_rows, number_ids, pair_keys
 from common.errors import InputError
-from common.evaluation.breakdown import AGE_ON
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,15 @@ import numpy.typing as npt
 if TYPE_CHECKING:  # Importing it takes 0.2 s.
     import pandas as pd
 
-# Places in `breakdown.QUIZZES`.
-_QUIZ_KNOWN, _QUIZ_NEW, _NO_QUIZ = range(3)
+# The challenge's answers were given from September 2018 to May 2020; in English schools this day
+# also divides the years of school.
+_AGE_ON = np.datetime64("2019-09-01")
+# Names of columns, which are titles on the page too.
+QUIZ = "By known or unknown quiz"
+OF_STUDENTS = ("Gender", "Pupil premium", f"Age in years on {_AGE_ON}")
+_NOT_KNOWN = "not known"
+# Numbers of answers from which a group begins; the next one ends it.
+_COUNTS = (0, 1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 class LeftOut(NamedTuple):
@@ -35,19 +41,18 @@ class LeftOut(NamedTuple):
     is_fault: bool
 
 
-@dataclass
-class PairFacts:
-    """What is known about the pairs scored; a column is missing where nothing is known."""
+class PairFacts(NamedTuple):
+    """What is known about the pairs scored; a column is missing where nothing is known.
 
-    # A row for each pair: student_code (0 to n - 1); numbers of training answers, n_of_student and
-    # n_of_question, share_right (NaN without any) and majority (IsCorrect or AnswerValue, as the
-    # majority model predicts) of the latter, in task 2 correct_option (0 not known); quiz, a place
-    # in `breakdown.QUIZZES`; gender, premium_pupil (-1 not known) and age (in years, NaN).
+    `pairs` has a row for each: student_code (0 to n - 1), majority (of the training answers to the
+    question, IsCorrect or AnswerValue, as the majority model predicts), and by its title on the
+    page each fact, as a category. `subjects` has a row for each subject of each question:
+    QuestionId, SubjectId, Name, Level, and Parent, the name of the subject above.
+    """
+
     pairs: pd.DataFrame
-    # A row for each subject of each question: QuestionId, SubjectId, Name, Level, and Parent, the
-    # name of the subject above.
-    subjects: pd.DataFrame | None = None
-    left_out: list[LeftOut] = field(default_factory=list)
+    subjects: pd.DataFrame | None
+    left_out: list[LeftOut]
 
 
 class _MissingError(InputError):
@@ -65,74 +70,88 @@ def read_facts(
 
     student_ids, student_code = number_ids(student)
     question_ids, question_code = number_ids(question)
-    facts = PairFacts(pd.DataFrame({"student_code": student_code}))
-    answers: io.Columns | None = None
-    with _left_out(facts, "The majority, and accuracy by what is known of question and student"):
-        answers = _read_training(train, folder, task)
-        of_question = _count_by_question(answers, question_ids, task)
-        for name, values in of_question.items():
-            facts.pairs[name] = values[question_code]
-        of_student = find_rows(student_ids, answers["UserId"]) + 1
-        n_of_student = np.bincount(of_student, minlength=len(student_ids) + 1)[1:]
-        facts.pairs["n_of_student"] = n_of_student[student_code]
-    with _left_out(facts, "Accuracy by quiz"):
-        path = _require(folder / layout.ANSWER_METADATA_TASK_1_2)
-        facts.pairs["quiz"] = _find_known_quizzes(path, reference, answers, student)
+    pairs = pd.DataFrame({"student_code": student_code})
+    subjects = answers = None
+    left_out: list[LeftOut] = []
+
+    @contextmanager
+    def part(what: str) -> Iterator[None]:
+        """Note what is left out if a file is not there or cannot be read."""
+        try:
+            yield
+        except InputError as fault:
+            left_out.append(LeftOut(what, str(fault), not isinstance(fault, _MissingError)))
+
+    def require(path: Path) -> Path:
+        if not io.is_there(path):
+            raise _MissingError(f"{cli.show(path)} is not there")
+        return path
+
+    with part("The majority, and accuracy by what is known of question and student"):
+        made.require_current([require(train)])
+        columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
+        columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE] if task == 2 else []
+        has_ids = schema.ANSWER_ID.name in io.read_header(io.file_source(train))
+        if has_ids and io.is_there(folder / layout.ANSWER_METADATA_TASK_1_2):
+            columns.append(schema.ANSWER_ID)
+        answers = io.read_columns(train, columns)
+        row = find_rows(student_ids, answers["UserId"]) + 1
+        n_of_student = np.bincount(row, minlength=len(student_ids) + 1)[1:]
+        counted = _count_by_question(answers, question_ids, task)
+        pairs["majority"] = counted.pop("majority")[question_code]
+        for title, groups in counted.items():
+            pairs[title] = groups[question_code]
+        title = "By number of known answers of the student"
+        pairs.insert(3, title, pd.Series(_by_count(n_of_student)[student_code]))
+    with part("Accuracy by quiz"):
+        path = require(folder / layout.ANSWER_METADATA_TASK_1_2)
+        if answers is None:
+            raise _MissingError("the training answers are not known")
+        name = schema.ANSWER_ID.name
+        if name not in answers or name not in io.read_header(io.file_source(reference)):
+            raise _MissingError(f"training and true answers do not both have a column {name}")
+        own = io.to_ids(io.read_columns(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
+        answer_id = np.concatenate([answers.pop(name), own])
+        told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
+        known, quiz = np.split(told["QuizId"].to_numpy(), [len(answer_id) - len(own)])
+        keys = pair_keys(answers.pop("UserId")[known >= 0], known[known >= 0])
+        is_known = pd.Series(pair_keys(student, quiz)).isin(keys)
+        names = "other answers in the quiz known", "no other answer in the quiz known"
+        place = np.where(quiz < 0, -1, np.where(is_known, 0, 1))
+        pairs[QUIZ] = _named(place, *names, "quiz not known")
     # The largest columns are no longer needed.
     answers = None
-    with _left_out(facts, "Accuracy by subject"):
-        path = _require(folder / layout.QUESTION_METADATA_TASK_1_2)
-        tree = metadata.read_subject_tree(_require(folder / layout.SUBJECT_METADATA))
+    with part("Accuracy by subject"):
+        path = require(folder / layout.QUESTION_METADATA_TASK_1_2)
+        tree = metadata.read_subject_tree(require(folder / layout.SUBJECT_METADATA))
         found = metadata.read_question_subjects(path, question_ids, tree)
         # There is none above a root.
         tree["Parent"] = tree["parent"].map(tree["Name"]).fillna("")
         found["QuestionId"] = question_ids[found["row"]]
-        columns = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
-        facts.subjects = found.join(tree, on="subject")[columns]
-    with _left_out(facts, "Accuracy by gender, pupil premium and age"):
-        path = _require(folder / layout.STUDENT_METADATA_TASK_1_2)
+        columns_of_subjects = ["QuestionId", "SubjectId", "Name", "Level", "Parent"]
+        subjects = found.join(tree, on="subject")[columns_of_subjects]
+    with part("Accuracy by gender, pupil premium and age"):
+        path = require(folder / layout.STUDENT_METADATA_TASK_1_2)
         students = metadata.read_student_metadata(path, student_ids)
         birth = students["DateOfBirth"].to_numpy().astype("datetime64[M]")
-        months = (AGE_ON.astype("datetime64[M]") - birth).astype(np.int64)
-        age = np.where(np.isnat(birth), np.nan, months // 12)
-        facts.pairs["gender"] = students["Gender"].to_numpy()[student_code]
-        facts.pairs["premium_pupil"] = students["PremiumPupil"].to_numpy()[student_code]
-        facts.pairs["age"] = age[student_code]
-    return facts
+        months = (_AGE_ON.astype("datetime64[M]") - birth).astype(np.int64)
+        ages = ["up to 10", *map(str, range(11, 18)), "from 18"]
+        genders = "unspecified", "female", "male", "other", "not listed"
+        for title, groups in zip(
+            OF_STUDENTS,
+            (
+                _named(students["Gender"], *genders),
+                _named(students["PremiumPupil"], "not entitled", "entitled", _NOT_KNOWN),
+                _cut(np.where(np.isnat(birth), np.nan, months // 12), [0, *range(11, 19)], ages),
+            ),
+            strict=True,
+        ):
+            pairs[title] = groups[student_code]
+    return PairFacts(pairs, subjects, left_out)
 
 
-@contextmanager
-def _left_out(facts: PairFacts, what: str) -> Iterator[None]:
-    """Note what is left out if a file is not there or cannot be read."""
-    try:
-        yield
-    except InputError as fault:
-        facts.left_out.append(LeftOut(what, str(fault), not isinstance(fault, _MissingError)))
-
-
-def _require(path: Path) -> Path:
-    if not io.is_there(path):
-        raise _MissingError(f"{cli.show(path)} is not there")
-    return path
-
-
-def _read_training(path: Path, folder: Path, task: int) -> io.Columns:
-    """Read the columns of the training answers that are needed."""
-    made.require_current([_require(path)])
-    columns = [schema.USER_ID, schema.QUESTION_ID, schema.IS_CORRECT]
-    if task == 2:
-        columns += [schema.CORRECT_ANSWER, schema.ANSWER_VALUE]
-    has_metadata = io.is_there(folder / layout.ANSWER_METADATA_TASK_1_2)
-    if has_metadata and schema.ANSWER_ID.name in io.read_header(io.file_source(path)):
-        columns.append(schema.ANSWER_ID)
-    return io.read_columns(path, columns)
-
-
-def _count_by_question(
-    answers: io.Columns, question_ids: IntArray, task: int
-) -> dict[str, npt.NDArray[np.generic]]:
-    """Count the training answers to each question scored; all columns that follow from that."""
-    n_questions = len(question_ids)
+def _count_by_question(answers: io.Columns, question_ids: IntArray, task: int) -> dict[str, Any]:
+    """Return for each question scored the majority of the training answers, and groups by title."""
     question = find_rows(question_ids, answers["QuestionId"])
 
     def count(name: str, low: int, high: int) -> npt.NDArray[np.int64]:
@@ -140,59 +159,50 @@ def _count_by_question(
         n_values = high - low + 1
         # Those of other questions, -1, go to a row of their own, which is dropped.
         cell = (question + 1) * np.int32(n_values) + (answers[name] - low)
-        counts = np.bincount(cell, minlength=(n_questions + 1) * n_values)
+        counts = np.bincount(cell, minlength=(len(question_ids) + 1) * n_values)
         return counts.reshape(-1, n_values)[1:]
 
     rights = count("IsCorrect", 0, 1)
-    n_of_question = rights.sum(axis=1)
+    n = rights.sum(axis=1)
     column = schema.PREDICTED_COLUMN[task]
     values = rights if task == 1 else count(column.name, column.low, column.high)
     overall = np.bincount(answers[column.name] - column.low, minlength=values.shape[1])
     # As the majority models do it: what most of all answers are where a question has none, or in
     # task 1 as many of one as of the other.
-    undecided = values.sum(axis=1) == 0 if task == 2 else values[:, 0] == values[:, 1]
+    undecided = n == 0 if task == 2 else values[:, 0] == values[:, 1]
     majority = column.low + np.where(undecided[:, None], overall, values).argmax(axis=1)
     with np.errstate(invalid="ignore"):
-        found = {
-            "n_of_question": n_of_question,
-            "share_right": rights[:, 1] / n_of_question,
-            "majority": majority,
-        }
+        share_right = rights[:, 1] / n
+    tenths = [f"{10 * k} to {10 * k + 10} %" for k in range(10)]
+    found = {
+        "majority": majority,
+        "By difficulty of the question": _cut(share_right, [k / 10 for k in range(10)], tenths),
+        "By number of known answers to the question": _by_count(n),
+    }
     if task == 2:
         corrects = count("CorrectAnswer", 1, 4)
-        known = corrects.sum(axis=1) > 0
-        found["correct_option"] = np.where(known, 1 + corrects.argmax(axis=1), 0)
+        option = np.where(n > 0, 1 + corrects.argmax(axis=1), 0)
+        names = [f"option {option}" for option in schema.OPTIONS]
+        found["By which option is right"] = _named(option, _NOT_KNOWN, *names)
     return found
 
 
-def _find_known_quizzes(
-    path: Path, reference: Path, answers: io.Columns | None, student: IntArray
-) -> IntArray:
-    """Find whether other answers of the student in the quiz are known; see `breakdown.QUIZZES`."""
-    name = schema.ANSWER_ID.name
-    if answers is None:
-        raise _MissingError("the training answers are not known")
-    if name not in answers or name not in io.read_header(io.file_source(reference)):
-        raise _MissingError(f"training and true answers do not both have a column {name}")
-    own = io.to_ids(io.read_columns(reference, [schema.ANSWER_ID_OR_EMPTY])[name])
-    n = len(answers[name])
-    answer_id = np.concatenate([answers.pop(name), own])
-    told = metadata.read_circumstances(path, answer_id, columns=[schema.QUIZ_ID])
-    quiz = told["QuizId"].to_numpy()
-    is_known = quiz[:n] >= 0
-    known = pair_keys(answers.pop("UserId")[is_known], quiz[:n][is_known])
-    found = are_among(pair_keys(student, quiz[n:]), known)
-    return np.select([quiz[n:] < 0, found], [_NO_QUIZ, _QUIZ_KNOWN], _QUIZ_NEW)
+def _by_count(count: npt.NDArray[Any]) -> pd.Categorical[str]:
+    between = [f"{low:,} to {high - 1:,}" for low, high in pairwise(_COUNTS[1:])]
+    return _cut(count, _COUNTS, ["none", *between, f"from {_COUNTS[-1]:,}"])
 
 
-def are_among(keys: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return whether each key is among known ones: `numpy.isin`, but faster for millions."""
-    if not len(known):
-        return np.zeros(len(keys), bool)
-    known, order = np.sort(known), np.argsort(keys)
-    # Sorted, as looking up millions of keys in random order takes ten times as long.
-    keys = keys[order]
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    found = np.empty(len(keys), bool)
-    found[order] = known[place] == keys
-    return found
+def _cut(
+    values: npt.NDArray[Any], starts: Sequence[float], names: Sequence[str]
+) -> pd.Categorical[str]:
+    """Return groups of numbers by where each begins, and a last one of what is not known, NaN."""
+    place = np.searchsorted(starts, values, side="right") - 1
+    return _named(np.where(np.isnan(values), -1, place), *names, _NOT_KNOWN)
+
+
+def _named(place: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
+    """Return groups by the places of their names; -1 is the last one."""
+    import pandas as pd
+
+    place = np.asarray(place)
+    return pd.Categorical.from_codes(np.where(place < 0, len(names) - 1, place), pd.Index(names))

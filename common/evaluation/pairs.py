@@ -11,7 +11,7 @@ from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys, require_distinct_pairs
 from common.errors import InputError
 from common.evaluation import breakdown, outcomes, record, score_files
-from common.evaluation.pair_facts import PairFacts, are_among, read_facts
+from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
 from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
@@ -108,27 +108,22 @@ def evaluate(doc: str | None, task: int) -> None:
         train=train_dir / layout.TRAIN_TASK_1_2,
         folder=input_dir.parent / layout.METADATA_DIR.name,
     )
-    evaluation, error, lines, page = explain(
-        score, task, facts, submitted, reference, phase, beliefs
-    )
+    evaluation, page = explain(score, task, facts, submitted, reference, phase, beliefs)
     seconds = time.perf_counter() - started
     shown = [*_name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
     paths = score_files.write_scores(
-        options.output_dir,
-        name,
-        replace(evaluation, facts=shown),
-        error=error,
-        template="pairs.html",
-        **page,
+        options.output_dir, name, replace(evaluation, facts=shown), template="pairs.html", **page
     )
     record.append_result(options.output_dir, task, evaluation)
-    beside = "" if error is None else f" ± {error:.4f}"
-    n_pairs = len(score.predicted)
-    print(f"score {evaluation.score:.4f}{beside} (accuracy on {n_pairs:,} pairs)")
-    for line in lines:
-        print(line)
-    if score.outside:
-        print(score.outside)
+    beside = "" if page["error"] is None else f" ± {page['error']:.4f}"
+    lines = [f"score {evaluation.score:.4f}{beside} (accuracy on {len(score.predicted):,} pairs)"]
+    if page["majority"] is not None:
+        lines.append(f"majority {page['majority']:.4f}")
+    if beliefs is not None:
+        lines += score_files.probability_lines(beliefs)
+    lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
+    lines += [score.outside] if score.outside else []
+    print("\n".join(lines))
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
@@ -187,6 +182,8 @@ def _count_other_phase(
     other_path: Path,
 ) -> str:
     """Describe how many rows are of the other phase, as all must be, and how many are missing."""
+    import pandas as pd
+
     n_found = int(extra.sum())
     told = f"{n_found:,} rows of the other phase ignored"
     if not n_found and not other_path.is_file():
@@ -194,11 +191,8 @@ def _count_other_phase(
     other_source = io.file_source(other_path)
     other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
     require_distinct_pairs(other_source, other)
-    keys, wanted = (
-        pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found[extra], other)
-    )
-    unknown = extra.copy()
-    unknown[extra] = ~are_among(keys, wanted)
+    keys, wanted = (pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, other))
+    unknown = extra & ~pd.Series(keys).isin(wanted).to_numpy()
     if unknown.any():
         either = f"{reference_path} or {other_path.name}"
         raise InputError(f"{source.name}: {submission.name_extra(source, found, unknown, either)}")
@@ -219,23 +213,31 @@ def explain(
     reference_path: Path,
     phase: str,
     beliefs: ProbabilityScores | None = None,
-) -> tuple[Evaluation, float | None, list[str], dict[str, Any]]:
+) -> tuple[Evaluation, dict[str, Any]]:
     """Put a score into words and pictures, with what is known of the pairs and the probabilities.
 
-    The reference lies in a folder of a tree like `data/`. Returns the evaluation, the standard
-    error, None if it is not known, lines for the terminal and what pairs.html shows.
+    The reference lies in a folder of a tree like `data/`. Returns the evaluation and what
+    pairs.html shows; the standard error and the majority are None where they are not known.
     """
+    import pandas as pd
+
     truth, predicted = score.truth, score.predicted
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)
 
     pairs = facts.pairs.assign(QuestionId=score.question, right=truth == predicted)
-    has_majority = "majority" in pairs
-    if has_majority:
+    if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
-    n_students = pairs["student_code"].nunique()
-    error = metrics.clustered_standard_error(truth == predicted, pairs["student_code"].to_numpy())
-    (total,) = breakdown.accuracy_by(pairs).to_dict("records")
+    pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
+    (total,) = breakdown.accuracy_by(pairs, "all").to_dict("records")
+    error, told = None, "not known: all answers are of one student"
+    if total["n_students"] > 1:
+        student = pairs["student_code"].to_numpy()
+        error = metrics.clustered_standard_error(truth == predicted, student)
+        told = (
+            f"{error:.4f}, 95 % interval {total['low']:.4f} to {total['high']:.4f}: "
+            f"{total['n_students']:,} students, whose own answers are not independent"
+        )
     evaluation = Evaluation(
         title=record.TASK_TITLES[task],
         metric="Accuracy: the share of pairs predicted correctly",
@@ -247,21 +249,10 @@ def explain(
         facts=[
             ("Pairs scored", f"{len(predicted):,}"),
             *([("Rows not scored", score.outside)] if score.outside else []),
-            (
-                "Standard error",
-                f"{error:.4f}, 95 % interval {total['low']:.4f} to {total['high']:.4f}: "
-                f"{n_students:,} students, whose own answers are not independent"
-                if n_students > 1
-                else "not known: all answers are of one student",
-            ),
+            ("Standard error", told),
         ],
         outcomes=score.outcomes,
     )
-
-    lines = [f"majority {total['majority']:.4f}"] if has_majority else []
-    if beliefs is not None:
-        lines += score_files.probability_lines(beliefs)
-    lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
     best = _find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
     compared = {"majority": total.get("majority"), "best possible": best}
     dots = [charts.Dot(name, v, accent=False) for name, v in compared.items() if v is not None]
@@ -270,12 +261,16 @@ def explain(
     happens = "answered correctly" if task == 1 else "chosen"
     lost_questions, lost_subjects = breakdown.most_lost(pairs, facts.subjects)
     page = {
+        "error": error,
         "comparison": charts.dot_chart([own, *dots], label=label, digits=4) if dots else "",
-        "has_majority": has_majority,
+        "majority": compared["majority"],
         "has_best": best is not None,
         "confusion": score_files.confusion_table(counts, labels),
         "calibration": score_files.calibration(beliefs, happens) if beliefs else "",
-        "breakdowns": [(part, _draw(part)) for part in breakdown.break_down(pairs, facts.subjects)],
+        "breakdowns": [
+            (title, note, charts.share_chart(groups, label=title))
+            for title, note, groups in breakdown.break_down(pairs, facts.subjects)
+        ],
         "losses": [
             ("Questions", "QuestionId", lost_questions),
             ("Subjects", "Subject", lost_subjects),
@@ -284,20 +279,7 @@ def explain(
         "left_out": facts.left_out,
         "few": breakdown.FEW,
     }
-    return evaluation, error if n_students > 1 else None, lines, page
-
-
-def _draw(part: breakdown.Breakdown) -> str:
-    """Draw the accuracy of each group and its share of all answers."""
-    rows = []
-    for name, group in zip(part.groups.index, part.groups.to_dict("records"), strict=True):
-        known = {key: value for key, value in group.items() if not np.isnan(value)}
-        figures = [f", {key} {known[key]:.3f}" for key in ("accuracy", "majority") if key in known]
-        tooltip = f"{group['n_answers']:,} answers{''.join(figures)}"
-        interval = (known["low"], known["high"]) if "low" in known else None
-        value, mark = known.get("accuracy"), known.get("majority")
-        rows.append(charts.ShareRow(name, value, group["share"], interval, mark, tooltip))
-    return charts.share_chart(rows, label=part.title, value_name="accuracy", share_name="answers")
+    return evaluation, page
 
 
 def _find_best_possible(data_dir: Path, task: int) -> float | None:

@@ -16,21 +16,28 @@ import pandas as pd
 def write_facts(path: Path, facts: PairFacts) -> None:
     """Write what is known as arrays, each by its name, such as ``pairs.majority``."""
     arrays = {"left_out": np.array(json.dumps(facts.left_out))}
-    for name, table in (("pairs", facts.pairs), ("subjects", facts.subjects)):
-        for column, values in () if table is None else table.items():
-            # Text is of no fixed size in a DataFrame.
-            dtype = str if column in ("Name", "Parent") else None
-            arrays[f"{name}.{column}"] = values.to_numpy(dtype=dtype)
+    for name, values in facts.pairs.items():
+        is_grouped = isinstance(values.dtype, pd.CategoricalDtype)
+        arrays[f"pairs.{name}"] = (values.cat.codes if is_grouped else values).to_numpy()
+        if is_grouped:
+            arrays[f"groups.{name}"] = values.cat.categories.to_numpy(dtype=str)
+    for name, values in () if facts.subjects is None else facts.subjects.items():
+        # Text is of no fixed size in a DataFrame.
+        dtype = str if name in ("Name", "Parent") else None
+        arrays[f"subjects.{name}"] = values.to_numpy(dtype=dtype)
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
 def read_facts(path: Path) -> PairFacts:
     """Read what `write_facts` wrote."""
-    tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}}
+    tables: dict[str, dict[str, np.ndarray]] = {"pairs": {}, "subjects": {}, "groups": {}}
     with np.load(path, allow_pickle=False) as file:
         left_out = [LeftOut(*item) for item in json.loads(str(file["left_out"]))]
         for name in file.files[1:]:
             table, column = name.split(".")
             tables[table][column] = file[name]
+    pairs = pd.DataFrame(tables["pairs"])
+    for name, groups in tables["groups"].items():
+        pairs[name] = pd.Categorical.from_codes(pairs[name].to_numpy(), pd.Index(groups))
     subjects = pd.DataFrame(tables["subjects"]) if tables["subjects"] else None
-    return PairFacts(pd.DataFrame(tables["pairs"]), subjects, left_out)
+    return PairFacts(pairs, subjects, left_out)

@@ -82,9 +82,9 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         return 0
     try:
         evaluation, *_, shown = explain()
-        error = scores.get("standard_error")
+        shown["error"] = scores.get("standard_error")
         text_path, page_path = score_files.write_scores(
-            output_dir, "", evaluation, error=error, template=template, **shown
+            output_dir, "", evaluation, template=template, **shown
         )
         text_path.unlink()
         page_path.replace(output_dir / PAGE_NAME)

@@ -1,31 +1,36 @@
 """Accuracy in groups of answers: intervals that hold, and nothing shown of single answers."""
 
 from common import metrics
-from common.evaluation import breakdown
-from common.evaluation.breakdown import FEW, accuracy_by, clustered_intervals
+from common.evaluation.breakdown import (
+    FEW,
+    accuracy_by,
+    break_down,
+    clustered_intervals,
+    most_lost,
+    student_quantile,
+)
 
 import numpy as np
 import pandas as pd
 import pytest
-
-
-def scored(student: list[int], right: list[int], **more: list[int]) -> pd.DataFrame:
-    pairs = {"student_code": student, "right": np.array(right, bool), **more}
-    return pd.DataFrame(pairs).assign(QuestionId=range(len(student)))
+from scipy.special import stdtrit
 
 
 def test_groups_hold_their_own_answers() -> None:
-    answers = scored([0, 0, 1, 2], [1, 0, 1, 1])
-    answers["majority_right"] = np.array([1, 1, 0, 0], bool)
-    names = ["empty", "a", "empty too", "b"]
-    groups = pd.Series(pd.Categorical(["a", "a", "a", "b"], names))
-    table = accuracy_by(answers, groups)
+    pairs = pd.DataFrame({"student_code": [0, 0, 1, 2], "right": [True, False, True, True]})
+    pairs["group"] = pd.Categorical(["a", "a", "a", "b"], ["empty", "a", "empty too", "b"])
+    assert "majority" not in accuracy_by(pairs, "group")
+    table = accuracy_by(pairs.assign(majority_right=[True, True, False, False]), "group")
     assert table.index.tolist() == ["a", "b"]
     assert table.n_answers.tolist() == [3, 1] and table.n_students.tolist() == [2, 1]
     assert table.accuracy.tolist() == [2 / 3, 1] and table.majority.tolist() == [2 / 3, 0]
     # One student says nothing about others.
     assert (table.low["b"], table.high["b"]) == (0, 1)
-    assert "majority" not in accuracy_by(answers.drop(columns="majority_right"), groups)
+
+
+def test_quantiles_of_student_are_those_of_scipy() -> None:
+    freedom = np.r_[np.arange(1, 500), 1000, 20_000, 120_000]
+    assert student_quantile(freedom) == pytest.approx(stdtrit(freedom, 0.975), rel=1e-10)
 
 
 def test_intervals_grow_with_what_answers_of_a_student_have_in_common() -> None:
@@ -60,34 +65,12 @@ def test_intervals_cover_as_often_as_they_say(n_students: int, mean: float) -> N
     assert ((low >= 0) & (low < accuracy) & (accuracy < high) & (high <= 1)).all()
 
 
-def test_groups_by_numbers() -> None:
-    unknown = np.nan
-    for groups, expected in (
-        (
-            breakdown.by_tenth(pd.Series([0, 0.0999, 0.1, 0.3, 0.5, 0.7, 0.9, 1, unknown])),
-            "0 to 10 %;0 to 10 %;10 to 20 %;30 to 40 %;50 to 60 %;70 to 80 %;90 to 100 %;"
-            "90 to 100 %;not known",
-        ),
-        (
-            breakdown.by_count(pd.Series([0, 1, 4, 5, 9, 10, 999, 1000, 10_000, 10**9])),
-            "none;1 to 4;1 to 4;5 to 9;5 to 9;10 to 19;500 to 999;1,000 to 1,999;from 10,000;"
-            "from 10,000",
-        ),
-        (
-            breakdown.by_age(pd.Series([unknown, 0, 10, 11, 17, 18, 99])),
-            "not known;up to 10;up to 10;11;17;from 18;from 18",
-        ),
-    ):
-        assert ";".join(groups) == expected
-
-
 def test_most_is_lost_where_more_is_wrong_than_on_average() -> None:
     # A fourth of all answers is wrong; question 2 has as many, and no more of them.
     n_answers, n_wrong = [40, 50, 200, 110], [13, 2, 50, 35]
     asked = np.repeat(range(4), n_answers)
     right = np.concatenate([np.arange(n) >= w for n, w in zip(n_answers, n_wrong, strict=True)])
-    pairs = pd.DataFrame({"QuestionId": asked, "right": right})
-    table, subjects = breakdown.most_lost(pairs, None)
+    table, subjects = most_lost(pd.DataFrame({"QuestionId": asked, "right": right}), None)
     assert subjects is None
     found = table[["name", "n_answers", "n_wrong", "lost"]].itertuples(index=False, name=None)
     assert [*found] == [(3, 110, 35, 7.5), (0, 40, 13, 3)]
@@ -96,17 +79,18 @@ def test_most_is_lost_where_more_is_wrong_than_on_average() -> None:
 @pytest.mark.parametrize("n", [1, FEW - 1, FEW])
 def test_of_few_answers_only_their_number_is_shown(n: int) -> None:
     """Of a group, of a question, and of the subjects of questions."""
-    right = [0] * n + [1] * 1000
-    answers = scored([*range(n + 1000)], right, share_right=[0.05] * n + [0.95] * 1000)
-    answers["majority_right"] = answers["right"]
-    answers["QuestionId"] = np.where(answers["right"], 1, 4711)
-    (part, *_) = breakdown.break_down(answers.assign(n_of_student=0, n_of_question=0), None)
-    few, many = part.groups.to_dict("records")
+    right = np.arange(n + 1000) >= n
+    pairs = pd.DataFrame({"student_code": range(n + 1000), "right": right, "majority_right": right})
+    pairs["QuestionId"] = np.where(right, 1, 4711)
+    pairs["By place"] = pd.Categorical(np.where(right, "many", "few"))
+    ((_, _, groups),) = break_down(pairs, None)
+    many, few = groups.loc["many"], groups.loc["few"]
     assert (few["n_answers"], many["n_answers"]) == (n, 1000) and many["accuracy"] == 1
+    assert few["share"] == n / (n + 1000)
     for figure in ("accuracy", "low", "high", "majority"):
         assert np.isnan(few[figure]) == (n < FEW)
     columns = {"QuestionId": [4711], "SubjectId": [3], "Name": ["Hard"], "Level": [1]}
-    lost = breakdown.most_lost(answers, pd.DataFrame(columns).assign(Parent=""))
+    lost = most_lost(pairs, pd.DataFrame(columns).assign(Parent=""))
     assert [table.name.tolist() for table in lost if table is not None] == (
         [[4711], ["Hard"]] if n == FEW else [[], []]
     )

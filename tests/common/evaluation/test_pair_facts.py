@@ -5,12 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common import schema
-from common.evaluation.breakdown import QUIZZES, break_down, break_down_students, most_lost
-from common.evaluation.pair_facts import PairFacts, read_facts
+from common.evaluation.breakdown import break_down, break_down_students, most_lost
+from common.evaluation.pair_facts import QUIZ, PairFacts, read_facts
 from common.io import file_source
 from common.submission import read_pair_values
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,8 +21,8 @@ FILES = {
 20,6,102,0,2,4
 40,7,103,1,1,1
 """,
-    # Question 20: two of three right. Question 30: one of two, and option 4 as often as 3. Question
-    # 50 is not asked for. Of all six answers four are right.
+    # Question 20: three of five right. Question 30: two of four, and option 4 as often as 3. The
+    # others are not asked for. Of all 16 answers twelve are right, and seven are option 1.
     "data/train.csv": """QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue
 20,7,0,1,2,2
 20,8,1,1,2,2
@@ -31,6 +30,16 @@ FILES = {
 30,5,3,0,3,4
 30,6,4,1,3,3
 50,5,5,1,1,1
+20,12,6,1,2,2
+20,13,7,0,2,4
+30,14,8,0,3,4
+30,15,9,1,3,3
+51,5,10,1,1,1
+52,5,11,1,1,1
+53,5,12,1,1,1
+51,6,13,1,1,1
+52,6,14,1,1,1
+53,6,15,1,1,1
 """,
     # Student 5 answered 3 (training) and 101 in quiz 11; quiz 12 is known from others alone.
     QUIZ_FILE: """AnswerId,QuizId
@@ -84,20 +93,46 @@ def test_training_answers_are_counted(folder: Path, task: int) -> None:
     assert facts.left_out == []
     pairs = facts.pairs
     assert pairs.student_code.tolist() == [0, 0, 1, 2]
-    assert pairs.n_of_student.tolist() == [2, 2, 1, 1]
-    assert pairs.n_of_question.tolist() == [3, 2, 3, 0]
-    assert pairs.share_right.tolist() == pytest.approx([2 / 3, 0.5, 2 / 3, np.nan], nan_ok=True)
     # A tie, and a question that nobody answered, go by all answers; of options the smaller wins.
-    assert pairs.majority.tolist() == ([1, 1, 1, 1] if task == 1 else [2, 3, 2, 2])
-    if task == 2:
-        assert pairs.correct_option.tolist() == [2, 3, 2, 0]
+    assert pairs.majority.tolist() == ([1, 1, 1, 1] if task == 1 else [2, 3, 2, 1])
     # A quiz is known by other answers of the same student.
-    known = "other answers in the quiz known"
-    expected = ["no other answer in the quiz known", known, *["quiz not known"] * 2]
-    assert [QUIZZES[k] for k in pairs.quiz] == expected
+    is_known = "other answers in the quiz known"
+    quizzes = ["no other answer in the quiz known", is_known, *["quiz not known"] * 2]
+    by_option = ["option 2", "option 3", "option 2", "not known"]
+    assert {title: [*pairs[title]] for title in pairs if str(title).startswith("By")} == {
+        "By difficulty of the question": ["60 to 70 %", "50 to 60 %", "60 to 70 %", "not known"],
+        "By number of known answers of the student": ["5 to 9", "5 to 9", "1 to 4", "1 to 4"],
+        "By number of known answers to the question": ["5 to 9", "1 to 4", "5 to 9", "none"],
+        **({"By which option is right": by_option} if task == 2 else {}),
+        QUIZ: quizzes,
+    }
     # Nothing is known of the quizzes of training answers.
     (folder / QUIZ_FILE).write_text("AnswerId,QuizId\n100,12\n101,11\n")
-    assert [QUIZZES[k] for k in read(folder, task).pairs.quiz] == [*expected[:1] * 2, *expected[2:]]
+    assert [*read(folder, task).pairs[QUIZ]] == [*quizzes[:1] * 2, *quizzes[2:]]
+
+
+def test_numbers_belong_to_the_group_that_begins_there(folder: Path) -> None:
+    """Each question is answered by so many students, and as many are right."""
+    counts = [(1, 0), (4, 3), (5, 5), (9, 8), (10, 1), (10_000, 999)]
+    rows = [
+        f"{question},{student},{int(student < n_right)}\n"
+        for question, (n, n_right) in enumerate(counts)
+        for student in range(n)
+    ]
+    (folder / "data/train.csv").write_text("QuestionId,UserId,IsCorrect\n" + "".join(rows))
+    asked = "".join(f"{question},{question},1\n" for question in range(len(counts)))
+    (folder / "data/valid.csv").write_text("QuestionId,UserId,IsCorrect\n" + asked)
+    births = ["2009-09", "2009-08", "2008-09", "2002-10", "2001-09", "1999-01"]
+    students = "".join(f"{student},1,{birth}-01\n" for student, birth in enumerate(births))
+    path = folder / "metadata/student_metadata_task_1_2.csv"
+    path.write_text("UserId,Gender,DateOfBirth\n" + students)
+    pairs = read(folder, 1).pairs
+    expected = ["1 to 4", "1 to 4", "5 to 9", "5 to 9", "10 to 19", "from 10,000"]
+    assert [*pairs["By number of known answers to the question"]] == expected
+    expected = ["0 to 10 %", "70 to 80 %", "90 to 100 %", "80 to 90 %", "10 to 20 %", "0 to 10 %"]
+    assert [*pairs["By difficulty of the question"]] == expected
+    expected = ["up to 10", "up to 10", "11", "16", "from 18", "from 18"]
+    assert [*pairs["Age in years on 2019-09-01"]] == expected
 
 
 def scored(facts: PairFacts, right: list[bool], folder: Path, n_times: int = 1) -> pd.DataFrame:
@@ -110,13 +145,15 @@ def scored(facts: PairFacts, right: list[bool], folder: Path, n_times: int = 1) 
 def test_subjects_and_students_are_joined(folder: Path) -> None:
     facts = read(folder, 1)
     pairs = scored(facts, [True, False, False, True], folder, 20)
+    parts = {title: groups for title, _, groups in break_down(pairs, facts.subjects)}
+    parts |= break_down_students(pairs)
     assert [
-        (part.title, {
+        (title, {
             name: (n_students, n_answers / 20, accuracy)
-            for name, n_answers, n_students, accuracy in part.groups.iloc[:, :3].itertuples()
+            for name, n_answers, n_students, accuracy in groups.iloc[:, :3].itertuples()
         })
-        for part in [*break_down(pairs, facts.subjects), *break_down_students(pairs)]
-        if " number " not in part.title and "quiz" not in part.title
+        for title, groups in parts.items()
+        if " number " not in title and "quiz" not in title
     ] == [
         (
             "By difficulty of the question",
@@ -158,9 +195,9 @@ def test_rare_subjects_go_together(folder: Path) -> None:
         path.write_text(path.read_text() + "".join(lines))
     facts = read(folder, 1)
     parts = break_down(scored(facts, [True] * len(pairs), folder), facts.subjects)
-    (part,) = (part for part in parts if part.title == "By subject")
+    (groups,) = (groups for title, _, groups in parts if title == "By subject")
     named = [(f"Subject {k}", 27 if k == 0 else 20 - k) for k in range(12)]
-    assert [*part.groups["n_answers"].items()] == [*named, ("other subjects", 8)]
+    assert [*groups["n_answers"].items()] == [*named, ("other subjects", 8)]
 
 
 def test_what_is_not_there_is_left_out(folder: Path) -> None:

@@ -1,10 +1,11 @@
-"""What all charts share: colours that follow the page, text, marks, scales and axes.
+"""Drawing in SVG, for charts: colours that follow the page, text, marks, scales and axes.
 
 Lengths are in points, y downwards. Text stays text, in the page's font; colours are the page's own.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from math import ceil, cos, floor, log10, pi, sin
@@ -15,10 +16,8 @@ from common import pages
 TEXT, ACCENT, LINE = "currentColor", "rgb(var(--accent))", "var(--line)"
 SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
-# A chart is as wide as a phone, where its text must stay readable, or as wide as the text of a page
-# on a larger screen.
+# As wide as a phone, where the text of a chart must stay readable.
 WIDTH = 340.0
-PAGE_WIDTH = 552.0
 FONT_SIZE = 11.0
 SMALL = 10.0
 ROW_HEIGHT = 21.0
@@ -83,14 +82,6 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
             lines.append("")
         lines[-1] += piece
     return [line.rstrip() for line in lines]
-
-
-def compact(number: float) -> str:
-    """Write a number in few characters: 950, 1.5k, 20k, 3M."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= size:
-            return f"{number / size:.3g}{letter}"
-    return f"{number:.3g}"
 
 
 # ---- Scales --------------------------------------------------------------------------------------
@@ -253,25 +244,36 @@ class Drawing:
         return pages.Html("\n".join([start, *self._parts, "</svg>"]))
 
 
+@dataclass(frozen=True)
 class Axes:
     """A part of a drawing with a scale to the right, and one that goes up."""
 
-    def __init__(
-        self, drawing: Drawing, x_limits: Point, y_limits: Point, *,
-        left: float, top: float, right: float, bottom: float,
-    ) -> None:  # fmt: skip
-        self.drawing, self._x, self._y = drawing, x_limits, y_limits
-        self.left, self.top, self.right, self.bottom = left, top, right, bottom
+    drawing: Drawing
+    x_limits: Point
+    y_limits: Point
+    left: float
+    top: float
+    right: float
+    bottom: float
 
     def x(self, value: float) -> float:
         """Return where a value is."""
-        low, high = self._x
+        low, high = self.x_limits
         return self.left + (value - low) / (high - low) * (self.right - self.left)
 
     def y(self, value: float) -> float:
         """Return where a value is."""
-        low, high = self._y
+        low, high = self.y_limits
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
+
+    def points(self, xs: Iterable[float], ys: Iterable[float]) -> list[Point]:
+        """Return where pairs of values are."""
+        return [(self.x(x), self.y(y)) for x, y in zip(xs, ys, strict=True)]
+
+    def bar(self, ends: Point, value: float, style: str, tooltip: str) -> None:
+        """Draw a bar from the bottom up."""
+        sides = self.x(ends[0]), self.x(ends[1])
+        self.drawing.box(sides, (self.y(value), self.bottom), style, tooltip)
 
     def upright(self, value: float, style: str) -> None:
         """Draw a line from bottom to top."""
@@ -322,28 +324,3 @@ def upright_axes(
     axes.name_y(y_names)
     axes.title(title)
     return axes
-
-
-# ---- A chart as a file ---------------------------------------------------------------------------
-
-_MARGIN = 10.0
-
-
-def picture(svg: str, title: str) -> str:
-    """Return a chart as an SVG file with a title, light or dark as the browser's settings say."""
-    lines = wrap(title, WIDTH - 2 * _MARGIN, bold=True)
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-    assert size is not None
-    own = {SOFT: "var(--soft)", GREY: "var(--grey)"}
-    for mixed, colour in own.items():
-        svg = svg.replace(mixed, colour)
-    return pages.render(
-        "picture.svg",
-        margin=_MARGIN,
-        line_height=LINE_HEIGHT,
-        lines=lines,
-        top=LINE_HEIGHT * len(lines) + 2 * _MARGIN,
-        width=float(size[1]),
-        height=float(size[2]),
-        chart=pages.Html(svg.removeprefix("<svg ")),
-    )

@@ -5,9 +5,10 @@ from itertools import groupby, pairwise, takewhile
 from xml.etree import ElementTree
 
 from common import charts
-from common.charts import Curve, Dot, Mark, Panel, ShareRow, Step
+from common.charts import Curve, Dot, Mark, Panel, Step
 
 import numpy as np
+import pandas as pd
 import pytest
 from drawn import draw, on_scale
 from run_scripts import run_process
@@ -23,12 +24,15 @@ DOTS = [
     Dot('says "so"', 0.0),
     Dot(WIDE_NAME, None, mark=0.125),
 ]
-SHARES = [
-    ShareRow(LONG_NAME, 0.7, 0.5, (0.69, 0.72), 0.6, "many"),
-    ShareRow("$a_b$ < c", 0.8, 0.004, (0.1, 1.0), None, "few"),
-    ShareRow(WIDE_NAME, None, 0.25, (0.0, 1.0), tooltip="too few"),
-    ShareRow("none", 0.65, 0.0, tooltip="nothing"),
-]
+SHARES = pd.DataFrame(
+    [
+        (LONG_NAME, 0.7, 0.69, 0.72, 0.6, 0.5, 5000),
+        ("$a_b$ < c", 0.8, 0.1, 1.0, 0.75, 0.004, 40),
+        (WIDE_NAME, *[np.nan] * 4, 0.25, 19),
+        ("none", 0.65, 0.65, 0.65, 0.65, 0.0, 0),
+    ],
+    columns=["name", "accuracy", "low", "high", "majority", "share", "n_answers"],
+).set_index("name")
 EXPECTED = [0.05, 0.12, 0.25, 0.31, float("nan"), 0.55, 0.65, 0.75, 0.85, 1.0]
 HAPPENED = [0.0, 0.2, 0.3, 0.3, float("nan"), 0.5, 0.6, 0.8, 0.9, 1.0]
 COUNTS = [7, 999, 1000, 9960, 0, 999_499, 999_500, 1_234_567, 15_867_850, 3]
@@ -39,10 +43,6 @@ def lines(own: list[float], other: list[float]) -> str:
     return charts.line_chart("<own>", own, "other", other, label="", axis="steps")
 
 
-def shares(rows: list[ShareRow] = SHARES) -> str:
-    return charts.share_chart(rows, label="", value_name="accuracy", share_name="answers")
-
-
 def calibration() -> str:
     names = {"expected_name": "predicted", "happened_name": "happened"}
     return charts.calibration_chart(EXPECTED, HAPPENED, COUNTS, label="", **names)
@@ -51,12 +51,12 @@ def calibration() -> str:
 # ---- Rows ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("limits", "width"), [(None, charts.WIDTH), ((0, 1), charts.PAGE_WIDTH)])
+@pytest.mark.parametrize(("limits", "width"), [(None, 340), ((0, 1), 552)])
 def test_dots_lie_on_one_scale_beside_their_names_and_figures(
-    limits: tuple[float, float] | None, width: float
+    limits: tuple[float, float] | None, width: int
 ) -> None:
     look = {"label": "dots", "digits": 3, "axis": "share right", "chance": 0.5}
-    chart = draw(charts.dot_chart(DOTS, limits=limits, width=width, **look))  # type: ignore[arg-type]
+    chart = draw(charts.dot_chart(DOTS, limits=limits, wide=width > 340, **look))  # type: ignore[arg-type]
     assert chart.size[0] == width
     chart.check_texts("share right", *(row.label for row in DOTS))
     for flag in ("--n_dimensions 16", "--learning_rate 0.003"):
@@ -80,28 +80,36 @@ def test_dots_lie_on_one_scale_beside_their_names_and_figures(
 
 
 def test_dots_and_bars_of_shares_are_to_scale() -> None:
-    chart = draw(shares())
-    chart.check_texts(*(row.label for row in SHARES))
+    chart = draw(charts.share_chart(SHARES, label=""))
+    chart.check_texts(*SHARES.index, "accuracy", "answers")
     shown = {text.text for text in chart.texts}
     assert {"0.700", "0.800", "0.650", "–", "50%", "<1%", "25%", "0%"} <= shown
-    many, diamond = f"{LONG_NAME}: many", f"{LONG_NAME}: diamond, many"
-    places, heights = chart.places([many, diamond, "$a_b$ < c: few", "none: nothing"])
-    x = on_scale([0.7, 0.6, 0.8, 0.65], places)
+    many = "5,000 answers, accuracy 0.700, majority 0.600"
+    dot, diamond = f"{LONG_NAME}: {many}", f"{LONG_NAME}: diamond, {many}"
+    few = "$a_b$ < c: 40 answers, accuracy 0.800, majority 0.750"
+    places, heights = chart.places([dot, diamond, few])
+    x = on_scale([0.7, 0.6, 0.8], places)
     assert x(1) - x(0) > 300
     assert chart.has_path([x(0.69), heights[0], x(0.72), heights[0]])
-    # No dot for what rests on too little, whose interval would say anything.
-    assert f"{WIDE_NAME}: too few" not in chart.shapes
-    bars = [np.ptp(chart.shapes[f"{row.label}, bar: {row.tooltip}"][:, 0]) for row in SHARES]
-    assert bars == pytest.approx([2 * row.share * bars[0] for row in SHARES], abs=0.05)
+    # No dot for what rests on too little, but a bar.
+    assert [title for title in chart.shapes if WIDE_NAME in title] == [
+        f"{WIDE_NAME}, bar: 19 answers"
+    ]
+    bars = [np.ptp(shape[:, 0]) for title, shape in chart.shapes.items() if ", bar: " in title]
+    assert bars == pytest.approx([2 * share * bars[0] for share in SHARES["share"]], abs=0.05)
     # A wide interval widens the scale, but not that of the small group above.
-    widened = draw(shares([ShareRow("wide", 0.8, 0.5, (0.1, 1.0)), *SHARES[:1]]))
-    assert places[0] - places[1] > -3 * np.diff(widened.places([many, diamond])[0]) > 0
+    wide = SHARES.iloc[1:2].assign(share=0.5)
+    widened = draw(charts.share_chart(pd.concat([wide, SHARES[:1]]), label=""))
+    assert places[0] - places[1] > -3 * np.diff(widened.places([dot, diamond])[0]) > 0
+    # Where the majority is not known, there are no diamonds.
+    assert "diamond" not in charts.share_chart(SHARES.drop(columns="majority"), label="")
 
 
-@pytest.mark.parametrize("values", [[0.5], [None], [0.123, 0.1231], [0.0, 1.0], [0.333, 0.42]])
-def test_the_scale_of_shares_can_be_read(values: list[float | None]) -> None:
-    rows = zip((LONG_NAME, "other"), values, strict=False)
-    chart = draw(shares([ShareRow(name, value, 0.5) for name, value in rows]))
+@pytest.mark.parametrize("values", [[0.5], [np.nan], [0.123, 0.1231], [0.0, 1.0], [0.333, 0.42]])
+def test_the_scale_of_shares_can_be_read(values: list[float]) -> None:
+    figures = dict.fromkeys(("accuracy", "low", "high"), values)
+    rows = pd.DataFrame({**figures, "share": 0.5, "n_answers": 30}, [LONG_NAME, "b"][: len(values)])
+    chart = draw(charts.share_chart(rows, label=""))
     chart.check_texts()
     # The scale is drawn first, then the names.
     ticks = list(takewhile(lambda text: re.fullmatch(r"[\d.]+", text.text), chart.texts))
@@ -321,7 +329,7 @@ def draw_all() -> list[str]:
         charts.dot_chart([*DOTS, Dot("\u6a21\u578b", 0.5)], label='"dots"', digits=2),
         charts.bar_panels(panels, ["x"], label="", axis="x"),
         lines([0.5, 0.6], [0.5, 0.4]),
-        shares(),
+        charts.share_chart(SHARES, label=""),
         calibration(),
     ]
 
