@@ -18,12 +18,13 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import answers_frame
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 Read = Callable[..., tuple[Pairs, pd.DataFrame]]
 World = dict[str, pd.DataFrame]
-OF_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
 N_TEMPLATE = 40
 
 
@@ -36,12 +37,10 @@ def features(pairs: Pairs, answers: pd.DataFrame, *groups: str) -> pd.DataFrame:
 def test_rates(read: Read) -> None:
     """Student 5 is right, wrong, wrong, student 6 right once; asked: 6 the second question."""
     rows = [
-        (5, 10, 1, 1, 1), (5, 11, 0, 2, 4), (5, 12, 0, 2, 4), (6, 10, 1, 1, 1), (6, 11, 0, 2, 3),
-        (7, 13, 0, 1, 3),
+        (5, 10, 1, 1, 1), (5, 11, 0, 4, 2), (5, 12, 0, 4, 2), (6, 10, 1, 1, 1), (6, 11, 0, 3, 2),
+        (7, 13, 0, 3, 1),
     ]  # fmt: skip
-    names = ["UserId", "QuestionId", "IsCorrect", "CorrectAnswer", "AnswerValue"]
-    frame = pd.DataFrame(rows, columns=names)
-    pairs, answers = read(frame, 2)
+    pairs, answers = read(answers_frame(*np.transpose(rows)), 2)
     found = features(pairs, answers, "rates")
     # Half of four known answers are right; a rate counts five more of these.
     assert found["question_rate"].tolist() == pytest.approx([2.5 / 6, 0.5])
@@ -50,19 +49,17 @@ def test_rates(read: Read) -> None:
     assert found["student_rate"].tolist() == pytest.approx([(1 - 4.5 / 7) / 6, 0])
     assert found["student_count"].tolist() == [1, 0]
     # A question that nobody answered has its options by popularity: 1 and 4 were chosen twice each.
-    outcome = Known(pairs, answers).outcome_of_option
-    assert outcome[3].tolist() == [0, 2, 3, 1]
+    assert Known(pairs, answers).outcome_of_option[3].tolist() == [0, 2, 3, 1]
 
 
 def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -> None:
     """Two wrong options are as popular: one half of the students prefers the first, and so on."""
     student, question = (a.ravel() for a in np.indices((40, 30)))
-    rng, is_even = np.random.default_rng(0), student % 2 == 0
-    prefers = np.where((question % 2 == 0) == is_even, 2, 3)
+    rng = np.random.default_rng(0)
+    prefers = np.where((question % 2 == 0) == (student % 2 == 0), 2, 3)
     option = np.where(rng.random(1200) < 0.2, 1, np.where(rng.random(1200) < 0.9, prefers, 4))
-    columns = {"UserId": student, "QuestionId": question, "IsCorrect": (option == 1).astype(int)}
-    columns |= {"CorrectAnswer": np.ones(1200), "AnswerValue": option}
-    frame = pd.DataFrame(columns).sample(frac=1, random_state=0)
+    frame = answers_frame(student, question, option == 1, option, np.ones(1200))
+    frame = frame.sample(frac=1, random_state=0)
     pairs, answers = read(frame, 100)
     found, known = features(pairs, answers, "distractors"), Known(pairs, answers)
     asked = pairs.numbers["question"][len(answers) :]
@@ -72,8 +69,8 @@ def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -
         share = (chosen["sum"] + 5 * overall) / (chosen["count"] + 5)
         outcome = known.outcome_of_option[asked, o]
         of_option = found.filter(like="share").to_numpy()[np.arange(100), outcome]
-        np.testing.assert_allclose(of_option, share[asked], atol=1e-5)
-    own = np.where(prefers[frame.index], prefers[frame.index], 0)[-100:]
+        assert_allclose(of_option, share[asked], atol=1e-5)
+    own = prefers[frame.index][-100:]
     is_first = known.outcome_of_option[asked, own - 1] == 1
     assert found["distractor"][is_first].min() > found["distractor"][~is_first].max()
 
@@ -104,19 +101,18 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
     option = np.random.default_rng(0).integers(1, 5, len(student))
     option[(student == 0) & (question < 6)] = 3
     order = np.argsort((student == 0) & np.isin(question, [0, 6]), kind="stable")
-    columns = {"UserId": student, "QuestionId": question, "IsCorrect": (option == key).astype(int)}
-    columns |= {"CorrectAnswer": key, "AnswerValue": option}
-    pairs, answers = read(pd.DataFrame(columns).iloc[order], 2)
+    pairs, answers = read(
+        answers_frame(student, question, option == key, option, key).iloc[order], 2
+    )
     known = Known(pairs, answers)
-    found = features(pairs, answers, "context", "habits")
-    in_quiz, other = 0, 1
+    of_quiz, other = (row for _, row in features(pairs, answers, "context", "habits").iterrows())
     outcome = int(known.outcome_of_option[0, 2])
-    assert found[f"habit_15_{outcome}"][in_quiz] > 0.5
-    assert sum(found[f"habit_15_{o}"][in_quiz] for o in range(4)) == pytest.approx(0, abs=1e-5)
-    assert abs(found[f"habit_15_{int(known.outcome_of_option[6, 2])}"][other]) < 0.5
+    assert of_quiz[f"habit_15_{outcome}"] > 0.5
+    assert sum(of_quiz[f"habit_15_{o}"] for o in range(4)) == pytest.approx(0, abs=1e-5)
+    assert abs(other[f"habit_15_{int(known.outcome_of_option[6, 2])}"]) < 0.5
     # The four nearest answers chose the third option, too.
-    assert [found[f"near_option_{nth}"][in_quiz] for nth in range(4)] == [outcome] * 4
-    place = [found[f"place_{o}"][in_quiz] for o in range(4)]
+    assert [of_quiz[f"near_option_{nth}"] for nth in range(4)] == [outcome] * 4
+    place = [of_quiz[f"place_{o}"] for o in range(4)]
     assert place == np.argsort(known.outcome_of_option[0]).tolist()
     # Means over the student's answers, weighted by powers of the similarity of the questions.
     own = known.student == 0
@@ -124,18 +120,16 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
     nearness[pairs.neighbours[0]] = pairs.similarity[0]
     for power, shrinkage in ((2, 2.0), (6, 1.0), (15, 0.5)):
         weight = nearness[known.question[own]] ** power
-        assert found[f"nearness_{power}"][in_quiz] == pytest.approx(weight.sum(), rel=1e-4)
+        assert of_quiz[f"nearness_{power}"] == pytest.approx(weight.sum(), rel=1e-4)
         mean = (weight * known.residual[own]).sum() / (weight.sum() + shrinkage)
-        assert found[f"near_{power}"][in_quiz] == pytest.approx(mean, rel=1e-4)
+        assert of_quiz[f"near_{power}"] == pytest.approx(mean, rel=1e-4)
 
 
 def test_models_predict(read: Read, world: World) -> None:
     """The logit and the options agree with the key, where all students but one know it."""
     frame = world["answers"]
     frame["IsCorrect"] = (frame.UserId != 1003).astype(int)
-    frame["AnswerValue"] = np.where(
-        frame.IsCorrect, frame.CorrectAnswer, frame.CorrectAnswer % 4 + 1
-    )
+    frame["AnswerValue"] = (frame.CorrectAnswer - frame.IsCorrect) % 4 + 1
     pairs, answers = read(frame.sort_values("IsCorrect"), 10)
     found = features(pairs, answers, "model", "options")
     assert (found["model"] > 1).all()
@@ -158,8 +152,8 @@ def test_any_file_may_be_missing(read: Read, world: World) -> None:
     for missing, needs in (("habits", "AnswerValue"), ("quiz", "AnswerId")):
         with pytest.raises(InputError, match=f"'{missing}' need .*{needs}"):
             available_groups(pairs, known, [missing])
-    pairs, known = read(answers, 10, **world)
-    assert set(OF_ANSWER_METADATA) < set(available_groups(pairs, known))
+    of_answers = {"quiz", "order", "classes", "time", "confidence"}
+    assert of_answers < set(available_groups(*read(answers, 10, **world)))
 
 
 # ---- From the answer metadata -------------------------------------------------------------------
@@ -206,10 +200,7 @@ def joined(read: Read, world: World) -> Joined:
         ("classes", "scheme", ["SchemeOfWorkId"]),
         ("classes", "question_scheme", ["QuestionId", "SchemeOfWorkId"]),
         ("time", "student_day", ["UserId", "day"]),
-        *(
-            ("subjects", f"student_{s}", ["UserId", s])
-            for s in ("subject_1", "subject_2", "subject_3")
-        ),
+        *(("subjects", f"student_subject_{n}", ["UserId", f"subject_{n}"]) for n in (1, 2, 3)),
     ],
 )
 def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str]) -> None:
@@ -220,20 +211,16 @@ def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str])
     count = expected["count"].fillna(0).where(is_known)
     found = joined.features(group)
     rate = (expected["sum"].fillna(0) / (count + 5)).where(is_known)
-    np.testing.assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
-    np.testing.assert_array_equal(found[f"{name}_count"], count)
+    assert_allclose(found[f"{name}_rate"], rate, atol=1e-5)
+    assert_array_equal(found[f"{name}_count"], count)
 
 
-def test_students(joined: Joined) -> None:
-    found, number = joined.features("students"), joined.asked.UserId.to_numpy() - 1000
-    is_odd = number % 2 == 1
+def test_students_and_time(joined: Joined) -> None:
+    found, whole, asked = joined.features("students", "time"), joined.whole, joined.asked
+    number = asked.UserId.to_numpy() - 1000
     assert found["gender"].tolist() == (number % 3).tolist()
-    np.testing.assert_allclose(found["age"], np.where(is_odd, 12, np.nan), atol=0.01)
-    np.testing.assert_array_equal(found["premium"], np.where(is_odd, 1, np.nan))
-
-
-def test_time(joined: Joined) -> None:
-    found, whole, asked = joined.features("time"), joined.whole, joined.asked
+    for name, of_odd in (("age", 12), ("age_then", 12.75), ("premium", 1)):
+        assert_allclose(found[name], np.where(number % 2 == 1, of_odd, np.nan), atol=0.02)
     hour = asked.date.dt.hour + asked.date.dt.minute / 60
     assert found["hour"].tolist() == pytest.approx(hour.tolist())
     assert found["weekday"].tolist() == asked.date.dt.day_of_week.tolist()
@@ -243,8 +230,6 @@ def test_time(joined: Joined) -> None:
         assert found["place_in_quiz"][i] == len(earlier[own.QuizId == row.QuizId])
         gap = (row.date - earlier.max()) / pd.Timedelta(1, "min") if len(earlier) else np.nan
         assert found["gap"][i] == pytest.approx(gap, nan_ok=True)
-    age = np.where(asked.UserId % 2 == 1, 12.75, np.nan)
-    np.testing.assert_allclose(found["age_then"], age, atol=0.02)
 
 
 def test_size_of_the_quiz_and_habits_in_it(joined: Joined) -> None:
@@ -287,14 +272,14 @@ def test_order_is_that_of_the_minutes_within_the_quiz(joined: Joined) -> None:
 
 def test_confidence(joined: Joined) -> None:
     found, asked = joined.features("confidence"), joined.asked
-    np.testing.assert_array_equal(found["confidence"], asked.Confidence)
+    assert_array_equal(found["confidence"], asked.Confidence)
     stated = joined.whole.dropna(subset="Confidence")
     grouped = stated.groupby("UserId").Confidence.agg(["sum", "count"]).reindex(asked.UserId)
     usual = (grouped["sum"] + 5 * stated.Confidence.mean()) / (grouped["count"] + 5)
-    np.testing.assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
+    assert_allclose(found["usual_confidence"], usual, rtol=1e-5)
     above = asked.Confidence.to_numpy() - usual.to_numpy()
-    np.testing.assert_allclose(found["confidence_above_usual"], above, atol=1e-3)
-    np.testing.assert_array_equal(found["confidence_count"], grouped["count"].fillna(0))
+    assert_allclose(found["confidence_above_usual"], above, atol=1e-3)
+    assert_array_equal(found["confidence_count"], grouped["count"].fillna(0))
 
 
 def test_missing_circumstances_are_no_number(read: Read, world: World) -> None:
@@ -329,7 +314,7 @@ def test_similarity_is_the_cosine_of_who_answered(n_neighbours: int) -> None:
     assert all(len({*row, i}) == n_neighbours + 1 for i, row in enumerate(neighbours.tolist()))
     highest = -np.sort(-expected, axis=1)[:, :n_neighbours]
     for of_pairs in (np.take_along_axis(expected, neighbours, 1), highest):
-        np.testing.assert_allclose(similarity, of_pairs, rtol=1e-6)
+        assert_allclose(similarity, of_pairs, rtol=1e-6)
 
 
 def test_few_students_are_looked_at_where_there_are_too_many() -> None:
@@ -338,28 +323,24 @@ def test_few_students_are_looked_at_where_there_are_too_many() -> None:
     part = similar_questions(*pairs, 400, 20, max_products=20_000)[1]
     assert (whole != part).any()
     # About 180 students are looked at; the cosine of independent halves is 1/2.
-    np.testing.assert_allclose(part, 0.5, atol=0.15)
-
-
-def test_one_question_has_no_neighbours() -> None:
-    one = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    similar = similar_questions(*one, 1, 1)
-    assert [array.shape for array in similar] == [(1, 0)] * 2
-    ((rows, nearest, near),) = nearest_answers(one, one, *similar, 3)
-    assert rows.tolist() == [0] and (nearest == -1).all() and (near == 0).all()
+    assert_allclose(part, 0.5, atol=0.15)
 
 
 @given(
     seed=st.integers(0, 1000),
+    n_questions=st.integers(1, 10),
     n_nearest=st.integers(1, 6),
     n_neighbours=st.integers(1, 9),
     max_cells=st.sampled_from([1, 30, 200, 10**6]),
 )
 def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
-    seed: int, n_nearest: int, n_neighbours: int, max_cells: int
+    seed: int, n_questions: int, n_nearest: int, n_neighbours: int, max_cells: int
 ) -> None:
-    pairs = some_pairs(seed, 8, 10)
-    neighbours, similarity = similar = similar_questions(*pairs, 8, 10, n_neighbours=n_neighbours)
+    """One question has no neighbours."""
+    pairs = some_pairs(seed, 8, n_questions)
+    similar = similar_questions(*pairs, 8, n_questions, n_neighbours=n_neighbours)
+    neighbours, similarity = similar
+    assert neighbours.shape == similarity.shape == (n_questions, min(n_neighbours, n_questions - 1))
     half = len(pairs[0]) // 2
     known, asked = ((pairs[0][rows], pairs[1][rows]) for rows in (slice(half), slice(half, None)))
     place = {pair: i for i, pair in enumerate(zip(*np.array(known).tolist(), strict=True))}
@@ -372,4 +353,4 @@ def test_nearest_answers_are_the_students_answers_to_the_most_similar_questions(
             (place[student, other], value) for other, value in others if (student, other) in place
         ]
         expected += [(-1, 0.0)] * n_nearest
-        assert list(zip(*own, strict=True)) == expected[: min(n_nearest, n_neighbours)]
+        assert list(zip(*own, strict=True)) == expected[: min(n_nearest, neighbours.shape[1])]

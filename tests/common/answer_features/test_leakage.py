@@ -12,73 +12,68 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-Read = Callable[..., tuple[Pairs, pd.DataFrame]]
-World = dict[str, pd.DataFrame]
-N_TEMPLATE = 100
+Data = tuple[Pairs, pd.DataFrame]
 
 
 @pytest.fixture
-def data(read: Read, world: World) -> tuple[Pairs, pd.DataFrame]:
-    return read(world.pop("answers"), N_TEMPLATE, **world)
+def data(read: Callable[..., Data], world: dict[str, pd.DataFrame]) -> Data:
+    return read(world.pop("answers"), 100, **world)
+
+
+def change(answers: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """Return the answers with another option chosen in some rows."""
+    option = answers["AnswerValue"].where(~rows, answers["AnswerValue"] % 4 + 1)
+    is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
+    return answers.assign(AnswerValue=option, IsCorrect=is_correct)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_other_outcomes_same_features(data: tuple[Pairs, pd.DataFrame], group: str) -> None:
+def test_other_outcomes_same_features(data: Data, group: str) -> None:
     """Whatever the outcomes that are held out, no feature of theirs changes."""
     pairs, answers = data
     held_out = np.random.default_rng(1).random(len(answers)) < 0.2
-    option = np.where(held_out, answers["AnswerValue"] % 4 + 1, answers["AnswerValue"])
-    is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
-    other = answers.assign(AnswerValue=option, IsCorrect=is_correct)
     rows = np.flatnonzero(held_out)
     first, second = (
         table(pairs, Known(pairs, outcomes, held_out), rows, [group])
-        for outcomes in (answers, other)
+        for outcomes in (answers, change(answers, held_out))
     )
     assert set(first.dtypes) == {np.dtype(np.float32)} and len(first) == len(rows)
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
-def test_models_of_a_part_do_not_begin_with_its_outcomes(data: tuple[Pairs, pd.DataFrame]) -> None:
+def test_models_of_a_part_do_not_begin_with_its_outcomes(data: Data) -> None:
     """Other outcomes of a part change no feature of it, although they do those of the others."""
     pairs, answers = data
-    groups = ["model", "options", "rates", "distractors"]
+    groups = ["model", "rates", "distractors"]
     first = list(tables(pairs, answers, groups, seed=0))
     assert np.array_equal(np.sort(np.concatenate([p.rows for p in first])), np.arange(len(pairs)))
     for number in (0, 3):
-        rows = first[number].rows
-        option = answers["AnswerValue"].to_numpy().copy()
-        option[rows] = option[rows] % 4 + 1
-        is_correct = (option == answers["CorrectAnswer"]).astype(np.int8)
-        other = answers.assign(AnswerValue=option, IsCorrect=is_correct)
-        second = list(tables(pairs, other, groups, seed=0))
+        other = change(answers, np.isin(np.arange(len(answers)), first[number].rows))
+        second = tables(pairs, other, groups, seed=0)
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]
         assert np.flatnonzero(same).tolist() == [number]
 
 
-def score(x: pd.DataFrame, y: np.ndarray) -> float:
-    """Return the accuracy of trees on training rows that they have not learned from."""
-    half = len(y) // 2
-    trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
-    return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
-
-
-def test_random_labels_score_at_chance_and_a_leak_is_caught(
-    data: tuple[Pairs, pd.DataFrame],
-) -> None:
+def test_random_labels_score_at_chance_and_a_leak_is_caught(data: Data) -> None:
     pairs, answers = data
     right = np.random.default_rng(2).integers(0, 2, len(answers)).astype(np.int8)
     answers = answers[["UserId", "QuestionId"]].assign(IsCorrect=right)
-    groups = ["model", "rates", "context", "quiz", "order"]
-    *parts, _ = tables(pairs, answers, groups, seed=0)
+    *parts, _ = tables(pairs, answers, ["model", "rates", "context", "quiz", "order"], seed=0)
     rows = np.concatenate([part.rows for part in parts])
+
+    def score(x: pd.DataFrame) -> float:
+        """Return the accuracy of trees on training rows that they have not learned from."""
+        y, half = right[rows], len(rows) // 2
+        trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
+        return float(trees.fit(x[:half], y[:half]).score(x[half:], y[half:]))
+
     honest = pd.concat([part.table for part in parts])
-    assert score(honest, right[rows]) == pytest.approx(0.5, abs=0.06)
+    assert score(honest) == pytest.approx(0.5, abs=0.06)
     # A model that begins with what one of all answers has learned knows their outcomes.
     assert abs(roc_auc_score(right[rows], honest["model"]) - 0.5) < 0.05
     # Rates among all answers, the row's own outcome included.
     leak = pd.DataFrame(rates_of(pairs, Known(pairs, answers), rows, [("student", "quiz")]))
-    assert score(leak, right[rows]) > 0.6
+    assert score(leak) > 0.6
 
 
 def test_parts_held_out_are_a_tenth_or_less_and_each_answer_is_in_one() -> None:

@@ -1,7 +1,7 @@
 """From answers to predictions: planted abilities and effects of contexts, options, settings."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import item_response
 from common.errors import InputError
@@ -11,6 +11,7 @@ from common.item_response.blocks import Observations, pass_over_answers
 from common.item_response.model import Gaussians, standard_normal
 
 import numpy as np
+import pandas as pd
 import pytest
 from calibration import bin_means, loss, over_gaussian
 from numpy.testing import assert_allclose, assert_array_equal
@@ -23,44 +24,15 @@ OWN_VARIANCE = 0.3
 UNKNOWN = 1_000_000
 
 
-class Planted(NamedTuple):
-    """Answers of classes that each take half of the quizzes, in whole."""
-
-    student: np.ndarray
-    question: np.ndarray
-    quiz: np.ndarray
-    of_class: np.ndarray  # The quiz of the class.
-    p_right: np.ndarray
-    known: np.ndarray  # The logit, but for ability and effects of the student.
-    ability: np.ndarray
-    is_right: np.ndarray
-    is_train: np.ndarray
-    is_new: np.ndarray  # The student has no training answers.
-    knows_few: np.ndarray  # One in ten of the student's answers in the quiz is a training answer.
-
-    def take(self, rows: np.ndarray) -> "Planted":
-        return Planted(*(column[rows] for column in self))
-
-    def train(self) -> "Planted":
-        return self.take(self.is_train)
-
-    def test(self) -> "Planted":
-        return self.take(~self.is_train & ~self.is_new)
-
-    def groups(self) -> np.ndarray:
-        """Return nested contexts, three quizzes in a group."""
-        return np.stack([self.quiz // 3, self.quiz], axis=1)
-
-    def options(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return options and keys: a wrong one is the same for all of a student in a quiz."""
-        key, choice = self.question // 2 % 4, 1 + (self.student // 3 + 1) * (self.quiz + 3) // 4 % 2
-        return (key + np.where(self.is_right == 1, 0, choice)) % 4 + 1, key + 1
-
-
 def plant(
     of_quiz: float, of_group: float = 0, of_class: float = 0, few: float = 0.5
-) -> tuple[Planted, np.ndarray]:
-    """Return answers, and the effect of each quiz of a class; given are the effects' variances."""
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return answers, and the effect of each quiz of a class; given are the effects' variances.
+
+    Classes each take half of the quizzes, in whole. `p_right` is the true probability, `known` its
+    logit but for ability and effects of the student. Students who are new have no training answers;
+    of those in a quiz that `knows_few` one in ten is one.
+    """
     rng = RNG(5)
     n = N_CLASSES * CLASS_SIZE
     ability = rng.standard_normal(n)
@@ -71,26 +43,43 @@ def plant(
     taken = np.repeat(rng.random((N_CLASSES, N_QUIZZES)) < 0.5, QUIZ_SIZE, axis=1)
     student, question = np.nonzero(taken[np.arange(n) // CLASS_SIZE])
     quiz = question // QUIZ_SIZE
-    label = student // CLASS_SIZE * N_QUIZZES + quiz
-    known = easiness[question] + shared[label]
+    of_class_ = student // CLASS_SIZE * N_QUIZZES + quiz
+    known = easiness[question] + shared[of_class_]
     p = 1 / (1 + np.exp(-known - ability[student] - own[student, quiz]))
     knows_few = (rng.random((n, N_QUIZZES)) < few)[student, quiz]
-    new = student % CLASS_SIZE >= 25
-    answers = Planted(
+    is_new = student % CLASS_SIZE >= 25
+    columns = {
         # Ids in no order, and with gaps.
-        student * 3,
-        rng.permutation(N_QUESTIONS)[question] * 2,
-        quiz,
-        label,
-        p,
-        known,
-        ability[student],
-        (rng.random(len(p)) < p).astype(np.int8),
-        (rng.random(len(p)) < np.where(knows_few, 0.1, 0.8)) & ~new,
-        new,
-        knows_few,
-    )
-    return answers, shared
+        "student": student * 3,
+        "question": rng.permutation(N_QUESTIONS)[question] * 2,
+        "quiz": quiz,
+        "of_class": of_class_,
+        "p_right": p,
+        "known": known,
+        "ability": ability[student],
+        "is_right": (rng.random(len(p)) < p).astype(np.int8),
+        "is_train": (rng.random(len(p)) < np.where(knows_few, 0.1, 0.8)) & ~is_new,
+        "is_new": is_new,
+        "knows_few": knows_few,
+    }
+    return pd.DataFrame(columns), shared
+
+
+def split(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return training answers, and further ones of the same students."""
+    return answers[answers.is_train], answers[~answers.is_train & ~answers.is_new]
+
+
+def groups(rows: pd.DataFrame) -> np.ndarray:
+    """Return nested contexts, three quizzes in a group."""
+    return np.stack([rows.quiz // 3, rows.quiz], axis=1)
+
+
+def options(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return options and keys: a wrong one is the same for all of a student in a quiz."""
+    key = rows.question.to_numpy() // 2 % 4
+    choice = 1 + (rows.student.to_numpy() // 3 + 1) * (rows.quiz.to_numpy() + 3) // 4 % 2
+    return (key + np.where(rows.is_right == 1, 0, choice)) % 4 + 1, key + 1
 
 
 def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0) -> Any:
@@ -105,36 +94,39 @@ def plant_slopes(k: int, n_students: int, n_questions: int, guessing: float = 0)
     return (student, question, (rng.random(len(p)) < p).astype(np.int8)), ability, z
 
 
-def fit(
-    rows: Planted, contexts: np.ndarray | None = None, predicts: str = "is_correct", **more: Any
-) -> Any:
+def fit(rows: pd.DataFrame, contexts: Any = None, predicts: str = "is_correct", **more: Any) -> Any:
     if contexts is not None:
-        more["context"] = contexts.reshape(len(contexts), -1)
+        more["context"] = np.asarray(contexts).reshape(len(rows), -1)
     settings = {"n_dimensions": 2, **more}
+    pairs = rows.student.to_numpy(), rows.question.to_numpy()
     if predicts == "is_correct":
-        return item_response.fit(rows.student, rows.question, rows.is_right, **settings)
-    return item_response.fit_options(rows.student, rows.question, *rows.options(), **settings)
+        return item_response.fit(*pairs, rows.is_right.to_numpy(), **settings)
+    return item_response.fit_options(*pairs, *options(rows), **settings)
 
 
-def predict(fitted: Any, asked: Any, contexts: np.ndarray | None = None) -> np.ndarray:
+def predict(fitted: Any, asked: Any, contexts: Any = None) -> np.ndarray:
     """Predict answers, or pairs of (student, question)."""
     function: Any = item_response.predict
     if not isinstance(fitted, Model):
         function = item_response.predict_options
-    student, question, *_ = asked
+    if isinstance(asked, pd.DataFrame):
+        asked = asked.student.to_numpy(), asked.question.to_numpy()
     if contexts is not None:
-        contexts = contexts.reshape(len(contexts), -1)
-    result: np.ndarray = function(fitted, student, question, contexts)
+        contexts = np.asarray(contexts).reshape(len(asked[0]), -1)
+    result: np.ndarray = function(fitted, asked[0], asked[1], contexts)
     return result
 
 
-def accuracy(p: np.ndarray, answers: Planted) -> float:
+def accuracy(p: np.ndarray, answers: pd.DataFrame) -> float:
     """Return the accuracy expected of answers with their true probabilities."""
     return float(np.where(p > 0.5, answers.p_right, 1 - answers.p_right).mean())
 
 
-QUIZ_EFFECTS, _ = plant(1.0, few=0.1)
-TRAIN, TEST = QUIZ_EFFECTS.train(), QUIZ_EFFECTS.test()
+def assert_calibrated(p: Any, truth: Any, *, by: float = 0.025, n_bins: int = 9) -> None:
+    assert_allclose(*bin_means(p, np.asarray(truth), n_bins), atol=by)
+
+
+TRAIN, TEST = split(plant(1.0, few=0.1)[0])
 CLASSES, SHARED = plant(OWN_VARIANCE, of_class=1.0)
 RATES = np.bincount(TRAIN.question, TRAIN.is_right) / np.maximum(np.bincount(TRAIN.question), 1)
 
@@ -145,21 +137,9 @@ def plain() -> Any:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Any:
-    return fit(TRAIN, TRAIN.quiz)
-
-
-@pytest.fixture(scope="module")
 def by_class() -> Any:
-    train = CLASSES.train()
+    train, _ = split(CLASSES)
     return fit(train, train.of_class)
-
-
-@pytest.fixture(scope="module")
-def alone() -> Any:
-    """Each student in a context of their own."""
-    train = CLASSES.train()
-    return fit(train, train.quiz)
 
 
 # ---- Abilities and questions --------------------------------------------------------------------
@@ -241,14 +221,11 @@ def test_posterior_of_a_new_student_agrees_with_numerical_integration(guessing: 
     assert_array_equal(new.students.covariance[1], 1)
 
 
-def test_predicts_better_than_the_questions_rates_and_calibrated(plain: Model) -> None:
+def test_predicts_better_than_the_questions_rates_unknown_ones_too(plain: Model) -> None:
     p = predict(plain, TEST)
     assert p.dtype == np.float32
     assert accuracy(p, TEST) > accuracy(RATES[TEST.question], TEST) + 0.04
-    assert_allclose(*bin_means(p, TEST.p_right), atol=0.025)
-
-
-def test_unknown_students_and_questions_are_predicted(plain: Model) -> None:
+    assert_calibrated(p, TEST.p_right)
     # An unknown student: the question's own rate. An unknown pair: about the overall share.
     ids = plain.question_ids
     p = predict(plain, (np.full(len(ids), UNKNOWN), ids))
@@ -257,7 +234,7 @@ def test_unknown_students_and_questions_are_predicted(plain: Model) -> None:
     assert unknown == pytest.approx(TRAIN.is_right.mean(), abs=0.05)
     # A known student differs, also where the question is unknown.
     assert (known > unknown) == (plain.students.mean[0, 0] * plain.items.mean[-1, 0] > 0)
-    assert len(predict(plain, TEST.take(np.arange(0)))) == 0
+    assert len(predict(plain, TEST[:0])) == 0
 
 
 # ---- Options ------------------------------------------------------------------------------------
@@ -280,13 +257,13 @@ def test_options_of_a_question_are_ranked_right_first_then_by_popularity() -> No
 
 def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
     found = fit(TRAIN, TRAIN.quiz, "option")
-    option, key = TEST.options()
+    option, key = options(TEST)
     rows, wrong = np.arange(len(option)), option != key
     p = predict(found, TEST, TEST.quiz)
     assert p.shape == (len(rows), 4)
     assert_allclose(p.sum(axis=1), 1, atol=1e-5)
-    assert_allclose(*bin_means(p[rows, key - 1], TEST.p_right), atol=0.025)
-    without = predict(found, TEST, np.full_like(TEST.quiz, UNKNOWN))
+    assert_calibrated(p[rows, key - 1], TEST.p_right)
+    without = predict(found, TEST, np.full(len(TEST), UNKNOWN))
     of_wrong = [(q[rows, option - 1] / (1 - q[rows, key - 1]))[wrong].mean() for q in (p, without)]
     assert of_wrong[0] > 0.68 > 0.6 > of_wrong[1]
 
@@ -294,28 +271,31 @@ def test_wrong_options_are_told_by_quiz_and_right_ones_by_ability() -> None:
 # ---- Effects of contexts, of each student -------------------------------------------------------
 
 
-def test_planted_effects_are_recovered(plain: Model, fitted: Model) -> None:
+def test_planted_effects_are_recovered(plain: Model) -> None:
+    fitted = fit(TRAIN, TRAIN.quiz)
     assert fitted.variance[0, 0] == pytest.approx(1, abs=0.15)
     p, without = predict(fitted, TEST, TEST.quiz), predict(plain, TEST)
     assert loss(p, TEST.p_right) < loss(without, TEST.p_right) - 0.02
     assert accuracy(p, TEST) > accuracy(without, TEST) + 0.02
-    assert_allclose(*bin_means(p, TEST.p_right), atol=0.025)
+    assert_calibrated(p, TEST.p_right)
+    with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
+        predict(fitted, TEST)
 
 
 @pytest.mark.parametrize("contexts", ["at random", "quizzes", "classes"])
 def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
     answers, _ = plant(0.0)
     labels = {
-        "at random": RNG(0).integers(0, 10, len(answers.quiz)),
-        "quizzes": answers.groups(),
-        "classes": answers.of_class,
+        "at random": RNG(0).integers(0, 10, len(answers)),
+        "quizzes": groups(answers),
+        "classes": answers.of_class.to_numpy(),
     }[contexts]
-    train = answers.train()
+    train, _ = split(answers)
     one, other = fit(train, labels[answers.is_train]), fit(train)
     assert one.variance.max() < 0.06
     assert one.shared.prior.max() < 0.06
     for rows in (~answers.is_train & ~answers.is_new, answers.is_new):
-        test = answers.take(rows)
+        test = answers[rows]
         p, without = predict(one, test, labels[rows]), predict(other, test)
         assert loss(p, test.p_right) < loss(without, test.p_right) + 2e-3
         assert accuracy(p, test) > accuracy(without, test) - 2e-3
@@ -324,28 +304,19 @@ def test_contexts_without_effect_cost_nothing(contexts: str) -> None:
 @pytest.mark.parametrize("level", [0, 1])
 def test_the_level_that_has_the_effect_gets_the_variance(level: int) -> None:
     """Where only the group of a quiz is known, its effect is; further down they only vary."""
-    answers, _ = plant(float(level == 1), float(level == 0))
-    train, test = answers.train(), answers.test()
-    found = fit(train, train.groups())
+    train, test = split(plant(float(level == 1), float(level == 0))[0])
+    found = fit(train, groups(train))
     assert found.variance[level, 0] == pytest.approx(1, abs=0.2)
     assert found.variance[1 - level, 0] < 0.2
     # All is known, the quiz is not, the group is not.
-    unknown = over_gaussian(test.ability + test.known, 1)
-    for n_known, truth in (
-        (2, test.p_right),
-        (1, unknown if level else test.p_right),
-        (0, unknown),
-    ):
-        contexts = np.where(np.arange(2) < n_known, test.groups(), UNKNOWN)
-        assert_allclose(*bin_means(predict(found, test, contexts), truth, n_bins=8), atol=0.03)
+    unknown = over_gaussian((test.ability + test.known).to_numpy(), 1)
+    truths = {2: test.p_right, 1: unknown if level else test.p_right, 0: unknown}
+    for n_known, truth in truths.items():
+        contexts = np.where(np.arange(2) < n_known, groups(test), UNKNOWN)
+        assert_calibrated(predict(found, test, contexts), truth, by=0.03, n_bins=8)
     # A quiz without its group is none that the student has met.
     contexts[:, 1] = test.quiz
-    assert_allclose(*bin_means(predict(found, test, contexts), unknown, n_bins=8), atol=0.03)
-
-
-def test_pairs_need_contexts_if_answers_had_some(fitted: Model) -> None:
-    with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
-        predict(fitted, TRAIN.take(np.arange(50)))
+    assert_calibrated(predict(found, test, contexts), unknown, by=0.03, n_bins=8)
 
 
 # ---- Effects that a class shares ----------------------------------------------------------------
@@ -353,7 +324,7 @@ def test_pairs_need_contexts_if_answers_had_some(fitted: Model) -> None:
 
 def test_what_a_class_shares_is_recovered(by_class: Model) -> None:
     labels, shared = by_class.context_ids[-1], by_class.shared
-    assert_array_equal(labels, np.unique(CLASSES.train().of_class))
+    assert_array_equal(labels, np.unique(CLASSES.of_class[CLASSES.is_train]))
     planted, found = SHARED[labels], shared.mean[:-1]
     assert shared.prior[0] == pytest.approx(planted.var(), abs=0.25)
     assert by_class.variance[0, 0] == pytest.approx(OWN_VARIANCE, abs=0.1)
@@ -364,35 +335,30 @@ def test_what_a_class_shares_is_recovered(by_class: Model) -> None:
     assert slope == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("which", "gain"), [("know few", 0.03), ("know many", 0.005), ("are new", 0.03)]
-)
-def test_students_gain_from_their_class_most_where_they_have_few_answers(
-    by_class: Model, alone: Model, which: str, gain: float
-) -> None:
-    test = CLASSES.take(CLASSES.is_new)
-    if which != "are new":
-        test = CLASSES.test()
-        test = test.take(test.knows_few == (which == "know few"))
-    p, other = predict(by_class, test, test.of_class), predict(alone, test, test.quiz)
-    assert loss(p, test.p_right) < loss(other, test.p_right) - gain
-    assert_allclose(*bin_means(p, test.p_right, n_bins=8), atol=0.04)
-    if which == "are new":
-        unknown = predict(by_class, test, np.full_like(test.of_class, UNKNOWN))
-        assert loss(p, test.p_right) < loss(unknown, test.p_right) - gain
-        # No other information is there, so that it is as good as it can be, but for estimation.
-        of_class = over_gaussian(test.known, 1 + OWN_VARIANCE)
-        assert loss(p, test.p_right) < loss(of_class, test.p_right) + 0.012
-        assert_allclose(*bin_means(p, of_class), atol=0.025)
+def test_students_gain_from_their_class_most_where_they_have_few_answers(by_class: Model) -> None:
+    train, rest = split(CLASSES)
+    alone = fit(train, train.quiz)  # Each student in a context of their own.
+    new = CLASSES[CLASSES.is_new]
+    few, many = rest[rest.knows_few], rest[~rest.knows_few]
+    for test, gain in ((few, 0.03), (many, 0.005), (new, 0.03)):
+        p, other = predict(by_class, test, test.of_class), predict(alone, test, test.quiz)
+        assert loss(p, test.p_right) < loss(other, test.p_right) - gain
+        assert_calibrated(p, test.p_right, by=0.04, n_bins=8)
+    unknown = predict(by_class, new, np.full(len(new), UNKNOWN))
+    assert loss(p, new.p_right) < loss(unknown, new.p_right) - 0.03
+    # No other information is there, so that it is as good as it can be, but for estimation.
+    of_class = over_gaussian(new.known.to_numpy(), 1 + OWN_VARIANCE)
+    assert loss(p, new.p_right) < loss(of_class, new.p_right) + 0.012
+    assert_calibrated(p, of_class)
 
 
 def test_a_class_without_answers_in_the_quiz_is_only_known_to_vary(by_class: Model) -> None:
     """Predictions are as uncertain as that of a class of which the effect is not known."""
-    test = CLASSES.test()
+    train, test = split(CLASSES)
     # A class that has not taken the quiz, and one that nobody has heard of.
-    no_answers = np.setdiff1d(np.arange(N_CLASSES * N_QUIZZES), CLASSES.train().of_class)
-    p = predict(by_class, test, RNG(0).choice(no_answers, len(test.student)))
-    assert_array_equal(p, predict(by_class, test, np.full_like(test.quiz, UNKNOWN)))
+    no_answers = np.setdiff1d(np.arange(N_CLASSES * N_QUIZZES), train.of_class)
+    p = predict(by_class, test, RNG(0).choice(no_answers, len(test)))
+    assert_array_equal(p, predict(by_class, test, np.full(len(test), UNKNOWN)))
     known = predict(by_class, test, test.of_class)
     assert np.abs(p - 0.5).mean() < np.abs(known - 0.5).mean() - 0.02
 
@@ -402,12 +368,13 @@ def test_a_class_without_answers_in_the_quiz_is_only_known_to_vary(by_class: Mod
 
 @KINDS
 def test_labels_are_only_names(predicts: str) -> None:
-    rows = TRAIN.take(np.arange(3_000))
-    far = rows.groups() * 1_000_003 + 17
+    rows = TRAIN[:3_000]
+    far = groups(rows) * 1_000_003 + 17
     # In another order, and the groups of all quizzes numbered anew; sums are rounded differently.
     other = np.stack([90 - rows.quiz // 3, (rows.quiz * 7 + 3) % N_QUIZZES], axis=1)
     p, same, similar = (
-        predict(fit(rows, labels, predicts), rows, labels) for labels in (rows.groups(), far, other)
+        predict(fit(rows, labels, predicts, n_steps=8), rows, labels)
+        for labels in (groups(rows), far, other)
     )
     assert_array_equal(same, p)
     assert_allclose(similar, p, atol=2e-3)
@@ -418,26 +385,26 @@ def test_labels_are_only_names(predicts: str) -> None:
 @pytest.mark.parametrize("what", ["one", "one student", "one question", "alone", "right", "wrong"])
 def test_degenerate_answers(predicts: str, n_levels: int, what: str) -> None:
     n = 1 if what == "one" else 400
-    rows = TRAIN.take(np.linspace(0, len(TRAIN.student) - 1, n).astype(int))
+    rows = TRAIN.iloc[np.linspace(0, len(TRAIN) - 1, n).astype(int)]
     labels = np.stack([rows.quiz // 4, rows.quiz // 2, rows.quiz], axis=1)[:, :n_levels]
     if what == "one student":
-        rows = rows._replace(student=np.full(n, 2_000_000_000))
+        rows = rows.assign(student=2_000_000_000)
     elif what == "one question":
-        rows = rows._replace(student=np.arange(n), question=np.full(n, 7))
+        rows = rows.assign(student=np.arange(n), question=7)
         labels = np.zeros_like(labels)
     elif what == "alone":
         labels = np.repeat(np.arange(n), n_levels).reshape(n, n_levels) + 2_000_000_000
     elif what in ("right", "wrong"):
-        rows = rows._replace(is_right=np.full(n, int(what == "right"), np.int8))
+        rows = rows.assign(is_right=int(what == "right"))
     # The last ones are of a student or a question without answers, in a context without any.
-    student = np.append(rows.student, [123_456, rows.student[0], 123_456])
-    question = np.append(rows.question, [rows.question[0], 9_999_998, 9_999_998])
+    first = rows.iloc[0]
+    student = np.append(rows.student, [123_456, first.student, 123_456])
+    question = np.append(rows.question, [first.question, 9_999_998, 9_999_998])
     asked = np.concatenate([labels, np.full((3, n_levels), UNKNOWN)])
     p = predict(fit(rows, labels, predicts), (student, question), asked)
     assert np.isfinite(p).all()
-    right = p[:n] if predicts == "is_correct" else p[np.arange(n), rows.options()[1] - 1]
-    tolerance = 0.5 / np.sqrt(n) + 0.05
-    assert right.mean() == pytest.approx(rows.is_right.mean(), abs=tolerance)
+    right = p[:n] if predicts == "is_correct" else p[np.arange(n), options(rows)[1] - 1]
+    assert right.mean() == pytest.approx(rows.is_right.mean(), abs=0.5 / np.sqrt(n) + 0.05)
     if predicts == "option":
         assert_allclose(p.sum(axis=1), 1, atol=1e-5)
 
@@ -446,8 +413,7 @@ def test_degenerate_answers(predicts: str, n_levels: int, what: str) -> None:
 
 
 def test_learns_nothing_from_random_labels() -> None:
-    noise = RNG(0).integers(0, 2, len(TRAIN.student))
-    p = predict(fit(TRAIN._replace(is_right=noise)), TEST)
+    p = predict(fit(TRAIN.assign(is_right=RNG(0).integers(0, 2, len(TRAIN)))), TEST)
     # Hardly anything is left of slopes and abilities, and nothing of use.
     assert np.abs(p - 0.5).mean() < 0.1
     assert accuracy(p, TEST) == pytest.approx(0.5, abs=0.03)
@@ -478,8 +444,7 @@ def test_many_answers_are_fitted_in_fewer_steps_as_well(monkeypatch: pytest.Monk
 def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
     """Those held out for early stopping too, which here are the only ones to their questions."""
     n = 2_000
-    alone = TRAIN.take(np.arange(n))._replace(question=np.arange(n) + UNKNOWN)
-    rows = Planted(*map(np.concatenate, zip(TRAIN, alone, strict=True)))
+    rows = pd.concat([TRAIN, TRAIN[:n].assign(question=np.arange(n) + UNKNOWN)])
     model = fit(rows, n_dimensions=1, n_steps=n_steps)
     assert (model.history == []) == (n_steps is not None)
     if n_steps:
@@ -491,23 +456,22 @@ def test_in_the_end_all_answers_are_learned_from(n_steps: int | None) -> None:
     assert max(known) < unknown
 
 
-@pytest.mark.parametrize("contexts", [None, "groups"])
-def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(contexts: str | None) -> None:
+@pytest.mark.parametrize("has_contexts", [False, True])
+def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -> None:
     """That knows neither all students nor all questions nor all contexts."""
-    known = (TRAIN.student % 7 > 0) & (TRAIN.question % 10 > 0) & (TRAIN.quiz > 1)
-    of_train, of_test = (None, None) if contexts is None else (TRAIN.groups(), TEST.groups())
-    start = fit(TRAIN.take(known), None if of_train is None else of_train[known])
+    known = TRAIN[(TRAIN.student % 7 > 0) & (TRAIN.question % 10 > 0) & (TRAIN.quiz > 1)]
+
+    def labels(rows: pd.DataFrame) -> Any:
+        return groups(rows) if has_contexts else None
+
+    start = fit(known, labels(known))
     assert not np.isin(TRAIN.student, start.student_ids).all()
-    found = {}
-    for name, more in {
-        "whole": {},
-        "on": {"start": start, "n_steps": 2},
-        "new": {"n_steps": 2},
-    }.items():
-        p = predict(fit(TRAIN, of_train, **more), TEST, of_test)
-        found[name] = loss(p, TEST.p_right)
-    assert found["on"] < found["whole"] + 1e-3
-    assert found["on"] < found["new"] - 1e-3
+    whole, on, new = (
+        loss(predict(fit(TRAIN, labels(TRAIN), **more), TEST, labels(TEST)), TEST.p_right)
+        for more in ({}, {"start": start, "n_steps": 2}, {"n_steps": 2})
+    )
+    assert on < whole + 1e-3
+    assert on < new - 1e-3
 
 
 @KINDS
@@ -521,7 +485,7 @@ def test_wrong_settings_and_no_answers_are_reported(predicts: str) -> None:
         with pytest.raises(InputError, match=message):
             fit(TRAIN, None, predicts, **settings)
     with pytest.raises(InputError, match="no answers"):
-        fit(TRAIN.take(np.arange(0)), None, predicts)
+        fit(TRAIN[:0], None, predicts)
 
 
 def test_control_c_keeps_the_model_so_far(
