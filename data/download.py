@@ -21,9 +21,8 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, Never
+from typing import Never
 
 from common import cli, layout, made, run_log
 from common.errors import InputError
@@ -31,36 +30,15 @@ from tools.templates import build_template
 
 from tqdm import tqdm
 
-
-class Archive(NamedTuple):
-    """A published zip of the data, and the SHA-256 of it and of files in it, by name in `data/`."""
-
-    url: str
-    size: int
-    sha256: str
-    files: Mapping[str, str]
-
-
-OFFICIAL = Archive(
-    url="https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip",
-    size=656_787_242,
-    sha256="c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1",
-    files={
-        f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_1_2}": (
-            "721ebae1c5ddb3f8a4c85a437893216bbba1d8b2ca950ee0681d1f3e98ebdc0e"
-        ),
-        f"{layout.TRAIN_DIR.name}/{layout.TRAIN_TASK_3_4}": (
-            "8bdbe55a310641f9e59caffbff2eac85da0b2f6c6b2bb99fa69922296f52a4e1"
-        ),
-    },
-)
-
+# The official archive.
+URL = "https://dqanonymousdata.blob.core.windows.net/neurips-public/data.zip"
+SIZE, SHA256 = 656_787_242, "c7f01672360f1adeb3cf9507d72455d7be035bf897e4a167293e8938049800e1"
 # The parts that --parts names, and the folder of each.
 PARTS = {
     "answers": layout.TRAIN_DIR.name,
     "metadata": layout.METADATA_DIR.name,
     "tests": layout.TEST_DIR.name,
-    "images": "images",
+    "images": layout.IMAGES_DIR.name,
 }
 DEFAULT_PARTS = ("answers", "metadata", "tests")
 IMAGES_NOTE = (
@@ -75,13 +53,20 @@ TIMEOUT_SECONDS = 60.0
 PAUSES = (1.0, 3.0, 10.0, 30.0)
 
 
-class TransferError(Exception):
-    """A transfer broke off; trying again may help."""
-
-
 def main() -> None:
     """Fetch, check, unpack, build the templates."""
-    options = parse()
+    p = cli.parser(__doc__)
+    p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
+    p.add_argument("--url", default=URL, help="a mirror of the archive")
+    p.add_argument(
+        "--parts",
+        type=part_names,
+        default=DEFAULT_PARTS,
+        help=f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})",
+    )
+    cli.add_folder(p, "--output_dir", layout.DATA_DIR)
+    run_log.add_log_flag(p)
+    options = p.parse_args()
     data_dir: Path = options.output_dir
     is_default = data_dir.resolve() == layout.DATA_DIR
     template_dir = layout.TEMPLATE_DIR if is_default else data_dir / layout.TEMPLATE_DIR.name
@@ -91,19 +76,20 @@ def main() -> None:
 
     path = options.archive or data_dir / ARCHIVE_NAME
     if not options.archive and not path.exists():
-        fetch(OFFICIAL, options.url, path)
-        log_event("fetched", file=str(path), bytes=OFFICIAL.size)
-    elif not is_intact(path, OFFICIAL):
+        fetch(options.url, path)
+        log_event("fetched", file=str(path), bytes=SIZE)
+    elif not path.is_file():
+        raise InputError(f"{path}: file not found, expected the official archive")
+    elif not is_official(path):
         raise InputError(
-            f"{path}: is not the official archive, expected {OFFICIAL.size:,} bytes with SHA-256 "
-            f"{OFFICIAL.sha256}; remove it and run the command again"
+            f"{path}: is not the official archive, expected {SIZE:,} bytes with SHA-256 "
+            f"{SHA256}; remove it and run the command again"
         )
     with zipfile.ZipFile(path) as archive:
         files = plan(archive, options.parts, data_dir)
-        refuse_to_overwrite(archive, files, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
-    log_event("unpacked", files=[str(file) for file in files.values()])
+    log_event("unpacked", files=[str(file) for file in files])
     if "tests" in options.parts:
         build_template(layout.TEMPLATE_TASK_1_2, data_dir, template_dir)
     if "metadata" in options.parts:
@@ -112,22 +98,6 @@ def main() -> None:
     if not options.archive:
         print(f"{cli.show(path)} is no longer needed, unless for other parts")
     print("next: python quickstart.py")
-
-
-def parse() -> argparse.Namespace:
-    """Read the command line."""
-    p = cli.parser(__doc__)
-    p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
-    p.add_argument("--url", default=OFFICIAL.url, help="a mirror of the archive")
-    p.add_argument(
-        "--parts",
-        type=part_names,
-        default=DEFAULT_PARTS,
-        help=f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})",
-    )
-    cli.add_folder(p, "--output_dir", layout.DATA_DIR)
-    run_log.add_log_flag(p)
-    return p.parse_args()
 
 
 def part_names(text: str) -> tuple[str, ...]:
@@ -144,8 +114,8 @@ def part_names(text: str) -> tuple[str, ...]:
 # ---- Fetching --------------------------------------------------------------------------------
 
 
-def fetch(archive: Archive, url: str, path: Path) -> None:
-    """Fetch an archive, resuming what an earlier run left, and check it.
+def fetch(url: str, path: Path) -> None:
+    """Fetch the archive, resuming what an earlier run left, and check it.
 
     The bytes go to a file beside `path`, which is renamed to `path` once they are right.
     """
@@ -155,16 +125,16 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
     partial = path.with_name(f"{path.name}.partial")
     partial.touch()
     n_kept, n_failures = partial.stat().st_size, 0
-    require_space(path.parent, archive.size - n_kept)
-    with progress(archive.size, f"fetching {ARCHIVE_NAME}") as bar:
-        while not is_intact(partial, archive):
+    require_space(path.parent, SIZE - n_kept)
+    with progress(SIZE, f"fetching {ARCHIVE_NAME}") as bar:
+        while not is_official(partial):
             n_before = partial.stat().st_size
-            if n_before >= archive.size:
+            if n_before >= SIZE:
                 partial.unlink()
                 if not n_kept:
                     raise InputError(
                         f"{url}: what was sent is not the official archive (SHA-256 differs), "
-                        f"expected {archive.sha256}; it was removed"
+                        f"expected {SHA256}; it was removed"
                     )
                 # What an earlier run left may have been wrong: once more from the start.
                 partial.touch()
@@ -172,7 +142,7 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
             reason = "the server closed the connection"
             try:
                 with partial.open("r+b", buffering=0) as file:
-                    for block, start in blocks(url, n_before, archive.size):
+                    for block, start in blocks(url, n_before):
                         # A server that cannot resume starts from 0, with the same bytes.
                         file.seek(start)
                         known = file.read(len(block))
@@ -183,13 +153,13 @@ def fetch(archive: Archive, url: str, path: Path) -> None:
                             )
                         file.write(block[len(known) :])
                         bar.update(file.tell() - bar.n)
-            except TransferError as error:
+            except ConnectionError as error:
                 reason = str(error)
             n_bytes = partial.stat().st_size
             n_failures = 0 if n_bytes > n_before else n_failures + 1
             if n_failures > len(PAUSES):
                 raise InputError(
-                    f"{url}: {reason}; {n_bytes:,} of {archive.size:,} bytes are there, run the "
+                    f"{url}: {reason}; {n_bytes:,} of {SIZE:,} bytes are there, run the "
                     f"command again to resume"
                 )
             if n_failures:
@@ -207,10 +177,10 @@ def is_address(url: str) -> bool:
     return is_whole and url.isascii() and url.isprintable() and " " not in url
 
 
-def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
-    """Request a file of a size from a byte on; yield its blocks, each with its place.
+def blocks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
+    """Request the archive from a byte on; yield its blocks, each with its place.
 
-    A server that cannot resume sends everything, from byte 0. `TransferError` where trying again
+    A server that cannot resume sends everything, from byte 0. `ConnectionError` where trying again
     may help.
     """
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
@@ -220,46 +190,45 @@ def blocks(url: str, start: int, size: int) -> Iterator[tuple[bytes, int]]:
             if response.status == 206:
                 place, _, total = response.headers.get("Content-Range", "").partition("/")
                 if not place.startswith(f"bytes {start}-"):
-                    raise TransferError(f"the server sent '{place}', expected bytes from {start}")
+                    raise ConnectionError(f"the server sent '{place}', expected bytes from {start}")
             else:
                 start, total = 0, response.headers.get("Content-Length", "")
             # Of digits that other scripts have, and of thousands, no number is made.
-            if re.fullmatch("[0-9]{1,18}", total) and int(total) != size:
-                raise InputError(f"{url}: has {int(total):,} bytes, expected {size:,}")
-            while start < size and (block := response.read1(BLOCK)):
-                yield block[: size - start], start
+            if re.fullmatch("[0-9]{1,18}", total) and int(total) != SIZE:
+                raise InputError(f"{url}: has {int(total):,} bytes, expected {SIZE:,}")
+            while start < SIZE and (block := response.read1(BLOCK)):
+                yield block[: SIZE - start], start
                 start += len(block)
     except urllib.error.HTTPError as error:
         reason = f"the server answered {error.code} {error.reason}"
         if error.code < 500 and error.code not in (408, 416, 429):
             raise InputError(f"{url}: {reason}") from None
-        raise TransferError(reason) from None
+        raise ConnectionError(reason) from None
     except UnicodeError:
         raise InputError(f"{url}: has no host that could exist, expected another address") from None
     except (OSError, http.client.HTTPException) as error:
         reason = str(getattr(error, "reason", error)) or type(error).__name__
-        raise TransferError(reason) from None
+        raise ConnectionError(reason) from None
 
 
-def is_intact(path: Path, archive: Archive) -> bool:
-    """Return whether a file is the archive, by size and checksum; `InputError` if there is none."""
-    if not path.is_file():
-        raise InputError(f"{path}: file not found, expected the official archive")
-    if path.stat().st_size != archive.size:
-        return False
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest() == archive.sha256
+def is_official(path: Path) -> bool:
+    """Return whether a file is the official archive, by size and checksum."""
+    return path.stat().st_size == SIZE and made.digest(path) == SHA256
 
 
 # ---- Unpacking -------------------------------------------------------------------------------
 
 
-def plan(archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path) -> dict[str, Path]:
-    """Return for each name in the archive that belongs to the parts wanted where it goes.
+def plan(
+    archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path
+) -> dict[Path, zipfile.ZipInfo]:
+    """Return which files of the archive belong to the parts wanted, by where they go.
 
-    A path that would leave the folder is refused, whether wanted or not.
+    `InputError` if a path would leave the folder, wanted or not, or if a file is there that is
+    neither the same nor simulated.
     """
-    files: dict[str, Path] = {}
+    files: dict[Path, zipfile.ZipInfo] = {}
+    folders = {PARTS[part] for part in parts}
     for member in archive.infolist():
         name = PurePosixPath(member.filename)
         is_link = stat.S_ISLNK(member.external_attr >> 16)
@@ -270,29 +239,16 @@ def plan(archive: zipfile.ZipFile, parts: Sequence[str], data_dir: Path) -> dict
                 f"{data_dir}; nothing was unpacked"
             )
         inner = name.parts[1:] if name.parts[0] == layout.DATA_DIR.name else name.parts
-        is_wanted = len(inner) > 1 and inner[0] in {PARTS[part] for part in parts}
-        if is_wanted and not member.is_dir():
-            files[member.filename] = data_dir.joinpath(*inner)
-    present = {file.relative_to(data_dir).parts[0] for file in files.values()}
-    for part in parts:
-        if PARTS[part] not in present:
-            raise InputError(
-                f"{archive.filename}: holds no folder {PARTS[part]}, expected it for --parts {part}"
-            )
-    return files
-
-
-def refuse_to_overwrite(
-    archive: zipfile.ZipFile, files: Mapping[str, Path], data_dir: Path
-) -> None:
-    """Raise `InputError` if a file to be written is there and is neither the same nor simulated."""
+        if len(inner) > 1 and inner[0] in folders and not member.is_dir():
+            files[data_dir.joinpath(*inner)] = member
     simulated = made.simulated_files(data_dir)
-    for name, file in files.items():
-        if file.exists() and file not in simulated and not is_same(file, archive.getinfo(name)):
+    for file, member in files.items():
+        if file.exists() and file not in simulated and not is_same(file, member):
             raise InputError(
                 f"{file}: is there and is not the archive's file, expected none or the same; "
                 f"move it away and run the command again"
             )
+    return files
 
 
 def is_same(file: Path, member: zipfile.ZipInfo) -> bool:
@@ -324,32 +280,26 @@ def remove_simulated(data_dir: Path, template_dir: Path) -> None:
     marker.unlink()
 
 
-def unpack(archive: zipfile.ZipFile, files: Mapping[str, Path], data_dir: Path) -> None:
+def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data_dir: Path) -> None:
     """Unpack files, each complete and checked or not at all; files that are there are kept."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    todo = {name: file for name, file in files.items() if not file.exists()}
-    n_bytes = sum(archive.getinfo(name).file_size for name in todo)
+    todo = {file: member for file, member in files.items() if not file.exists()}
+    n_bytes = sum(member.file_size for member in todo.values())
     require_space(data_dir, n_bytes)
     with progress(n_bytes, "unpacking") as bar:
-        for name, file in todo.items():
+        for file, member in todo.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             partial = file.with_name(f"{file.name}.partial")
-            digest = sha256()
             try:
                 # Reading checks the CRC-32.
-                with archive.open(name) as source, partial.open("wb") as target:
+                with archive.open(member) as source, partial.open("wb") as target:
                     while block := source.read(BLOCK):
                         target.write(block)
-                        digest.update(block)
                         bar.update(len(block))
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise InputError(f"{archive.filename}: {name} is damaged ({error})") from None
-            checksum = OFFICIAL.files.get(file.relative_to(data_dir).as_posix())
-            if checksum and digest.hexdigest() != checksum:
                 raise InputError(
-                    f"{archive.filename}: {name} has SHA-256 {digest.hexdigest()}, expected "
-                    f"{checksum}"
-                )
+                    f"{archive.filename}: {member.filename} is damaged ({error})"
+                ) from None
             partial.replace(file)
 
 
