@@ -27,27 +27,28 @@ def run(main: Callable[[], None]) -> NoReturn:
     try:
         with contextlib.redirect_stdout(cast(TextIO, _Shown(sys.stdout))):
             main()
-    except InputError as error:
-        print_fault(str(error))
-        sys.exit(2)
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe; the last flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except InputError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
     except RuntimeError as error:
         # Of `Path.resolve`, in any argument; from Python 3.13 on, opening the file says so.
         loop = re.fullmatch("Symlink loop from '(.*)'", str(error), re.DOTALL)
         if not loop:
             raise
-        print_fault(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
-        sys.exit(2)
-    except OSError as error:
-        print_fault(f"{error.filename or 'reading or writing a file'}: {error.strerror or error}")
-        sys.exit(2)
+        _fail(f"{loop[1]}: is a link that leads in a circle, expected a file or folder")
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
+
+
+def _fail(message: str) -> NoReturn:
+    print_fault(message)
+    sys.exit(2)
 
 
 class _Shown:
@@ -71,17 +72,13 @@ def print_fault(message: str) -> None:
     print(f"error: {one_line(message)}", file=sys.stderr)
 
 
-def print_verdict(
-    submission: Path, name: str, faults: Sequence[str], summary: Sequence[str]
-) -> None:
+def print_verdict(path: Path, name: str, faults: Sequence[str], summary: Sequence[str]) -> None:
     """Print what a check found: exit with code 2 if a submission, for ``task 1``, has faults."""
     for fault in faults:
         print_fault(fault)
     if faults:
         sys.exit(2)
-    print(f"{show(submission)}: valid for {name}")
-    for line in summary:
-        print(line)
+    print("\n".join([f"{show(path)}: valid for {name}", *summary]))
 
 
 def show(path: Path) -> str:
@@ -127,11 +124,12 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Read the flags, and check those that name folders and files to write."""
         options, others = super().parse_known_args(args, namespace)
-        folder, name = (getattr(options, key, None) for key in ("output_dir", "output_file"))
+        named = vars(options)
+        folder, name = named.get("output_dir"), named.get("output_file")
         if folder:
             io.require_folder(folder)
         file = folder / name if folder and name else None
-        require_outputs([file, *(getattr(options, key, None) for key in ("output", "log"))])
+        require_outputs([file, named.get("output"), named.get("log")])
         return options, others
 
     def error(self, message: str) -> NoReturn:
@@ -166,6 +164,27 @@ def add_record_flag(p: argparse.ArgumentParser) -> None:
     )
 
 
+def add_metadata_flag(p: argparse.ArgumentParser) -> None:
+    """Add the flag that names the metadata, to a model that uses what is known besides answers."""
+    told = (
+        "folder of the metadata of these answers, of which any file may be missing; default "
+        "data/metadata, and none for training answers from another folder"
+    )
+    p.add_argument("--metadata_dir", type=Path, metavar="DIR", default=None, help=told)
+
+
+def add_template_flags(p: argparse.ArgumentParser, name: str) -> None:
+    """Add the two flags that name a submission template."""
+    add_folder(p, "--submission_template_dir", "submission_templates")
+    p.add_argument("--submission_template_file", metavar="FILE", help=f"default {name}")
+
+
+def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
+    """Return the path of the template, from its flags or the defaults."""
+    file = options.submission_template_file or name
+    return Path((options.submission_template_dir or folder) / file)
+
+
 def share(text: str) -> float:
     """Read a share between 0 and 1, both exclusive, from the command line."""
     value = float(text)
@@ -196,9 +215,8 @@ def split_options(doc: str | None, train_name: str) -> argparse.Namespace:
     add_folder(p, "--input_dir", layout.TRAIN_DIR)
     add_file(p, "--train_data", train_name)
     add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
-    p.add_argument(
-        "--seed", type=seed, metavar="N", default=0, help="seed of the split (default 0)"
-    )
+    help_ = "seed of the split (default 0)"
+    p.add_argument("--seed", type=seed, metavar="N", default=0, help=help_)
     options = p.parse_args()
     options.train = options.input_dir / options.train_data
     return options
@@ -235,7 +253,6 @@ def sample_model_parser(
         Whether the model learns from the training answers.
     """
     train, template = _default_names(task)
-    output = layout.submission_name(task)
     p = parser(doc)
     p.usage = "%(prog)s [flags]"
     # A model without a flag for the metadata wants none: "".
@@ -245,61 +262,26 @@ def sample_model_parser(
         add_file(p, "--train_data", train)
     add_template_flags(p, template)
     add_folder(p, "--output_dir", "submissions")
-    p.add_argument(
-        "--output_file", metavar="FILE", help=f"default {output}; the zip is written beside it"
-    )
+    help_ = f"default {layout.submission_name(task)}; the zip is written beside it"
+    p.add_argument("--output_file", metavar="FILE", help=help_)
+    written = f"data/test_output and {layout.local_submission_name(task)}"
     if task == 3:
-        p.add_argument(
-            "--local",
-            nargs="?",
-            const="first",
-            choices=("first", "second"),
-            default=None,
-            help="rank by one half of the students (local_data_split.py), the first by default; "
-            f"defaults become data/test_input, {layout.TRAIN_TASK_3} (second: "
-            f"{layout.VALID_TASK_3}), data/test_output and {layout.local_submission_name(task)}",
+        halves = f"{layout.TRAIN_TASK_3} (second: {layout.VALID_TASK_3})"
+        help_ = (
+            "rank by one half of the students (local_data_split.py), the first by default; "
+            f"defaults become data/test_input, {halves}, {written}"
         )
+        names = ("first", "second")
+        p.add_argument("--local", nargs="?", const="first", choices=names, help=help_)
     else:
-        p.add_argument(
-            "--probabilities",
-            type=Path,
-            metavar="FILE",
-            help="write the probability of each prediction to FILE (Parquet) as well",
+        help_ = "write the probability of each prediction to FILE (Parquet) as well"
+        p.add_argument("--probabilities", type=Path, metavar="FILE", help=help_)
+        help_ = (
+            "use the local split: defaults become data/test_input, "
+            f"{layout.LOCAL_TEMPLATE_TASK_1_2}, {written}"
         )
-        p.add_argument(
-            "--local",
-            action="store_true",
-            help="use the local split: defaults become data/test_input, "
-            f"{layout.LOCAL_TEMPLATE_TASK_1_2}, data/test_output and "
-            f"{layout.local_submission_name(task)}",
-        )
+        p.add_argument("--local", action="store_true", help=help_)
     return p
-
-
-def add_metadata_flag(p: argparse.ArgumentParser) -> None:
-    """Add the flag that names the metadata, to a model that uses what is known besides answers."""
-    p.add_argument(
-        "--metadata_dir",
-        type=Path,
-        metavar="DIR",
-        default=None,
-        help="folder of the metadata of these answers, of which any file may be missing; "
-        "default data/metadata, and none for training answers from another folder",
-    )
-
-
-def add_template_flags(p: argparse.ArgumentParser, name: str) -> None:
-    """Add the two flags that name a submission template."""
-    add_folder(p, "--submission_template_dir", "submission_templates")
-    p.add_argument("--submission_template_file", metavar="FILE", help=f"default {name}")
-
-
-def template_path(options: argparse.Namespace, folder: Path, name: str) -> Path:
-    """Return the path of the template, from its flags or the defaults."""
-    path: Path = (options.submission_template_dir or folder) / (
-        options.submission_template_file or name
-    )
-    return path
 
 
 def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPaths:
@@ -334,8 +316,7 @@ def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPa
         io.require_file(paths.train)
         made.require_current([paths.train])
     io.require_file(paths.template)
-    log = getattr(options, "log", None)
-    outputs = [*submission.files_of(paths.output), paths.probabilities, log]
+    outputs = [*submission.files_of(paths.output), paths.probabilities, vars(options).get("log")]
     metadata = paths.metadata.glob("*_metadata*.csv") if paths.metadata else ()
     require_outputs(outputs, [paths.train, paths.template, *metadata])
     return paths
