@@ -32,9 +32,8 @@ _BEGIN = b'{"event": '
 
 def add_log_flag(p: argparse.ArgumentParser) -> None:
     """Add the flag that names the log."""
-    p.add_argument(
-        "--log", type=Path, metavar="FILE", help="append what happens to FILE, a line of JSON each"
-    )
+    help_ = "append what happens to FILE, a line of JSON each"
+    p.add_argument("--log", type=Path, metavar="FILE", help=help_)
 
 
 def ignore_event(event: str, **values: Any) -> None:
@@ -42,19 +41,12 @@ def ignore_event(event: str, **values: Any) -> None:
 
 
 def open_log(path: Path | None) -> LogEvent:
-    """Open a log and log the start of the run.
+    """Open a log and log the start of the run; a run appends to what is there.
 
-    Parameters
-    ----------
-    path
-        The log; a run appends to what is there. None: nothing is written.
-
-    Returns
-    -------
-    function
-        ``log_event(event, **values)`` appends a line with the event's name, the time (UTC), the
-        seconds since the start and the values: texts, numbers (NumPy's too), lists of them. NaN
-        and infinities, which JSON does not have, become null.
+    ``log_event(event, **values)``, which is returned, appends a line with the event's name, the
+    time (UTC), the seconds since the start and the values: texts, numbers (NumPy's too), lists of
+    them. NaN and infinities, which JSON does not have, become null. Without a path nothing is
+    written.
     """
     if path is None:
         return ignore_event

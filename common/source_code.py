@@ -51,35 +51,26 @@ def _read(path: Path) -> tuple[bytes, list[Path]]:
 @cache  # The quickstart asks for many scripts, which share most of what they import.
 def _read_once(path: Path, _mtime: int, _size: int) -> tuple[bytes, list[Path]]:
     content = path.read_bytes()
-    files = []
-    for dots, name in _names_imported(content.decode(errors="replace")):
-        folders = [path.parents[dots - 1]] if dots else [path.parent, layout.ROOT]
-        files += [file for folder in folders for file in _files_of_module(folder, name)]
-    return content, list(dict.fromkeys(files))
-
-
-def _names_imported(code: str) -> set[tuple[int, str]]:
-    """Return what code imports, each with the number of dots before it."""
-    found = set()
-    for dots, module, inside, modules in _IMPORT.findall(code.replace("\\\n", " ")):
+    files: dict[Path, None] = {}
+    code = content.decode(errors="replace").replace("\\\n", " ")
+    for dots, module, inside, modules in _IMPORT.findall(code):
         listed = _COMMENT.sub("", inside or modules).strip("() \t\n").split(",")
         names = [words.split()[0] for words in listed if words.split()]
         # What is imported from a package may be a module of it.
         names = [module, *(f"{module}.{name}".strip(".") for name in names)] if inside else names
-        found |= {(len(dots), name) for name in names if name}
-    return found
+        folders = [path.parents[len(dots) - 1]] if dots else [path.parent, layout.ROOT]
+        for folder in folders:
+            files |= {file: None for name in names if name for file in _modules(folder, name)}
+    return content, list(files)
 
 
 @cache
-def _files_of_module(folder: Path, name: str) -> list[Path]:
+def _modules(folder: Path, name: str) -> list[Path]:
     """Return the file of a module, and those of the packages around it, where they exist."""
-    files = []
     parts = name.split(".")
-    for n in range(1, len(parts) + 1):
-        place = folder.joinpath(*parts[:n])
-        candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
-        files += [file.resolve() for file in candidates if file.is_file()]
-    return files
+    places = [folder.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)]
+    inside = [(place.with_name(f"{place.name}.py"), place / "__init__.py") for place in places]
+    return [file.resolve() for files in inside for file in files if file.is_file()]
 
 
 def fingerprint(*scripts: Path) -> str:

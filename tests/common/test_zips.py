@@ -120,6 +120,6 @@ def test_no_damage_reaches_the_reader(tmp_path: Path) -> None:
         "is encrypted",
         "by another method than deflate",
         "wrong checksum",
-        "what the zip states",
+        "but the zip states",
     ):
         assert any(part in fault for fault in faults), part
