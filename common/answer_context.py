@@ -23,21 +23,11 @@ def find_contexts(
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
     The quiz of a class (QuizId and GroupId), where the answer metadata tell it for most pairs to be
-    predicted; a pair whose quiz is not known is then alone. Else clusters of questions that the
-    same students answer, on several levels.
+    predicted; a pair whose quiz is not known is then alone. Else, or without a folder of metadata
+    or AnswerIds, clusters of questions that the same students answer, on several levels.
 
-    Parameters
-    ----------
-    answers, template
-        The training answers and the pairs to be predicted; with AnswerIds, if there may be
-        metadata.
-    metadata_dir
-        Folder that may hold the answer metadata; None if there are none.
-
-    Returns
-    -------
-    context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
-        Whole numbers from 0 on nested levels, for `item_response.fit` and `item_response.predict`.
+    Both are int32 of shapes (answers, levels) and (pairs, levels): whole numbers from 0 on nested
+    levels, for `item_response.fit` and `item_response.predict`.
     """
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None

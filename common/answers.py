@@ -35,8 +35,7 @@ def read_answers(
     path
         CSV with UserId, QuestionId, IsCorrect and usually AnswerId, CorrectAnswer, AnswerValue.
     options
-        Whether to read CorrectAnswer and AnswerValue. True: they must be there; False: they are not
-        read; None: they are read if present.
+        Whether to read CorrectAnswer and AnswerValue: True, they must be there; None, if present.
     ids
         Whether to read AnswerId if present, by which `common.metadata` finds what is known about an
         answer.
@@ -108,14 +107,8 @@ def read_students(files: list[Path]) -> pd.DataFrame:
 
 
 def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Number the distinct ids from 0.
-
-    Returns
-    -------
-    distinct : array of int, shape (distinct ids,)
-        In increasing order.
-    number : array of int32, shape (ids,)
-        Place of each given id in `distinct`.
+    """Number the distinct ids from 0; return these, increasing, and the place of each given one in
+    them, int32, shape (ids,).
     """
     ids = np.asarray(ids)
     if ids.max() < 4 * len(ids) + _SMALL_TABLE:

@@ -71,11 +71,9 @@ def read_circumstances(
     path
         An `answer_metadata_task_….csv`.
     answer_id
-        AnswerIds, shape (n,), -1 where unknown: the column AnswerId of answers read with
-        ``ids=True``, or of a template.
+        AnswerIds, shape (n,), -1 where unknown: of answers read with ``ids=True``, or a template.
     columns
-        The columns of `common.schema` to read beside AnswerId, which must be there. None: those
-        that are there. What is not read is missing for every answer.
+        The columns of `common.schema` to read, which must be there; by default those that are.
 
     Returns
     -------
@@ -87,22 +85,12 @@ def read_circumstances(
 
 
 def read_student_metadata(path: Path, student_id: IntArray) -> pd.DataFrame:
-    """Read the metadata of given students.
+    """Read the metadata of given students, a `student_metadata_task_….csv`.
 
-    Parameters
-    ----------
-    path
-        A `student_metadata_task_….csv`. Gender, DateOfBirth and PremiumPupil may be left out, but
-        not all three.
-    student_id
-        UserIds, shape (n,), in any order; the same one may be there often.
-
-    Returns
-    -------
-    DataFrame
-        n rows: Gender (0 unspecified, 1 female, 2 male, 3 other, int8), DateOfBirth (first of a
-        month; missing too where it is nonsense, before 1998 or after 2014), PremiumPupil (1
-        entitled to it for financial need, 0 not, int8).
+    UserIds have the shape (n,), in any order; the same one may be there often. Returned are n rows:
+    Gender (0 unspecified, 1 female, 2 male, 3 other, int8), DateOfBirth (first of a month; missing
+    too where it is nonsense, before 1998 or after 2014), PremiumPupil (1 entitled to it for
+    financial need, 0 not, int8). The file may lack any of these, but not all three.
     """
     students = _read_described(path, schema.USER_ID, student_id, _OF_STUDENTS)
     birth = students["DateOfBirth"].dt.normalize()
@@ -143,23 +131,12 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
 def read_question_subjects(
     path: Path, question_id: IntArray, tree: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Read the subjects of given questions.
+    """Read the subjects of given questions, a `question_metadata_task_….csv`.
 
-    Parameters
-    ----------
-    path
-        A `question_metadata_task_….csv`, whose SubjectId is a list in text, ``[3, 71, 98, 209]``.
-    question_id
-        QuestionIds, shape (n,), in any order.
-    tree
-        If given, every subject of the file must be in it.
-
-    Returns
-    -------
-    DataFrame
-        A row for each subject of each question, as the file lists them: from the root down, along
-        all branches. `row`: that of the question in `question_id`, increasing, left out where the
-        question is not listed; `subject`: the SubjectId, or with a tree its place there, int32.
+    Its SubjectId is a list in text, ``[3, 71, 98, 209]``. QuestionIds have the shape (n,). Returned
+    is a row for each subject of each question, as the file lists them, from the root down, along
+    all branches: `row`, that of the question in `question_id`, increasing, left out where it is not
+    listed; `subject`, int32, the SubjectId, or with a tree, which must hold it, its place there.
     """
     import pandas as pd
 

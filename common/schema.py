@@ -23,33 +23,18 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a CSV file and the values that it may hold.
-
-    Attributes
-    ----------
-    name
-        Name in the file's header.
-    dtype
-        NumPy type that the values are read into (``int8``, ``int32``, ``float32``, ``float64``,
-        ``datetime64[m]``) or ``text``.
-    low, high
-        Smallest and largest valid value, both inclusive.
-    may_be_empty
-        Whether an empty cell is valid; it is read as NaN or NaT, so the type must then be a float
-        or a date (or ``text``, read as an empty text).
-    whole
-        Whether only whole numbers are valid.
-    is_boolean
-        Whether ``True`` and ``False`` are valid too and stand for 1 and 0, as in what pandas
-        writes.
-    """
+    """A column of a CSV file and the values that it may hold."""
 
     name: str
+    # What the values are read into, one of the types above.
     dtype: str = INT32
+    # Smallest and largest valid value, both inclusive.
     low: int = 0
     high: int = INT32_MAX
+    # An empty cell is read as NaN, NaT or an empty text: no whole number stands for it.
     may_be_empty: bool = False
     whole: bool = True
+    # Whether True and False are valid too and stand for 1 and 0, as in what pandas writes.
     is_boolean: bool = False
 
     @property
@@ -60,8 +45,7 @@ class Column:
         if self.dtype == DATE:
             return "a date such as 2020-02-11 14:05:00.000" + self.may_be_empty * " or nothing"
         kind = "a whole number" if self.whole else "a number"
-        text = f"{kind} from {self.low} to {self.high}"
-        return f"{text} or nothing" if self.may_be_empty else text
+        return f"{kind} from {self.low} to {self.high}" + self.may_be_empty * " or nothing"
 
     @property
     def missing(self) -> Any:
