@@ -53,7 +53,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path}: is a damaged zip file ({error})") from None
 
 
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_size: int) -> bytes:
     """Unpack a member into memory, at most so many bytes, of the size and checksum stated."""
     name = f"{archive.filename}/{printable(member.filename)}"
     too_large = f"{name}: unpacks to more than {max_size:,} bytes, expected at most that"
@@ -135,7 +135,7 @@ def zip_source(path: Path, member: str, max_size: int, report: Report = stop) ->
             if len(members) != 1:
                 raise InputError(fault)
             report(fault)
-        content = _read_member(archive, members[0], max_size)
+        content = read_member(archive, members[0], max_size)
     return Source(f"{path}/{members[0].filename}", lambda: BytesIO(content))
 
 
