@@ -9,10 +9,9 @@ The posterior of a student gives the same two moments after every answer.
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import source_code
 from common.adaptive.game import GameState, Reference, Rules, rounds
@@ -27,7 +26,6 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # Draws from a student's posterior, for the intervals of subjects.
 N_DRAWS = 2000
-_STEP = ["QuestionId", "is_right", "expected", "ability", "error", "share"]
 
 
 class Bank:
@@ -85,8 +83,7 @@ def learn(posterior: Any, state: GameState) -> None:
         posterior.observe(student, question, is_right)
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """How the questions went for one student; Q questions in the bank, h answers hidden.
 
     `steps` has a row for what was known before the first answer, and one for each answer: its
@@ -119,41 +116,43 @@ def ask(
     """
     state = GameState(reference, mask, Rules())
     n_students, n_columns = state.can_query.shape
-    width = max(n_columns, bank.n_questions)
-
     # The columns that the bank has and the file lacks count too: the ability is over all.
+    width = max(n_columns, bank.n_questions)
     more = [(0, 0), (0, width - n_columns)]
     model = bank.model.pad_questions(width)
     posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, more))
-    everybody, question = np.arange(n_students), np.full(n_students, -1)
 
     def choose(number: int) -> IntArray:
         selected = posterior.select(np.pad(state.can_query, more))
         return np.where(state.can_query.any(axis=1), selected, -1)
 
-    known: list[npt.NDArray[np.float64]] = []
+    everybody, known = np.arange(n_students), []
     courses: dict[int, Course] = {}
     probability = posterior.probability()
     for n_asked in rounds(state, choose, lambda number: learn(posterior, state), n_questions):
-        question = state.chosen[-1] if n_asked else question
-        is_right = reference.is_correct[everybody, question]
-        expected = probability[everybody, question]
+        question = state.chosen[-1] if n_asked else np.full(n_students, -1)
+        is_right, expected = (of[everybody, question] for of in (reference.is_correct, probability))
         probability = posterior.probability()
         ability, error = bank.overall_ability(posterior)
         share = probability[:, : bank.n_questions].mean(axis=1)
         known.append(np.array([question, is_right, expected, ability, error, share]))
         ended = (error <= stop_at_error) | (n_asked == n_questions)
         for row in [row for row in rows if row not in courses and ended[row]]:
-            steps = pd.DataFrame(np.array(known)[:, :, row], columns=_STEP)
-            hidden = np.flatnonzero(state.targets[row])
+            names = ["QuestionId", "is_right", "expected", "ability", "error", "share"]
+            steps = pd.DataFrame(np.array(known)[:, :, row], columns=names)
             draws = _draw(posterior, row, bank.n_questions)
+            hidden = np.flatnonzero(state.targets[row])
+            # Of a question that the bank lacks nothing more is known than its P(right).
+            chance = np.tile(probability[row, hidden], (N_DRAWS, 1))
+            in_bank = hidden < bank.n_questions
+            chance[:, in_bank] = draws[:, hidden[in_bank]]
             courses[row] = Course(
                 steps.astype({"QuestionId": int, "is_right": int}),
                 probability[row, : bank.n_questions],
                 draws,
                 hidden_probability=probability[row, hidden],
                 hidden_truth=reference.is_correct[row, hidden],
-                hidden_counts=_draw_counts(draws, probability[row], hidden),
+                hidden_counts=(np.random.default_rng(1).random(chance.shape) < chance).sum(axis=1),
             )
         if len(courses) == len(rows):
             break
@@ -172,11 +171,3 @@ def _draw(posterior: Any, row: int, n_questions: int) -> FloatArray:
     logits = posterior.mean[row, :n_questions].astype(np.float64) + normal @ scale.T
     guessing = float(posterior.model.guessing)
     return np.asarray(guessing + (1 - guessing) * 0.5 * (1 + np.tanh(0.5 * logits)), np.float32)
-
-
-def _draw_counts(draws: FloatArray, probability: FloatArray, hidden: IntArray) -> IntArray:
-    """Draw how many hidden answers are right; a question that the bank lacks tells nothing."""
-    p = np.tile(probability[hidden], (len(draws), 1))
-    known = hidden < draws.shape[1]
-    p[:, known] = draws[:, hidden[known]]
-    return np.asarray((np.random.default_rng(1).random(p.shape) < p).sum(axis=1))

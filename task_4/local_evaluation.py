@@ -12,11 +12,5 @@ An entry that fails or breaks a rule gets a message, never a score.
 from common import cli
 from common.adaptive import evaluation
 
-
-def main() -> None:
-    """Score the submission that the first argument names."""
-    evaluation.evaluate(__doc__)
-
-
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: evaluation.evaluate(__doc__))

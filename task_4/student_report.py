@@ -42,7 +42,6 @@ _OUTCOMES = ("wrong", "right")
 # The few areas of mathematics, and topics in them; the names stand above the charts.
 _AREAS, _TOPICS = "Areas of mathematics", "Topics"
 
-Ends = tuple[float, float]
 # Of every subject of a kind its name and its questions.
 Subjects = dict[str, list[tuple[str, IntArray]]]
 
@@ -160,27 +159,33 @@ def student_page(
     reach = _NORMAL_QUANTILE * course.steps["error"]
     ends = {"low": course.steps["ability"] - reach, "high": course.steps["ability"] + reach}
     steps: list[Any] = [*course.steps.assign(reach=reach, **ends).itertuples()]
-    first, last, after = steps[0], steps[-1], steps[1:]
-    asked = [
-        (
-            f"{step.Index}",
-            name or "unknown",
-            f"{step.QuestionId}",
-            f"{step.expected:.0%}",
-            _OUTCOMES[step.is_right],
-            f"{_signed(step.ability)} ± {step.reach:.2f}",
-            f"{step.share:.0%}",
-        )
-        for step, name in zip(after, names, strict=True)
-    ]
-    chosen, topics = [step.QuestionId for step in after], subjects.get(_TOPICS, [])
-    drawn = {kind: expect(bank, course, members) for kind, members in subjects.items()}
+    asked, drawn = [], []
+    for n, name, step in zip(range(len(steps)), ["", *names], steps, strict=True):
+        ability, outcome = _signed(step.ability), _OUTCOMES[step.is_right]
+        tooltip = f"after {n} questions{f', {outcome}' if n else ''}: {ability}, "
+        tooltip += f"{_signed(step.low)} to {_signed(step.high)}"
+        marker = "xo"[step.is_right] if n else "D"
+        drawn.append(charts.Step(step.ability, (step.low, step.high), marker, tooltip))
+        cells = f"{n}", name or "unknown", f"{step.QuestionId}", f"{step.expected:.0%}", outcome
+        asked.append((*cells, f"{ability} ± {step.reach:.2f}", f"{step.share:.0%}"))
+    ability_chart = charts.interval_chart(
+        drawn,
+        label="Ability after each question",
+        axis="questions asked",
+        unit="ability, compared with the training students",
+    )
     axis = "share of the questions expected right"
+    dots = {kind: expect(bank, course, members) for kind, members in subjects.items()}
+    topics, chosen = subjects.get(_TOPICS, []), course.steps["QuestionId"][1:]
+    least_known = sorted(
+        dots.get(_TOPICS, []), key=lambda dot: np.subtract(*(dot.interval or (0, 0)))
+    )
     p, truth = course.hidden_probability, course.hidden_truth
     prediction, outcomes = p > 0.5, []
-    for name, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
+    for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
         n_right, n = int(truth[is_predicted].sum()), int(is_predicted.sum())
-        outcomes.append((name, str(n_right), str(n - n_right), str(n)))
+        outcomes.append((label, str(n_right), str(n - n_right), str(n)))
+    first, last = steps[0], steps[-1]
     return pages.render(
         "student.html",
         title=f"Student {student}",
@@ -189,22 +194,22 @@ def student_page(
         course=course,
         first=first,
         last=last,
-        n_right=sum(step.is_right for step in after),
+        n_right=course.steps["is_right"][1:].sum(),
         facts=facts,
         share_ends=interval(course.draws.mean(axis=1)),
         # The share of the training students, normal around 0, with a lower ability.
         below=NormalDist().cdf(last.ability),
         below_ends=[NormalDist().cdf(end) for end in (last.low, last.high)],
-        ability_chart=Html(_ability_chart(steps)),
-        asked=asked,
+        ability_chart=Html(ability_chart),
+        asked=asked[1:],
         subject_charts={
-            label: Html(charts.dot_chart(dots, label=label, digits=2, limits=(0, 1), axis=axis))
-            for label, dots in drawn.items()
-            if dots
+            label: Html(charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis))
+            for label, some in dots.items()
+            if some
         },
         n_topics=len(topics),
         n_topics_asked=sum(bool(np.isin(members, chosen).any()) for _, members in topics),
-        least_known=sorted(drawn.get(_TOPICS, []), key=_certainty)[:_N_LEAST_KNOWN],
+        least_known=least_known[:_N_LEAST_KNOWN],
         is_hit=prediction == (truth == 1),
         unsure=_UNSURE,
         is_unsure=(p > _UNSURE[0]) & (p < _UNSURE[1]),
@@ -215,7 +220,7 @@ def student_page(
     )
 
 
-def interval(draws: FloatArray | IntArray) -> Ends:
+def interval(draws: FloatArray | IntArray) -> tuple[float, float]:
     """Return the ends of the middle 90% of draws."""
     low, high = np.quantile(draws, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2]).tolist()
     return low, high
@@ -232,27 +237,6 @@ def expect(bank: Bank, course: Course, subjects: list[tuple[str, IntArray]]) -> 
         )
         for name, members in sorted(subjects, key=lambda one: course.probability[one[1]].mean())
     ]
-
-
-def _certainty(dot: charts.Dot) -> float:
-    low, high = dot.interval or (0.0, 0.0)
-    return low - high
-
-
-def _ability_chart(steps: Sequence[Any]) -> str:
-    drawn = []
-    for step in steps:
-        outcome = f", {_OUTCOMES[step.is_right]}" if step.Index else ""
-        tooltip = f"after {step.Index} questions{outcome}: {_signed(step.ability)}, "
-        tooltip += f"{_signed(step.low)} to {_signed(step.high)}"
-        marker, ends = "xo"[step.is_right] if step.Index else "D", (step.low, step.high)
-        drawn.append(charts.Step(step.ability, ends, marker=marker, tooltip=tooltip))
-    return charts.interval_chart(
-        drawn,
-        label="Ability after each question",
-        axis="questions asked",
-        unit="ability, compared with the training students",
-    )
 
 
 def _signed(value: float) -> str:

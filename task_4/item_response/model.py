@@ -17,7 +17,7 @@ differ from the training students.
 Needs only NumPy, no other file of the kit: it goes into the zip.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,21 +90,15 @@ class Model:
         """
         new = max(0, n_questions - len(self.intercept))
 
-        def pad(array: FloatArray, n_axes: int = 1) -> FloatArray:
+        def pad(array: FloatArray, n_axes: int) -> FloatArray:
             kept = array[(slice(n_questions),) * n_axes]
             return np.pad(kept, [(0, new)] * n_axes + [(0, 0)] * (array.ndim - n_axes))
 
-        intercept = pad(self.intercept)
-        intercept[len(self.intercept) :] = self.intercept.mean()
-        return Model(
-            intercept,
-            pad(self.slopes),
-            pad(self.quiz_covariance, 2),
-            self.guessing,
-            pad(self.mask_mean),
-            pad(self.mask_weights),
-            pad(self.completion, 2),
-        )
+        square = {"quiz_covariance", "completion"}
+        arrays = {name: array for name, array in vars(self).items() if name != "guessing"}
+        padded = {name: pad(array, 1 + (name in square)) for name, array in arrays.items()}
+        padded["intercept"][len(self.intercept) :] = self.intercept.mean()
+        return replace(self, **padded)
 
 
 class Population(NamedTuple):
@@ -115,14 +109,6 @@ class Population(NamedTuple):
     # Their mean logits are those of the training students, times exp(log_stretch), plus shift.
     log_stretch: float = 0.0
     shift: float = 0.0
-
-    def means(self, expected: FloatArray) -> FloatArray:
-        """Return their mean logits, given what would be those of training students."""
-        return np.float32(np.exp(self.log_stretch)) * expected + np.float32(self.shift)
-
-    def slopes(self, slopes: FloatArray) -> FloatArray:
-        """Return discriminations for abilities of variance 1."""
-        return slopes * np.float32(np.exp(self.log_variance / 2))
 
 
 class StudentPosterior:
@@ -161,15 +147,20 @@ class StudentPosterior:
         """Set means and covariance of the logits to what is known before any answer."""
         self.population = population
         # Mean and variance of every student's logits, (S, Q).
-        self.mean = population.means(self._expected)
+        self.mean, slopes = self._prior(population)
         # Covariance of a student's logits before any answer, (Q, Q). Now it is that less the sum
         # of the outer products of the student's factors, one for each answer, (S, answers, Q).
-        slopes = population.slopes(self.model.slopes)
         self.covariance = slopes @ slopes.T + self.model.quiz_covariance
         # A question that the model lacks has no variance; its answer tells nothing.
         variance = np.maximum(np.diagonal(self.covariance), 1e-5)
         self.variance = np.tile(variance, (len(self.mean), 1))
         self.factors = np.zeros((len(self.mean), 0, self.mean.shape[1]), np.float32)
+
+    def _prior(self, population: Population) -> tuple[FloatArray, FloatArray]:
+        """Return mean logits, (S, Q), and slopes for abilities of variance 1, (Q, k)."""
+        spread, stretch = np.exp(population.log_variance / 2), np.exp(population.log_stretch)
+        mean = np.float32(stretch) * self._expected + np.float32(population.shift)
+        return mean, self.model.slopes * np.float32(spread)
 
     def observe(self, student: IntArray, question: IntArray, is_right: IntArray) -> None:
         """Learn from at most one answer of each student: rows, columns, 1 right or 0 wrong."""
@@ -213,14 +204,11 @@ class StudentPosterior:
 
     def _log_posterior(self, parameters: npt.NDArray[np.float64]) -> float:
         """Logarithm of prior times P(answers), up to a constant, of the fields of `Population`."""
-        population = Population(*parameters.tolist())
-        n_students = len(self._expected)
-        question = np.zeros((n_students, len(self._observed)), np.int64)
+        question = np.zeros((len(self._expected), len(self._observed)), np.int64)
         for t, (student, asked, _) in enumerate(self._observed):
             question[student, t] = asked
-        rows = np.arange(n_students)[:, None]
-        mean = population.means(self._expected[rows, question])
-        slopes = population.slopes(self.model.slopes)[question]
+        mean, slopes = self._prior(Population(*parameters.tolist()))
+        mean, slopes = np.take_along_axis(mean, question, axis=1), slopes[question]
         covariance = slopes @ slopes.transpose(0, 2, 1)
         covariance += self.model.quiz_covariance[question[:, :, None], question[:, None, :]]
         total = -0.5 * float(((parameters / _DEVIATIONS) ** 2).sum())

@@ -52,14 +52,13 @@ class Submission:
         self, masked_data: IntArray, masked_binary_data: IntArray, can_query: IntArray | None
     ) -> StudentPosterior:
         """Learn from the answers revealed since the last call; -1 or 0 stands for the others."""
+        revealed = (masked_data > 0) | (masked_binary_data == 1)
         if (masked_binary_data == -1).any():
             revealed = masked_binary_data >= 0
-        else:
+        elif can_query is not None and self.askable is not None:
             # A wrong answer looks like one that is not revealed: then the option tells, or, if
             # options are unknown, that the question may not be asked any more.
-            revealed = (masked_data > 0) | (masked_binary_data == 1)
-            if can_query is not None and self.askable is not None:
-                revealed |= self.askable & (can_query != 1)
+            revealed |= self.askable & (can_query != 1)
 
         if self.posterior is None or (self.askable is None and can_query is not None):
             answered_mask = np.zeros(revealed.shape, bool)

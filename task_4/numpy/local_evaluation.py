@@ -12,11 +12,5 @@ from pathlib import Path
 from common import cli
 from common.adaptive import evaluation
 
-
-def main() -> None:
-    """Score the submission that the flags name."""
-    evaluation.evaluate(__doc__, Path(__file__).parent)
-
-
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: evaluation.evaluate(__doc__, Path(__file__).parent))
