@@ -1,31 +1,55 @@
-"""What a bundle of `make_bundle.py` says: its phases, tasks and leaderboard.
+"""A bundle of `make_bundle.py`: what it says, and the platform's worker, which runs its programs.
 
 A file that was edited by hand is the platform's to judge, which answers on upload; here only what
-is read is checked.
+is read is checked. A submission is scored as `compute_worker/compute_worker.py` of
+https://github.com/codalab/codabench does, but with processes of this Python instead of containers:
+programs see ``/app`` folders of their own, but also this machine, its files and its network.
 """
 
+import contextlib
 import json
+import os
 import re
+import shlex
 import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import zips
-from common.errors import InputError, one_line
+from common.errors import InputError, one_line, printable, quote
 
 import yaml
 
 YAML_NAME = "competition.yaml"
 METADATA_NAMES = ("metadata.yaml", "metadata")
-_MAX_BUNDLE = 16 << 30
+DETAILS_NAME = "detailed_results.html"
+NO_SCORES = "Could not find scores file, did the scoring program output it?"
+
+_MAX_BUNDLE, _MAX_SUBMISSION = 16 << 30, 4 << 30
+# How much of the end of what a program writes is read, and how much of it is shown.
+_TAIL = 1 << 16
+_MAX_REASON = 500
+_MAX_LINES = 20
+# What programs get of this shell's environment, which may hold passwords: a container has none of
+# it, and what an entry raises is shown.
+_PASSED_ON = (
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+)  # fmt: skip
 
 # The keys of competition.yaml, as attributes. A task has its `number` in the challenge besides, and
 # the paths of what its programs are given, of the ingestion None where there is none.
 Task = SimpleNamespace
 Phase = SimpleNamespace
 Column = SimpleNamespace
+_FILES = ("scoring_program", "reference_data", "ingestion_program", "input_data")
 _PHASE = ("name", "start", "end", "tasks", "execution_time_limit", "max_submissions")
 _COLUMN = ("key", "title", "sorting", "precision")
 
@@ -40,11 +64,6 @@ class Bundle:
     phases: list[Phase]
     columns: list[Column]
     pages: dict[str, Path]
-
-
-def private_part_of(path: Path) -> Path:
-    """Return where `make_bundle.py` writes the private part of a bundle, zip or unpacked."""
-    return path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
 
 
 def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle:
@@ -85,11 +104,8 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
     tasks = {}
     for about in said["tasks"]:
         number = re.search(r"\bTask (\d+)\b", about["name"])
-        files: dict[str, Path | None] = {
-            kind: find(about[kind]) for kind in ("scoring_program", "reference_data")
-        }
-        for kind in ("ingestion_program", "input_data"):
-            files[kind] = find(about[kind]) if about.get(kind) else None
+        files = {kind: find(about[kind]) if about.get(kind) else None for kind in _FILES[2:]}
+        files |= {kind: find(about[kind]) for kind in _FILES[:2]}
         known = {"index": about["index"], "name": about["name"]}
         tasks[about["index"]] = Task(**known, **files, number=int(number[1]) if number else 0)
     phases = [Phase(**{key: about[key] for key in _PHASE}) for about in said["phases"]]
@@ -102,21 +118,123 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
     return Bundle(folder, said["title"], tasks, phases, columns, pages)
 
 
-def require_answers(phase: Phase, private: Path) -> None:
-    """Refuse to score a phase whose answers are in the private part of a bundle, if that lacks."""
-    for task in phase.tasks:
-        settings = task.reference_data / "settings.json"
-        if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
-            raise InputError(
-                f"{private}: not found, expected the answers of the {phase.name.lower()} phase, "
-                "which hosting/make_bundle.py writes there (--private names another place)"
-            )
+# ---- The worker --------------------------------------------------------------------------------
 
 
-def find_phase(bundle: Bundle, name: str) -> Phase:
-    """Return the phase of a name, in capitals or not."""
-    for phase in bundle.phases:
-        if phase.name.casefold() == name.casefold():
-            return phase
-    names = ", ".join(phase.name for phase in bundle.phases)
-    raise InputError(f"--phase {name}: the bundle has no such phase, expected {names}")
+class Result(NamedTuple):
+    """What became of a submission: its scores by column, or the fault for which there are none.
+
+    Also the page that the participant sees, HTML, and the last lines of the programs' stderr.
+    """
+
+    scores: dict[str, float]
+    fault: str = ""
+    details: str = ""
+    output: tuple[str, ...] = ()
+
+
+def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
+    """Run a task's programs on a submission; a fault of the submission is returned, not raised.
+
+    Each of the two steps, ingestion and scoring, may take so many seconds.
+    """
+    with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
+        base = Path(folder).resolve()
+        submitted = base / "prediction/app/ingested_program"
+        try:
+            zips.unpack(submission, submitted, _MAX_SUBMISSION)
+            for name in METADATA_NAMES:
+                if (submitted / name).exists():
+                    raise InputError(
+                        f"holds {name}, which the platform takes for that of a program of its own; "
+                        "expected files without one: this is not played here"
+                    )
+            return _run_steps(submitted.parent, base / "scoring/app", task, bundle, time_limit)
+        except InputError as error:
+            fault = str(error).removeprefix(f"{submission}: ")
+            # Neither where it lies on this machine, nor where it was unpacked.
+            for place in (submission.parent, submitted):
+                fault = fault.replace(f"{place}{os.sep}", "")
+            return Result({}, fault)
+
+
+def _run_steps(
+    predicting: Path, scoring: Path, task: Task, bundle: Bundle, time_limit: int
+) -> Result:
+    """Run the steps of prediction and scoring, each in a folder of its own."""
+    shutil.copytree(predicting / "ingested_program", predicting / "output")
+    # The platform tells so whether a program of the submission's own ran: none did.
+    names = ("exitCode", "elapsedTime", "ingestionExitCode", "ingestionElapsedTime")
+    status: dict[str, Any] = dict.fromkeys(names)
+    lines: list[str] = []
+    if task.ingestion_program and task.input_data:
+        shutil.copytree(task.ingestion_program, predicting / "program")
+        shutil.copytree(task.input_data, predicting / "input_data")
+        began = time.monotonic()
+        status["ingestionExitCode"], lines = _run_program(predicting, time_limit)
+        seconds = round(time.monotonic() - began, 3)
+        status |= {"elapsedTime": seconds, "ingestionElapsedTime": seconds}
+    (predicting / "output/metadata").write_text(yaml.safe_dump(status), encoding="utf-8")
+
+    for name in ("input", "output", "shared"):
+        (scoring / name).mkdir(parents=True)
+    (predicting / "output").rename(scoring / "input/res")
+    # Copies, so that nothing a run does reaches the next one.
+    shutil.copytree(task.reference_data, scoring / "input/ref")
+    shutil.copytree(task.scoring_program, scoring / "program")
+    _, said = _run_program(scoring, time_limit)
+    output = (*lines, *said)
+    page, file = scoring / "output" / DETAILS_NAME, scoring / "output/scores.json"
+    found = json.loads(file.read_bytes()) if file.is_file() else {}
+    scores = {c.key: float(found[c.key]) for c in bundle.columns if c.key in found}
+    if bundle.columns[0].key in scores:
+        details = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+        return Result(scores, details=details, output=output)
+    # What went wrong first explains most. A program that fails on purpose says why.
+    reasons = (lines if status["ingestionExitCode"] else []) or said
+    return Result({}, reasons[-1].removeprefix("error: ") if reasons else NO_SCORES, output=output)
+
+
+def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
+    """Run the program in ``app/program``; whatever it has started ends with it.
+
+    Returns its exit code and the last lines of its stderr. `InputError` if it takes longer than it
+    may, or cannot be started.
+    """
+    command = yaml.safe_load((app / "program" / METADATA_NAMES[0]).read_bytes())["command"]
+    words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]
+    if words[0] in ("python", "python3"):
+        words[0] = sys.executable
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    temporary = app.parent / "tmp"
+    temporary.mkdir()
+    environment |= {"PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary), "RUN_LOCALLY": "1"}
+    with tempfile.TemporaryFile() as errors:
+        try:
+            # In a group of its own, so that what the program starts ends with it.
+            process = subprocess.Popen(
+                words, cwd=app / "program", env=environment, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            )  # fmt: skip
+        except OSError as error:
+            fault = f"the command {quote(command)} cannot be run ({error.strerror})"
+            raise InputError(fault) from None
+        try:
+            code = process.wait(time_limit)
+        except subprocess.TimeoutExpired:
+            fault = f"Execution Time Limit exceeded. Limit was {time_limit} seconds"
+            raise InputError(fault) from None
+        finally:
+            if hasattr(os, "killpg"):
+                # The group outlives its leader while members run; it is ours.
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+            process.wait()
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL))
+        text = errors.read().decode("utf-8", "replace")
+    # With the paths that it has on the platform; a progress bar writes over its line.
+    lines = text.replace(str(app), "/app").split("\n")
+    lines = [line.rstrip("\r").rpartition("\r")[2].strip() for line in lines]
+    return code, [printable(line, _MAX_REASON) for line in lines if line][-_MAX_LINES:]

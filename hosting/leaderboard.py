@@ -1,21 +1,25 @@
-"""Leaderboards: who is where, as the platform orders submissions, and the files that say so.
+"""Leaderboards: who is where, as the platform orders submissions, and the pages that say so.
 
 An attempt, a submission to a task, is a row of a frame: `team`, `file`, `submitted` (UTC), `task`
 (its index; -1 for a damaged file), `fault` (why it failed, or empty), `details` (where its page is,
 seen from the leaderboard's, or empty), and the scores by the keys of their columns.
 """
 
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from common import charts, cli, io, pages
 from common.errors import printable
+from common.pages import Html
 
 import pandas as pd
-from bundle import Bundle, Column, Task
+from bundle import Bundle, Task
+from competition import PUBLIC_DATA, STARTING_KIT
 
 _ABOUT = ("team", "file", "submitted", "task", "fault", "details")
 # By the index of the task.
@@ -30,6 +34,11 @@ _MAX_DRAWN = 25
 # What makes a spreadsheet take a cell for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ERROR = "standard_error"
+_INLINE = {
+    re.compile(r"`([^`]+)`"): r"<code>\1</code>",
+    re.compile(r"\*\*([^*]+)\*\*"): r"<strong>\1</strong>",
+    re.compile(r"\*([^*]+)\*"): r"<em>\1</em>",
+}
 
 
 def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -37,7 +46,13 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
     frame = as_frame(bundle, attempts)
     boards = make_boards(bundle, frame)
     for index, board in boards.items():
-        print(_as_text(bundle, index, board), end="\n\n")
+        print(bundle.tasks[index].name)
+        width = min(_WIDEST_NAME, board["team"].str.len().max())
+        scores = _as_text(bundle, board).filter([bundle.columns[0].key, _ERROR])
+        told = scores.apply(lambda row: " ± ".join(filter(None, row)), axis=1)
+        for place, team, score in zip(board["rank"], board["team"], told, strict=True):
+            print(f"{place:>4}  {printable(team, width):<{width}}  {score}")
+        print()
     written = f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     paths = [folder / name for name in ("leaderboard.html", "leaderboard.csv")]
     with io.atomic_write(*paths) as (page_file, csv_file):
@@ -74,20 +89,15 @@ def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> Boards:
     return boards
 
 
-def _as_text(bundle: Bundle, index: int, board: pd.DataFrame) -> str:
-    """Return the board of a task as lines for a terminal."""
-    width = min(_WIDEST_NAME, board["team"].str.len().max())
-    shown = [column for column in bundle.columns if column.key in (bundle.columns[0].key, _ERROR)]
-    lines = []
-    for _, place in board.iterrows():
-        scores = " ± ".join(filter(None, (_cell(place, column) for column in shown)))
-        lines.append(f"{place['rank']:>4}  {printable(place['team'], width):<{width}}  {scores}")
-    return "\n".join([bundle.tasks[index].name, *lines])
-
-
-def _cell(place: pd.Series, column: Column) -> str:
-    value = place[column.key]
-    return "" if pd.isna(value) else f"{value:.{column.precision}f}"
+def _as_text(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of a board by the keys of their columns, empty where there is none."""
+    texts = {}
+    for column in bundle.columns:
+        scores = board[column.key]
+        texts[column.key] = scores.map(f"{{:.{column.precision}f}}".format).where(
+            scores.notna(), ""
+        )
+    return pd.DataFrame(texts)
 
 
 def safe(text: str) -> str:
@@ -108,6 +118,9 @@ def as_table(bundle: Bundle, phase: str, boards: Boards) -> pd.DataFrame:
     table = pd.concat(parts)
     table["time"] = [time.isoformat(timespec="seconds") for time in table["submitted"]]
     return table.assign(team=table["team"].map(safe), file=table["file"].map(safe))[names]
+
+
+# ---- Pages -------------------------------------------------------------------------------------
 
 
 def as_page(
@@ -139,38 +152,88 @@ def as_page(
 
 def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     """Return what the page shows of a task."""
-    first, *others = bundle.columns
-    error = next((column for column in others if column.key == _ERROR), None)
+    first, texts = bundle.columns[0], _as_text(bundle, board)
+    errors = texts.get(_ERROR, [""] * len(board))
     # The columns beside score and standard error, folded.
-    others = [c for c in others if c is not error and board[c.key].notna().any()]
+    others = {column.key: column.title for column in bundle.columns[1:] if column.key != _ERROR}
+    others = {key: title for key, title in others.items() if texts[key].any()}
     # Charts of the best teams show which differences mean little.
     shown = board.head(_MAX_DRAWN)
-    margin = 1.96 * shown[_ERROR] if error else pd.Series(float("nan"), shown.index)
+    margins = 1.96 * shown.get(_ERROR, pd.Series(float("nan"), shown.index))
     dots = [
         charts.Dot(team, value, None if pd.isna(by) else (value - by, value + by), accent=rank == 1)
         for team, value, by, rank in zip(
-            shown["team"], shown[first.key], margin, shown["rank"], strict=True
+            shown["team"], shown[first.key], margins, shown["rank"], strict=True
         )
     ]
-    draw = partial(
-        charts.dot_chart, dots, label=task.name, digits=first.precision, axis=first.title
-    )
+    names = ("phone-wide", "page-wide") if len(dots) > 1 else ()
+    drawn = {"label": task.name, "digits": first.precision, "axis": first.title}
     return {
         "name": task.name,
         "places": [
-            (place, _cell(place, first), _cell(place, error) if error else "")
-            for _, place in board.iterrows()
+            *zip((row for _, row in board.iterrows()), texts[first.key], errors, strict=True)
         ],
         "has_pages": (board["details"] != "").any(),
         "charts": {
-            name: pages.Html(draw(wide=name == "page-wide"))
-            for name in (("phone-wide", "page-wide") if len(shown) > 1 else ())
+            name: Html(charts.dot_chart(dots, wide=name == "page-wide", **drawn)) for name in names
         },
-        "has_intervals": margin.notna().any(),
+        "has_intervals": margins.notna().any(),
         "n_drawn": len(shown),
-        "others": [column.title for column in others],
-        "other_rows": [
-            [place["team"], *(_cell(place, column) for column in others)]
-            for _, place in board.iterrows()
-        ],
+        "others": list(others.values()),
+        "other_rows": texts[[*others]].assign(team=board["team"])[["team", *others]].to_numpy(),
     }
+
+
+def publish(site: Path, bundle: Bundle, phase: str, folder: Path) -> None:
+    """Publish the leaderboards of a phase, from their folder, in a folder of pages: the
+    competition's pages, its files and the leaderboards. What another phase has published stays.
+    """
+    (site / "details").mkdir(parents=True, exist_ok=True)
+    board = (folder / "leaderboard.html").read_text(encoding="utf-8")
+    for name in re.findall(r'href="(details/[0-9a-f_]+\.html)"', board):
+        shutil.copyfile(folder / name, site / name)
+    for suffix in ("html", "csv"):
+        name = f"leaderboard_{phase.lower()}.{suffix}"
+        shutil.copyfile(folder / f"leaderboard.{suffix}", site / name)
+    links = {title: f"{path.stem}.html" for title, path in bundle.pages.items()}
+    for name in (each.name.lower() for each in bundle.phases):
+        if (site / f"leaderboard_{name}.html").is_file():
+            links[f"Leaderboard, {name}"] = f"leaderboard_{name}.html"
+    for title, name in (("Public data", PUBLIC_DATA), ("Starting kit", STARTING_KIT)):
+        shutil.copyfile(bundle.folder / name, site / name)
+        links[title] = name
+    for title, path in bundle.pages.items():
+        text = Html(to_html(path.read_text(encoding="utf-8")))
+        facts = {"title": bundle.title, "tab": f"{bundle.title}: {title}", "links": links}
+        io.write_text(site / f"{path.stem}.html", pages.render("site.html", text=text, **facts))
+    shutil.copyfile(site / f"{next(iter(bundle.pages.values())).stem}.html", site / "index.html")
+
+
+def to_html(markdown: str) -> str:
+    """Return the Markdown that the pages of a bundle are written in as HTML."""
+    parts = []
+    for block in re.split(r"\n\s*\n", markdown.strip("\n")):
+        lines = block.splitlines()
+        text = _inline(" ".join(line.strip() for line in lines))
+        if heading := re.fullmatch(r"(#+) (.*)", text):
+            # The page has a title above its text.
+            level = len(heading[1]) + 1
+            parts.append(f"<h{level}>{heading[2]}</h{level}>")
+        elif all(line.startswith("    ") for line in lines):
+            parts.append(f"<pre>{escape(block)}</pre>")
+        elif block.startswith("|"):
+            rows = [[Html(_inline(cell)) for cell in line.strip("|").split("|")] for line in lines]
+            parts.append(pages.table(rows[0], rows[2:]))
+        elif block.startswith("- "):
+            items = re.split(r"(?:^|\s)- ", text)[1:]
+            parts.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")
+        else:
+            parts.append(f"<p>{text}</p>")
+    return "\n".join(parts)
+
+
+def _inline(text: str) -> str:
+    text = escape(text.strip())
+    for pattern, html in _INLINE.items():
+        text = pattern.sub(html, text)
+    return text

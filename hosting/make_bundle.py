@@ -34,8 +34,7 @@ from tools.templates import build_templates
 import competition
 import numpy as np
 import own_answers
-import participants
-import reference_data
+from bundle_files import describe_public, write_for_participants, write_for_platform
 from competition import Plan
 from tqdm import tqdm
 
@@ -68,9 +67,9 @@ def main() -> None:
                 build_templates(data_dir, templates)
             for path, part in plans.items():
                 bundle, private = base / path.stem, base / f"{path.stem}_private"
-                reference_data.write(data_dir, templates, bundle, private, part)
-                participants.write(data_dir, templates, bundle, part)
-                competition.write(bundle, part, participants.describe(data_dir, part.tasks))
+                write_for_platform(data_dir, templates, bundle, private, part)
+                write_for_participants(data_dir, templates, bundle, part)
+                competition.write(bundle, part, describe_public(data_dir, part.tasks))
                 _write_for_organiser(data_dir, private)
                 steps.update()
             with io.atomic_write(*names) as files:
@@ -85,53 +84,49 @@ def main() -> None:
         kept = "the private answers: keep it, upload it nowhere"
         print(f"{cli.show(path)}: {size}, {'to upload' if path in plans else kept}")
     tasks = f"tasks {', '.join(map(str, plan.tasks))}"
-    print(f"{tasks}; {plan.describe_dates()}; {time.perf_counter() - started:.1f} s")
-    if plan.end < datetime.now(UTC).date():
-        notes.append(f"warning: the last day, {plan.end}, is past: nobody can submit")
+    print(f"{tasks}; {plan.dates}; {time.perf_counter() - started:.1f} s")
+    if plan.days["private"][1] < datetime.now(UTC).date():
+        end = plan.days["private"][1]
+        notes.append(f"warning: the last day, {end}, is past: nobody can submit")
     if plan.private_on_server:
         notes.append(
             "warning: the private answers are in what is uploaded: some servers hand such files to "
             "anybody who asks, without a login; `python hosting/check_server.py URL` tells"
         )
-    for note in notes:
-        print(note)
-    print("all of it holds answers: give none of it to anybody")
+    print(*notes, "all of it holds answers: give none of it to anybody", sep="\n")
     print(f"next: python hosting/run_locally.py {cli.show(names[0])} SUBMISSION.zip")
 
 
 def _parse() -> argparse.Namespace:
     p = cli.parser(__doc__)
-    help_ = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
-    p.add_argument("--tasks", type=int, nargs="+", choices=(1, 2, 3, 4), help=help_)
+    least, days = own_answers.MIN_ANSWERS_OF_EACH, competition.FINAL_DAYS
+    tasks = "in one bundle (default: a bundle for each that is there; with --answers 1 2 4)"
+    p.add_argument("--tasks", type=int, nargs="+", choices=(1, 2, 3, 4), help=tasks)
     source = p.add_mutually_exclusive_group()
-    help_ = "the official files, laid out like data/: their answers are public"
-    source.add_argument("--official", type=Path, metavar="DIR", help=help_)
-    help_ = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
-    source.add_argument("--answers", type=Path, metavar="FILE", help=help_)
-    help_ = (
-        "with --answers: leave out questions and students with fewer answers (default "
-        f"{own_answers.MIN_ANSWERS_OF_EACH}, 0 for none)"
-    )
-    p.add_argument("--min_answers", type=cli.seed, metavar="N", help=help_)
-    help_ = "size of the simulated data (default small)"
-    p.add_argument("--size", choices=("tiny", "small", "full"), help=help_)
-    help_ = (
-        f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
-        "(default: drawn, and forgotten)"
-    )
-    p.add_argument("--seed", metavar="SECRET", help=help_)
+    official = "the official files, laid out like data/: their answers are public"
+    source.add_argument("--official", type=Path, metavar="DIR", help=official)
+    own = "CSV of your own with QuestionId, UserId, AnswerValue, CorrectAnswer"
+    source.add_argument("--answers", type=Path, metavar="FILE", help=own)
+    few = "with --answers: leave out questions and students with fewer answers (default "
+    few += f"{least}, 0 for none)"
+    p.add_argument("--min_answers", type=cli.seed, metavar="N", help=few)
+    size = "size of the simulated data (default small)"
+    p.add_argument("--size", choices=("tiny", "small", "full"), help=size)
+    seed = f"a text of {_MIN_SEED} characters or more, which makes the same competition again "
+    seed += "(default: drawn, and forgotten)"
+    p.add_argument("--seed", metavar="SECRET", help=seed)
     p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
     p.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
-    help_ = "first day, 2027-01-31 (default: today)"
-    p.add_argument("--start", type=_day, metavar="DATE", help=help_)
-    p.add_argument(
-        "--end", type=_day, metavar="DATE", help=f"last day (default: {_WEEKS} weeks later)"
+    first, last = (
+        "first day, 2027-01-31 (default: today)",
+        f"last day (default: {_WEEKS} weeks later)",
     )
-    days = competition.FINAL_DAYS
-    help_ = f"length of the private phase at the end (default {days})"
-    p.add_argument("--final_days", type=cli.count, metavar="N", default=days, help=help_)
-    help_ = "upload the private answers too, and let the server score the private phase"
-    p.add_argument("--private_on_server", action="store_true", help=help_)
+    p.add_argument("--start", type=_day, metavar="DATE", help=first)
+    p.add_argument("--end", type=_day, metavar="DATE", help=last)
+    final = f"length of the private phase at the end (default {days})"
+    p.add_argument("--final_days", type=cli.count, metavar="N", default=days, help=final)
+    server = "upload the private answers too, and let the server score the private phase"
+    p.add_argument("--private_on_server", action="store_true", help=server)
     p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")
     return p.parse_args()
 
@@ -168,7 +163,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         raise InputError(
             f"--contact: is {quote(options.contact)}, expected an address such as name@example.org"
         )
-    tasks = sorted(set(options.tasks or (_tasks_of(options))))
+    tasks = sorted(set(options.tasks or _tasks_of(options)))
     start = options.start or datetime.now(UTC).date()
     days = options.final_days
     try:
@@ -182,22 +177,21 @@ def _plan(options: argparse.Namespace) -> Plan:
             f"--end: is {end}, expected {first_end} or later: the private phase takes the last "
             f"{days} days, and the public one at least one"
         )
+    last = end - timedelta(days=days)
+    phases = {"public": (start, last), "private": (last + timedelta(days=1), end)}
     origin = "official" if options.official else "own" if options.answers else "simulated"
-    what = tuple(tasks), title, start, end, days, origin
-    return Plan(*what, options.contact, options.private_on_server)
+    more = origin, options.contact, options.private_on_server
+    return Plan(tuple(tasks), title, phases, *more)
 
 
 def _tasks_of(options: argparse.Namespace) -> list[int]:
     """Return the tasks that the answers allow."""
     if not options.official:
         return [1, 2, 4] if options.answers else [1, 2, 3, 4]
-    found = [
-        task
-        for task in (1, 2, 3, 4)
-        if all(path.is_file() for path in _released_answers(options.official, task))
-    ]
+    files = {task: _released_answers(options.official, task) for task in (1, 2, 3, 4)}
+    found = [task for task, paths in files.items() if all(path.is_file() for path in paths)]
     if not found:
-        path = _released_answers(options.official, 1)[0]
+        path = files[1][0]
         raise InputError(
             f"{path.parent}: holds the released answers of no task, expected {path.name} and "
             "others; `python data/download.py` fetches them, `python data/generate_sample.py` "

@@ -16,11 +16,11 @@ The exit code is 2 if the bundle is wrong, or any submission could not be scored
 
 import argparse
 import contextlib
+import json
 import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,8 +30,7 @@ from common import cli, io, layout, made, run_log, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
 
-import submission_run
-from bundle import Bundle, Phase, Task, find_phase, private_part_of, read_bundle, require_answers
+from bundle import Bundle, Phase, Task, read_bundle, score
 from tqdm import tqdm
 
 DEFAULT_DIR = layout.TEST_OUTPUT_DIR / "leaderboard"
@@ -60,26 +59,22 @@ def main() -> None:
         raise InputError("expected either a submission or --submissions DIR, not both")
     if not options.submissions and (options.watch or options.site or options.phase == BOTH):
         raise InputError("--watch, --site and --phase both: are for --submissions DIR")
-    private: Path = options.private or private_part_of(options.bundle)
+    path: Path = options.bundle
+    private = options.private or path.with_name(f"{path.name.removesuffix('.zip')}_private.zip")
     if options.private:
         io.require_file(private)
     held = private if private.is_file() else None
     with tempfile.TemporaryDirectory(prefix="bundle_", ignore_cleanup_errors=True) as folder:
-        bundle = read_bundle(options.bundle, Path(folder), held)
-        names = layout.PHASES if options.phase == BOTH else [options.phase]
-        phases = [find_phase(bundle, name) for name in names]
+        bundle = read_bundle(path, Path(folder), held)
+        phases = _find_phases(bundle, options, private)
         n_failed = 0
-        for phase in phases:
-            _find_tasks(phase, options.tasks)
-            if options.submission or options.submissions:
-                require_answers(phase, private)
         if options.submission:
-            n_failed = _score_one(bundle, phases[0], options)
+            n_failed = _score_one(bundle, *phases[0], options)
         elif options.submissions:
-            digest = made.digest(options.bundle) + (made.digest(held) if held else "")
+            digest = made.digest(path) + (made.digest(held) if held else "")
             n_failed = _score_folder(bundle, digest, phases, options)
         else:
-            print("\n".join(_describe(bundle)))
+            _describe(bundle)
     if n_failed:
         sys.exit(2)
 
@@ -104,24 +99,46 @@ def _parse() -> argparse.Namespace:
     return p.parse_args()
 
 
-def _describe(bundle: Bundle) -> list[str]:
-    """Return lines that say what is in a bundle."""
-    lines = [bundle.title]
+def _describe(bundle: Bundle) -> None:
+    """Print what is in a bundle."""
+    print(printable(bundle.title))
     for phase in bundle.phases:
         names = "; ".join(task.name for task in phase.tasks)
         limit = f"{phase.execution_time_limit} s"
-        lines.append(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}")
-    columns = ", ".join(column.title for column in bundle.columns)
-    return [printable(line) for line in (*lines, f"Leaderboard: {columns}")]
+        print(printable(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}"))
+    print(printable(f"Leaderboard: {', '.join(column.title for column in bundle.columns)}"))
 
 
-def _find_tasks(phase: Phase, numbers: Sequence[int] | None) -> list[Task]:
-    """Return the tasks of a phase, or those of the given numbers."""
-    for number in numbers or ():
-        if number not in [task.number for task in phase.tasks]:
-            names = ", ".join(printable(task.name) for task in phase.tasks)
-            raise InputError(f"--tasks {number}: the phase has no such task, expected {names}")
-    return [task for task in phase.tasks if numbers is None or task.number in numbers]
+def _find_phases(
+    bundle: Bundle, options: argparse.Namespace, private: Path
+) -> list[tuple[Phase, list[Task]]]:
+    """Return the phases that the flags name with their tasks, all or those that the flags name.
+
+    The answers of a phase that is to be scored must be there: those of some are in the private part
+    of the bundle.
+    """
+    known = {phase.name.casefold(): phase for phase in bundle.phases}
+    found = []
+    for name in layout.PHASES if options.phase == BOTH else [options.phase]:
+        phase = known.get(name.casefold())
+        if phase is None:
+            names = ", ".join(phase.name for phase in bundle.phases)
+            raise InputError(f"--phase {name}: the bundle has no such phase, expected {names}")
+        numbers = [task.number for task in phase.tasks]
+        for number in options.tasks or ():
+            if number not in numbers:
+                names = ", ".join(printable(task.name) for task in phase.tasks)
+                raise InputError(f"--tasks {number}: the phase has no such task, expected {names}")
+        for task in phase.tasks if options.submission or options.submissions else ():
+            settings = task.reference_data / "settings.json"
+            if settings.is_file() and json.loads(settings.read_bytes())["mode"] != "scored":
+                raise InputError(
+                    f"{private}: not found, expected the answers of the {phase.name.lower()} phase,"
+                    " which hosting/make_bundle.py writes there (--private names another place)"
+                )
+        wanted = [task for task in phase.tasks if task.number in (options.tasks or numbers)]
+        found.append((phase, wanted))
+    return found
 
 
 def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
@@ -131,52 +148,51 @@ def _tasks_of(tasks: Sequence[Task], submission: Path) -> list[Task]:
     return [task for task in tasks if FILES.get(task.number) in names] or list(tasks)
 
 
-def _score_one(bundle: Bundle, phase: Phase, options: argparse.Namespace) -> int:
+def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argparse.Namespace) -> int:
     """Score one submission, print its scores; return on how many tasks it failed."""
     path: Path = options.submission
-    tasks = _find_tasks(phase, options.tasks)
     # Tasks that the user has named are all meant.
     chosen = _tasks_of(tasks, path) if options.tasks is None else tasks
     results = [
-        (task, submission_run.score(path, task, bundle, phase.execution_time_limit))
+        (task, score(path, task, bundle, phase.execution_time_limit))
         for task in tqdm(chosen, desc="Tasks", disable=None)
     ]
-    n_failed = 0
     for task, result in results:
         print(f"{printable(task.name)}: " + ("failed" if result.fault else "scored"))
         for line in result.output:
             print(f"  {line}")
         for column in bundle.columns:
             if column.key in result.scores:
-                score = result.scores[column.key]
-                print(f"  {printable(column.title)}: {score:.{column.precision}f}")
+                value = f"{result.scores[column.key]:.{column.precision}f}"
+                print(f"  {printable(column.title)}: {value}")
         if result.details:
             name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
             page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
             io.write_text(page, result.details)
             print(f"  written: {cli.show(page)}")
         if result.fault:
-            n_failed += 1
             cli.print_fault(f"{cli.show(path)}: {printable(task.name)}: {result.fault}")
-    return n_failed
+    return sum(bool(result.fault) for _, result in results)
 
 
 # ---- A folder of submissions ---------------------------------------------------------------------
 
 
 def _score_folder(
-    bundle: Bundle, digest: str, phases: Sequence[Phase], options: argparse.Namespace
+    bundle: Bundle,
+    digest: str,
+    phases: list[tuple[Phase, list[Task]]],
+    options: argparse.Namespace,
 ) -> int:
     """Score a folder of submissions, once or whenever it changes; return how many failed."""
     # Importing it takes a while, which `--help` does without.
-    import site_pages
+    import leaderboard
 
     places = []
-    for phase in phases:
+    for phase, tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
         if phase.name.lower() == layout.PHASES[1] and (len(phases) > 1 or not options.output_dir):
             folder = folder.with_name(f"{folder.name}_private")
-        tasks = _find_tasks(phase, options.tasks)
         places.append((phase, tasks, folder, _read_records(folder, digest)))
     seen: list[Submitted] = []
     while True:
@@ -192,7 +208,7 @@ def _score_folder(
                 n_failed += _score_all(bundle, digest, submissions, *place)
             if options.site:
                 # Of both phases the public one: the private one when it is asked for by itself.
-                site_pages.write(options.site, bundle, places[0][0].name, places[0][2])
+                leaderboard.publish(options.site, bundle, places[0][0].name, places[0][2])
                 print(f"written: {cli.show(options.site / 'index.html')}")
         if not options.watch:
             return n_failed
@@ -228,34 +244,32 @@ def _score_all(
     What was scored is known from a file of records, so that nothing is scored twice.
     """
     import leaderboard
+    import pandas as pd
 
     attempts: list[dict[str, Any]] = []
-    runs: list[tuple[Submitted, Task]] = []
+    runs: list[dict[str, Any]] = []
     for submitted in submissions:
+        about = submitted._asdict()
         try:
             # What is for other tasks only is none of these tasks' failures.
             held = _tasks_of(phase.tasks, submitted.path)
-            runs += [(submitted, task) for task in tasks if task in held]
+            runs += [{**about, "task": task.index} for task in tasks if task in held]
         except InputError as error:
             fault = str(error).removeprefix(f"{submitted.path}: ")
-            attempts.append({**submitted._asdict(), "task": -1, "fault": fault, "details": ""})
-    # Of each team and task the last ones, from the last to the first.
-    n_taken: Counter[tuple[str, int]] = Counter()
-    chosen: list[tuple[Submitted, Task]] = []
-    for submitted, task in reversed(runs):
-        n_taken[submitted.team, task.index] += 1
-        if n_taken[submitted.team, task.index] <= phase.max_submissions:
-            chosen.insert(0, (submitted, task))
+            attempts.append({**about, "task": -1, "fault": fault, "details": ""})
+    chosen = pd.DataFrame(runs, columns=[*Submitted._fields, "task"])
+    chosen = chosen.groupby(["team", "task"]).tail(phase.max_submissions)
     if n_left_out := len(runs) - len(chosen):
         taken = f"the phase takes {phase.max_submissions} of a team"
         print(f"note: {n_left_out} earlier submissions are left out: {taken}")
     n_reused = 0
-    for submitted, task in tqdm(chosen, desc="Submissions", disable=None):
-        key = made.digest(submitted.path), task.index
+    for run in tqdm(chosen.to_dict("records"), desc="Submissions", disable=None):
+        key = made.digest(run["path"]), run["task"]
         if key in known:
             n_reused += 1
         else:
-            result = submission_run.score(submitted.path, task, bundle, phase.execution_time_limit)
+            task = bundle.tasks[run["task"]]
+            result = score(run["path"], task, bundle, phase.execution_time_limit)
             page = ""
             if result.details:
                 page = f"{DETAILS_DIR}/{key[0][:16]}_{digest[:8]}_{task.index}.html"
@@ -266,8 +280,8 @@ def _score_all(
             }  # fmt: skip
             folder.mkdir(parents=True, exist_ok=True)
             run_log.append_line(folder / RECORDS_NAME, known[key])
-        told = {name: known[key][name] for name in ("task", "fault", "details")}
-        attempts.append({**known[key]["scores"], **submitted._asdict(), **told})
+        told = {name: known[key][name] for name in ("fault", "details")}
+        attempts.append(known[key]["scores"] | run | told)
     attempts.sort(key=lambda attempt: (attempt["submitted"], attempt["file"]))
     leaderboard.write(bundle, phase.name, attempts, folder)
     failed = [attempt for attempt in attempts if attempt["fault"]]

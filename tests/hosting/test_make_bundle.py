@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -14,10 +15,10 @@ from pathlib import Path
 from common import layout
 from common.adaptive.entry_files import ENTRY_FILE as ENTRY_NAME
 
+import bundle_files
 import competition
 import numpy as np
 import pandas as pd
-import participants
 import pytest
 import yaml
 from bundle import read_bundle
@@ -286,6 +287,13 @@ def test_the_starting_kit_is_this_kit(given: dict[str, bytes]) -> None:
             "common/templates/base.html", "common/templates/style.css",
             "task_1/sample_model_majority.py"} <= inside  # fmt: skip
     assert not any(re.search(r"\.venv|__pycache__|train_data|\.git/", name) for name in inside)
+    # Its pages link to nothing that it lacks, such as this folder.
+    folders = {str(place) for name in inside for place in Path(name).parents}
+    for name in filter(lambda name: name.endswith(".md"), inside):
+        text = given[f"{competition.STARTING_KIT}/{name}"].decode()
+        assert text.count("\n") == (ROOT / name).read_text().count("\n")
+        for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+            assert os.path.normpath(Path(name).parent / link) in inside | folders, (name, link)
     if (ROOT / ".git").exists():
         done = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
         others = ("hosting/", "tests/", ".ci/", ".github/", ".pre-commit-config.yaml")
@@ -304,13 +312,13 @@ def test_what_an_organiser_keeps_in_the_kit_stays_there(
     for name in (*kept, *kit):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert participants.list_kit(tmp_path) == sorted(kit)
+    assert bundle_files.list_kit(tmp_path) == sorted(kit)
     # So does what the organiser has put under version control.
     (tmp_path / ".gitignore").write_text("")
     for command in (["init", "-q"], ["add", "-A", "-f"]):
         subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
     (tmp_path / "common/new.py").write_text("x")
-    assert participants.list_kit(tmp_path) == sorted([".gitignore", *kit])
+    assert bundle_files.list_kit(tmp_path) == sorted([".gitignore", *kit])
 
 
 # ---- The bundle ----------------------------------------------------------------------------------

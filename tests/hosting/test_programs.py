@@ -12,9 +12,8 @@ from typing import Any
 from common import layout
 
 import pytest
-import submission_run
 import yaml
-from bundle import read_bundle
+from bundle import read_bundle, score
 from conftest import Run
 from page_reading import read_page
 from run_scripts import ROOT
@@ -101,7 +100,7 @@ def score_locally(bundle: Path, task: int, phase: str, files: dict[str, str]) ->
     whole = read_bundle(bundle, bundle.parent / "read", private)
     (of_task,) = (t for t in whole.tasks.values() if t.name == f"Task {task}, {phase}")
     path = write_zip(bundle.parent / "a.zip", files)
-    return submission_run.score(path, of_task, whole, 600).scores
+    return score(path, of_task, whole, 600).scores
 
 
 # ---- Phases --------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import bundle as worker
 import pytest
-import submission_run
 import toy_bundle
 from bundle import Bundle, read_bundle
 from conftest import Run, Says
@@ -36,11 +36,11 @@ def bundle(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 def play(
     bundle: Bundle, path: Path, source: str, *beside: str, task: int = 0, limit: int = 60
-) -> submission_run.Result:
+) -> worker.Result:
     """Let the toy scoring program run a text as a submission, beside a file's name and text."""
     name = FIRST if task == 0 else "submission_model_task_4.py"
     toy_bundle.write_zip(path, {name: source, **dict(zip(beside[::2], beside[1::2], strict=True))})
-    return submission_run.score(path, bundle.tasks[task], bundle, limit)
+    return worker.score(path, bundle.tasks[task], bundle, limit)
 
 
 # ---- One submission ----------------------------------------------------------------------------
@@ -83,11 +83,11 @@ score(0.5, mask_0=0.25)
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("pass", submission_run.NO_SCORES),
+        ("pass", worker.NO_SCORES),
         ("sys.exit('error: row 3 is missing')", "row 3 is missing"),
         ("raise ValueError('at ' + str(given))", "ValueError: at /app/input"),
         ("print('warned', file=sys.stderr)", "warned"),
-        ("(written / 'scores.json').write_text('{}')", submission_run.NO_SCORES),
+        ("(written / 'scores.json').write_text('{}')", worker.NO_SCORES),
         ("fail", "the entry failed"),
     ],
 )

@@ -1,0 +1,219 @@
+"""Who gets which files: the platform true answers and programs, participants data and this kit.
+
+What is uploaded holds the private answers only if the organiser asks for that; the private part,
+which the organiser keeps, always does: laid over the unpacked bundle, it makes it whole.
+"""
+
+import contextlib
+import json
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from importlib.metadata import files
+from pathlib import Path
+
+from common import io, layout, made, pages, schema, source_code, zips
+from common.evaluation.pair_facts import read_facts
+from common.submission import read_pair_values
+
+from competition import PUBLIC_DATA, STARTING_KIT, Plan
+from programs import facts_file
+from programs.played import KEY_NAME
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+TEMPLATES = {
+    1: layout.TEMPLATE_TASK_1_2, 2: layout.TEMPLATE_TASK_1_2, 3: layout.TEMPLATE_TASK_3
+}  # fmt: skip
+_TRAIN, _TEST = layout.TRAIN_DIR.name, layout.TEST_DIR.name
+_METADATA, _TEMPLATES = layout.METADATA_DIR.name, layout.TEMPLATE_DIR.name
+_GROUPS = {1: "1_2", 2: "1_2", 3: "3_4", 4: "3_4"}
+
+# What the starting kit consists of: whatever else an organiser keeps in the kit's folder, such as
+# answers of students, an unpacked bundle or a seed, is not for participants; nor are hosting and
+# tests of use to them.
+_KIT = (
+    ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md",
+    "WRITE_YOUR_OWN_ENTRY.md", "common", "data", "pyproject.toml", "quickstart.py",
+    "related_challenges", "requirements-dev.txt", "requirements.txt", "submission_templates",
+    "task_1", "task_2", "task_3", "task_4", "tools", "walkthrough.ipynb",
+)  # fmt: skip
+_KIT_SUFFIXES = (".css", ".html", ".md", ".png", ".py", ".svg", ".yaml")
+_NOT_THE_KIT = {
+    "__pycache__", "build", "train_data", "test_data", "test_input", "test_output", "images",
+    "submissions",
+}  # fmt: skip
+# A link of a page to another file, with its text.
+_LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|mailto:)([^)#]+)(?:#[^)]*)?\)")
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+# ---- For the platform --------------------------------------------------------------------------
+
+
+def write_for_platform(
+    data_dir: Path, templates: Path, bundle: Path, private: Path, plan: Plan
+) -> None:
+    """Write programs and true answers into the folders of what is uploaded and of what is kept."""
+    _copy_program(bundle / "scoring_program", "score.py", "scoring_metadata.yaml")
+    in_bundle = "hidden" if plan.private_on_server else "received"
+    for task in plan.tasks:
+        for phase, base, mode in (
+            ("public", bundle, "scored"), ("private", bundle, in_bundle),
+            ("private", private, "scored"),
+        ):  # fmt: skip
+            folder = base / "reference_data" / f"task_{task}_{phase}"
+            starts = f"{plan.days[phase][0]} 00:00:00"
+            settings = {"task": task, "phase": phase, "mode": mode, "starts": starts}
+            io.write_text(folder / "settings.json", json.dumps(settings) + "\n")
+            if task == 4:
+                # The students lie with the ingestion program; what it says is signed with a key.
+                program = base / "ingestion_program" / phase
+                _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
+                if mode != "received":
+                    students = f"{_TEST}/{layout.test_masks_name(phase)}"
+                    _copy(data_dir / students, program / students)
+                key = secrets.token_hex(32) + "\n"
+                for place in (program, folder):
+                    io.write_text(place / _TEST / KEY_NAME, key)
+            elif mode == "received" or task == 3:
+                _copy(templates / TEMPLATES[task], folder / _TEMPLATES / TEMPLATES[task])
+            if mode != "received":
+                _write_answers(data_dir, folder, task, phase)
+    # What an entry of task 4 finds in its folder, as in the challenge.
+    for name in find_public(data_dir, [4]) if 4 in plan.tasks else ():
+        _copy(data_dir / name, bundle / "input_data/task_4" / name)
+
+
+def _copy_program(folder: Path, script: str, metadata: str) -> None:
+    """Copy a program with all that it imports from the kit, and nothing else."""
+    for path in source_code.files_of(PROGRAMS / script, PROGRAMS / "tqdm.py"):
+        root = PROGRAMS if path.is_relative_to(PROGRAMS) else layout.ROOT
+        _copy(path, folder / path.relative_to(root))
+    _copy(PROGRAMS / metadata, folder / "metadata.yaml")
+    shutil.copytree(pages.TEMPLATES, folder / pages.TEMPLATES.relative_to(layout.ROOT))
+    # The image lacks the engine of the templates, which is Python alone: it comes along.
+    for package in ("jinja2", "markupsafe"):
+        for file in files(package) or []:
+            is_licence = file.name.startswith("LICENSE")
+            if is_licence or file.suffix == ".py":
+                target = folder / (Path(package, file.name) if is_licence else file)
+                _copy(Path(str(file.locate())), target)
+
+
+def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
+    """Write the true answers of a task and phase, and in tasks 1 and 2 what explains a score."""
+    name = f"{_TEST}/{layout.answers_path(task, phase).name}"
+    _copy(data_dir / name, folder / name)
+    # Answers marked as simulated: the page says so, and names the best possible score.
+    marker = made.read_marker(data_dir)
+    if marker is not None and made.is_simulated(data_dir / name):
+        told = {"best_expected_accuracy": marker.get("best_expected_accuracy")}
+        told["files"] = {name: made.fingerprint(folder / name)}
+        io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(told, indent=1) + "\n")
+    for other in layout.PHASES if task in (1, 2) else ():
+        path = data_dir / _TEST / layout.test_answers_name(task, other)
+        pairs = read_pair_values(io.file_source(path), schema.PREDICTED_COLUMN[task])
+        if other == phase:
+            train = data_dir / _TRAIN / layout.TRAIN_TASK_1_2
+            student, question = (pairs[name].to_numpy() for name in ("UserId", "QuestionId"))
+            known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
+            facts = read_facts(student, question, task, **known)
+            facts_file.write_facts(folder / "facts.npz", facts)
+        else:
+            # A submission holds the rows of both phases: of the other one the pairs alone.
+            io.write_csv(folder / _TEST / path.name, pairs[["QuestionId", "UserId"]])
+
+
+# ---- For participants --------------------------------------------------------------------------
+
+
+def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
+    """Write public_data.zip and starting_kit.zip, from data and templates into a bundle's folder.
+
+    Official files are not among them: their licence leaves it to their publisher to hand them out,
+    and the kit downloads them. Links of the kit's pages to what it lacks become plain text.
+    """
+    kind = "official" if plan.origin == "official" else "other"
+    members = {"README.md": layout.ROOT / f"hosting/pages/public_data_{kind}.md"}
+    if kind == "other":
+        members |= {name: data_dir / name for name in find_public(data_dir, plan.tasks)}
+        for name in {TEMPLATES[task] for task in plan.tasks if task in TEMPLATES}:
+            members[f"{_TEMPLATES}/{name}"] = templates / name
+    kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
+    there = {place for name in kit for place in (layout.ROOT / name, *(layout.ROOT / name).parents)}
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        io.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
+    ):
+        for name, page in kit.items():
+            if page.suffix != ".md":
+                continue
+
+            def keep_if_there(link: re.Match[str], folder: Path = page.parent) -> str:
+                return link[0] if (folder / link[2]).resolve() in there else link[1]
+
+            kit[name] = Path(temporary, name)
+            io.write_text(kit[name], _LINK.sub(keep_if_there, page.read_text(encoding="utf-8")))
+        zips.write_zip_to(data_file, dict(sorted(members.items())))
+        zips.write_zip_to(kit_file, kit)
+
+
+def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:
+    """Return the names of what participants may have of a folder like `data/`; nothing else."""
+    names = []
+    for group in sorted({_GROUPS[task] for task in tasks}):
+        names.append(f"{_TRAIN}/train_task_{group}.csv")
+        io.require_file(data_dir / names[-1])
+        kinds = ("question", "student", "answer")
+        names += [f"{_METADATA}/{kind}_metadata_task_{group}.csv" for kind in kinds]
+    names.append(f"{_METADATA}/{layout.SUBJECT_METADATA}")
+    return [name for name in names if (data_dir / name).is_file()]
+
+
+def list_kit(root: Path) -> list[str]:
+    """Return the files of the starting kit: of those in a kit the ones that git knows, if any."""
+    found: list[str] = []
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "ls-files", "-z"]
+        with contextlib.suppress(OSError):
+            found = subprocess.run(command, capture_output=True, text=True).stdout.split("\0")
+    found = found[:-1] or [path.relative_to(root).as_posix() for path in root.rglob("*")]
+    names = [name for name in found if _is_kit(Path(name))]
+    return sorted(n for n in names if (root / n).is_file() and not (root / n).is_symlink())
+
+
+def _is_kit(path: Path) -> bool:
+    first, *inner = path.parts
+    if first not in _KIT or _NOT_THE_KIT.intersection(inner):
+        return False
+    is_data = inner[:1] == ["metadata"] and first == "data"
+    is_data |= inner[1:2] == ["data"] and first == layout.RELATED_DIR.name
+    is_hidden = any(part.startswith(".") for part in inner)
+    return not inner or (not (is_data or is_hidden) and path.suffix in _KIT_SUFFIXES)
+
+
+def describe_public(data_dir: Path, tasks: Sequence[int]) -> str:
+    """Return what the pages say of the public files: what each holds, and how many answers."""
+    lines = []
+    names = find_public(data_dir, tasks)
+    for name in names:
+        if name.startswith(_TRAIN):
+            answers = io.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
+            n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
+            lines.append(
+                f"| `{name}` | {len(answers):,} answers of {n_students:,} students to "
+                f"{n_questions:,} questions |"
+            )
+    if len(lines) < len(names):
+        what = "what is known about questions, students, and the circumstances of answers"
+        lines.append(f"| `metadata/` | {what} |")
+    if {1, 2, 3} & set(tasks):
+        lines.append("| `submission_templates/` | what is to be predicted |")
+    return "\n".join(lines)
