@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, folds, io, layout, simulated
-from common.errors import InputError, Report
+from common.errors import InputError, Report, quote
+from common.schema import TEXT, Column
 
 SUBMISSION = "submission.csv"
 # Folders of a challenge's data.
@@ -171,6 +172,37 @@ def in_columns(rows: Sequence[Sequence[str]], first: int, others: int) -> list[s
         " ".join([f"{name:{first}s}", *(f"{cell:>{others}s}" for cell in cells)])
         for name, *cells in rows
     ]
+
+
+def read_predictions(
+    path: Path,
+    column: str,
+    ids: Sequence[str],
+    expected_in: str,
+    parse: Callable[[str], Any],
+    expected: str,
+    report: Report,
+    *,
+    may_be_empty: bool = False,
+) -> list[Any]:
+    """Read and check a submission: what `parse` makes of a column's cells, in the order of the ids.
+
+    For a cell that is not as expected it raises `InputError` with what is wrong, or another error.
+    """
+    columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
+    data = io.read_columns(path, columns, report)
+    rows = folds.match_ids(path, data["id"], ids, expected_in, report)
+    values: list[Any] = []
+    faults = {}
+    for row, cell in enumerate(data[column]):
+        try:
+            values.append(parse(cell))
+        except (ValueError, LookupError) as error:
+            values.append("")
+            if cell:  # An empty one has been reported already.
+                faults[row] = str(error) if isinstance(error, InputError) else f"is {quote(cell)}"
+    report_cells(path, column, faults, expected, report)
+    return [values[row] for row in rows]
 
 
 def report_cells(

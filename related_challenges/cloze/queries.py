@@ -12,9 +12,7 @@ from typing import Any
 
 from common import challenge, cli, folds, io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from common.schema import TEXT, Column
 
-import numpy as np
 import pandas as pd
 
 MASK = "[MASK]"
@@ -41,53 +39,53 @@ def read_queries(path: Path, *, answers: bool) -> pd.DataFrame:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error.reason}") from None
-    queries: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            query = _read_query(f"{path}: line {number}", line, answers) | {"line": number}
-            first = queries.setdefault(query["id"], query)
-            if first is not query:
-                told = f"repeats qid {quote(query['id'])} of line {first['line']}"
-                raise InputError(f"{path}: line {number} {told}")
+    queries = [
+        {"line": number} | _read_query(f"{path}: line {number}", line, answers)
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
     if not queries:
         raise InputError(f"{path}: is empty, expected a JSON object in each line")
-    return pd.DataFrame(queries.values()).drop(columns="line")
+    first = {query["id"]: query["line"] for query in reversed(queries)}
+    for query in queries:
+        if query["line"] != first[query["id"]]:
+            told = f"repeats qid {quote(query['id'])} of line {first[query['id']]}"
+            raise InputError(f"{path}: line {query['line']} {told}")
+    return pd.DataFrame(queries).drop(columns="line")
 
 
 def _read_query(where: str, line: str, answers: bool) -> dict[str, Any]:
-    """Return the row of the table that a line makes."""
     try:
         record = io.parse_json(line)
     except ValueError as error:
         raise InputError(f"{where} is not JSON ({error}); is the file cut off?") from None
     if not isinstance(record, dict):
         raise InputError(f"{where} holds no JSON object, expected qid, query and answer")
-    values: list[Any] = [
-        record.get(key) for key in ("qid", "query", "answer", "domain", "NeedReasoning")
-    ]
-    qid, text, found, domain, reasoning = values
-    is_list = isinstance(found, list) and found and all(isinstance(a, str) for a in found)
-    is_kind = [kind is None or isinstance(kind, str | int) for kind in (domain, reasoning)]
-    expected = {
-        "qid": (isinstance(qid, str) and qid, "text"),
-        "query": (isinstance(text, str) and text, "text"),
-        "answer": (is_list or not answers, "a list of texts"),
-        "domain": (is_kind[0], "text, a number or a boolean"),
-        "NeedReasoning": (is_kind[1], "text, a number or a boolean"),
-    }
-    for (key, (is_valid, wanted)), value in zip(expected.items(), values, strict=True):
-        if not is_valid:
+    kind = "text, a number or a boolean"
+    expected = {"qid": "text", "query": "text", "domain": kind, "NeedReasoning": kind}
+    for key, wanted in (expected | ({"answer": "a list of texts"} if answers else {})).items():
+        value = record.get(key)
+        is_valid = {
+            "text": isinstance(value, str) and value,
+            "a list of texts": value and _are_texts(value),
+            kind: value is None or isinstance(value, str | int),
+        }
+        if not is_valid[wanted]:
             shown = printable(repr(value), MAX_SHOWN)
             raise InputError(f"{where}: '{key}' is {shown}, expected {wanted}")
-        for own in value if isinstance(value, list) else [str(value)]:
-            if _HALF.search(own):
-                raise InputError(f"{where}: '{key}' holds half a character: {quote(own)}")
-    if MASK not in text:
-        raise InputError(f"{where}: 'query' holds no {MASK}: {quote(text)}")
-    reasoning = {0: "no", 1: "yes"}.get(reasoning, reasoning)
-    domain, reasoning = ("" if kind is None else str(kind).strip() for kind in (domain, reasoning))
-    query = {"id": qid, "text": text, "domain": domain, "reasoning": reasoning}
-    return query | {"answers": found} if answers else query
+        if _HALF.search(json.dumps(value, ensure_ascii=False)):
+            raise InputError(f"{where}: '{key}' holds half a character: {quote(value)}")
+    if MASK not in record["query"]:
+        raise InputError(f"{where}: 'query' holds no {MASK}: {quote(record['query'])}")
+    kinds: list[Any] = [record.get("domain"), record.get("NeedReasoning")]
+    kinds[1] = {0: "no", 1: "yes"}.get(kinds[1], kinds[1])
+    domain, reasoning = ("" if kind is None else str(kind).strip() for kind in kinds)
+    query = {"id": record["qid"], "text": record["query"], "domain": domain, "reasoning": reasoning}
+    return query | ({"answers": record["answer"]} if answers else {})
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def parse_flags(doc: str | None) -> argparse.Namespace:
@@ -125,13 +123,10 @@ def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[st
     allowed = max(options.candidates, N_GUESSES)
     for query_id, answers in guesses.items():
         if len(answers) > allowed:
-            raise InputError(
-                f"{options.output_file}: {quote(query_id)} would have {len(answers)} answers, "
-                f"expected at most {allowed}"
-            )
+            told = f"{quote(query_id)} would have {len(answers)} answers"
+            raise InputError(f"{options.output_file}: {told}, expected at most {allowed}")
     ret = [json.dumps(list(answers), ensure_ascii=False) for answers in guesses.values()]
-    columns = {"id": np.array(list(guesses), object), "ret": np.array(ret, object)}
-    challenge.write_submission(options, columns)
+    challenge.write_submission(options, pd.DataFrame({"id": list(guesses), "ret": ret}))
 
 
 def read_guesses(
@@ -144,25 +139,18 @@ def read_guesses(
     with io.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")
-    data = io.read_columns(path, (folds.ID, Column("ret", TEXT)), report)
-    rows = folds.match_ids(path, data["id"], ids, "the queries", report)
-    allowed, faults = max(candidates, N_GUESSES), {}
-    guesses: list[Any] = []
-    for row, text in enumerate(data["ret"]):
-        try:
-            guesses.append(io.parse_json(text))
-        except ValueError:
-            guesses.append(None)
-        if not text:  # Has been reported already.
-            continue
-        ret = guesses[row]
-        if not isinstance(ret, list) or not all(isinstance(answer, str) for answer in ret):
-            faults[row] = f"is {quote(text)}"
-        elif len(ret) > allowed:
-            faults[row] = f"holds {len(ret)} answers"
+    allowed = max(candidates, N_GUESSES)
+
+    def parse(text: str) -> list[str]:
+        guesses: list[str] = io.parse_json(text)
+        if not _are_texts(guesses):
+            raise ValueError
+        if len(guesses) > allowed:
+            raise InputError(f"holds {len(guesses)} answers")
+        return guesses
+
     expected = f"a JSON list of at most {allowed} texts"
-    challenge.report_cells(path, "ret", faults, expected, report)
-    return [guesses[row] for row in rows]
+    return challenge.read_predictions(path, "ret", ids, "the queries", parse, expected, report)
 
 
 def token_f1(guess: str, answer: str, *, normalise: bool = False) -> float:

@@ -14,10 +14,8 @@ import pandas as pd
 import recommend
 from sample_model_item_cf_time import (
     CLICKED_POWER,
-    DISTANCE_POWER,
-    MAX_DISTANCE,
     SCORED_POWER,
-    TIME_DECAY,
+    pairs_of_clicks,
     recent_clicks,
 )
 from scipy.sparse import csr_array, diags_array
@@ -79,27 +77,19 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     n_items = len(phase.item_ids)
     activity = np.log1p(np.bincount(phase.user, minlength=phase.n_users))
     parts = []
-    for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
-        earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
-        later = earlier + distance
-        time = phase.time[later] - phase.time[earlier]
-        value = distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
+    for earlier, later, value in pairs_of_clicks(phase):
         first, second = phase.item[earlier].astype(np.int64), phase.item[later].astype(np.int64)
-        both_ways = {
-            "key": (first * n_items + second, second * n_items + first),
-            "similarity": (value, value),
-            "forward": (value, np.zeros(len(value))),
-            "at_once": [np.exp(-time / AT_ONCE) / distance] * 2,
-            "of_quiet_users": [value / activity[phase.user[earlier]]] * 2,
-        }
-        parts.append({name: np.concatenate(values) for name, values in both_ways.items()})
+        near = np.exp(-(phase.time[later] - phase.time[earlier]) / AT_ONCE) / (later - earlier)
+        one_way = {"similarity": value, "forward": value, "at_once": near}
+        one_way["of_quiet_users"] = value / activity[phase.user[earlier]]
+        other_way = one_way | {"forward": np.zeros(len(value))}
+        parts += [one_way | {"key": first * n_items + second}]
+        parts += [other_way | {"key": second * n_items + first}]
     sums = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
     key, pair = np.unique(sums.pop("key"), return_inverse=True)
     found = pd.DataFrame({"item": key // n_items, "neighbour": key % n_items})
-    n_clicks = count_clicks(phase)
-    scale = (
-        n_clicks[found["item"]] ** -CLICKED_POWER * n_clicks[found["neighbour"]] ** -SCORED_POWER
-    )
+    clicked, scored = (count_clicks(phase)[found[name]] for name in found)
+    scale = clicked**-CLICKED_POWER * scored**-SCORED_POWER
     for name in [*sums]:
         found[name] = scale * np.bincount(pair, sums.pop(name), len(key))
     return found.assign(count=np.bincount(pair, minlength=len(key)).astype(float))
@@ -179,28 +169,23 @@ def find_candidates(
 
 def match_clicks(
     phase: recommend.Phase, neighbours: pd.DataFrame, found: pd.DataFrame
-) -> tuple[clicks.IntArray, clicks.IntArray, clicks.IntArray]:
+) -> pd.DataFrame:
     """Find the clicks of the test users on items that are neighbours of their candidates.
 
-    The rows returned are that of the click in the phase, of the pair of the item clicked and the
-    candidate in the neighbours, and of the candidate, shape (matches,).
+    Beside the columns of the neighbours there are click, its row in the phase, and row, that of the
+    candidate.
     """
-    place = np.full(phase.n_users, -1)
-    user, item = found["user"].to_numpy(), found["item"].to_numpy()
-    place[phase.test_user[user]] = user
-    rows = np.flatnonzero(place[phase.user] >= 0)
-    n_items = len(phase.item_ids)
-    # Where the neighbours of each item begin, and an end.
-    start = np.searchsorted(neighbours["item"], np.arange(n_items + 1))
-    n_neighbours = np.diff(start)[phase.item[rows]]
-    click = np.repeat(rows, n_neighbours)
-    pair = np.arange(len(click)) - np.repeat(np.cumsum(n_neighbours) - n_neighbours, n_neighbours)
-    pair += start[phase.item[click]]
-    key = user * n_items + item
-    wanted = place[phase.user[click]] * n_items + neighbours["neighbour"].to_numpy()[pair]
-    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    matches = key[row] == wanted
-    return click[matches], pair[matches], row[matches]
+    of_user = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
+    asked = pd.DataFrame({"user": phase.test_user[found["user"]], "row": np.arange(len(found))})
+    both = asked.merge(of_user, on="user")
+    n_items, (first, second) = len(phase.item_ids), neighbours[["item", "neighbour"]].to_numpy().T
+    wanted = phase.item[both["click"]] * n_items + found["item"].to_numpy()[both["row"]]
+    key = first * n_items + second
+    pair = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    is_pair = key[pair] == wanted
+    matched: pd.DataFrame = neighbours.iloc[pair[is_pair]].reset_index(drop=True)
+    matched[["click", "row"]] = both[["click", "row"]].to_numpy()[is_pair]
+    return matched
 
 
 def clicks_around(

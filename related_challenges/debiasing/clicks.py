@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import challenge, io, layout
+from common import challenge, io
 from common.errors import InputError, Report, stop
 from common.schema import Column
 
@@ -103,8 +103,8 @@ def read_answers(path: Path) -> pd.DataFrame:
     folder = path.parent
     if io.is_there(path) or path.name != ANSWERS or not any(folder.glob(TRUE_CLICKS.format("*"))):
         return _require_phase(path, _read(path, _ANSWER_COLUMNS, once=True))
-    is_split = not any(folder.glob(TRAIN_CLICKS.format("*")))
-    train = folder.parent / layout.TRAIN_DIR.name if is_split else folder
+    has_all = any(folder.glob(TRAIN_CLICKS.format("*")))
+    train = folder if has_all else folder.parent / challenge.TRAIN
     parts = []
     for phase in find_phases(train):
         clicks = read_clicks(train / TRAIN_CLICKS.format(phase), folder / TEST_CLICKS.format(phase))
@@ -126,8 +126,7 @@ def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd
         degree = degree.add(clicks["item_id"].value_counts(), fill_value=0)
         item_degree = answer["item_id"].map(degree).fillna(0).astype(int)
         found.append(answer.assign(phase_id=phase, item_degree=item_degree))
-    names = [column.name for column in _ANSWER_COLUMNS]
-    return pd.concat(found, ignore_index=True)[names]
+    return pd.concat(found, ignore_index=True)[[column.name for column in _ANSWER_COLUMNS]]
 
 
 # ---- Recommendations -------------------------------------------------------------------------
@@ -146,12 +145,10 @@ def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
     columns = (_USER, *_ITEM_COLUMNS)
     source = _source(path, columns)
     n_items = {row: len(cells) - 1 for row, cells in source.rows()}
-    wrong = [row for row, n in n_items.items() if n != N_RECOMMENDED]
-    if wrong:
-        raise InputError(
-            f"{path}: row {wrong[0]} has {n_items[wrong[0]]} items after the user ({len(wrong)} "
-            f"such rows), expected {N_RECOMMENDED}"
-        )
+    wrong = {row: n for row, n in n_items.items() if n != N_RECOMMENDED}
+    for row, n in wrong.items():
+        told = f"row {row} has {n} items after the user ({len(wrong)} such rows)"
+        raise InputError(f"{path}: {told}, expected {N_RECOMMENDED}")
     found = _read(path, columns, report, once=True).set_index(_USER.name)
     _require_fifty(found, lambda row: f"{path}: row {source.row_number(row)}", report)
     return found
@@ -183,23 +180,25 @@ def select_users(
     return first.reindex(wanted, fill_value=-1).to_numpy()
 
 
-def score_phase(items: IntArray, answers: pd.DataFrame) -> list[float]:
-    """Score the items recommended to the users of one phase, (users, 50), by `METRICS`.
+def is_rare(answers: pd.DataFrame) -> pd.Series:
+    """Tell of which clicks the item is rare: its degree is at most the median one of the phase."""
+    degree = answers.groupby("phase_id")["item_degree"]
+    return answers["item_degree"] <= degree.transform(lambda own: np.sort(own)[len(own) // 2])
 
-    These are means over all users, and over those whose item is rare ("half"): its degree is at
-    most the median one.
+
+def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
+    """Score the items recommended for every answer, (answers, 50): `METRICS` of every phase.
+
+    They are means over all users, and over those whose item is rare ("half").
     """
     found = items == answers["item_id"].to_numpy()[:, None]
     hit = found.any(axis=1)
     gain = np.where(hit, 1 / np.log2(found.argmax(axis=1) + 2), 0.0)
-    rare = is_rare(answers)
-    return [float(values.mean()) for values in (gain, gain[rare], hit, hit[rare])]
-
-
-def is_rare(answers: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Tell of which clicks of a phase the item is rare."""
-    degree = answers["item_degree"].to_numpy()
-    return np.asarray(degree <= np.sort(degree)[len(degree) // 2])
+    scores = {}
+    for phase, own in answers.assign(gain=gain, hit=hit).groupby("phase_id"):
+        among = own, own[is_rare(own)]
+        scores[phase] = [part[name].mean() for name in ("gain", "hit") for part in among]
+    return pd.DataFrame(scores, METRICS).T
 
 
 # ---- Reading ---------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from common import challenge, cli, io, layout, made, pages
 from common.errors import InputError
 
 import clicks
-import numpy as np
 
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
@@ -31,37 +30,35 @@ def main() -> None:
     told = "--phase 9 --official_sum: how the challenge ended"
     p.add_argument("--final_stage", action="store_true", help=told)
     options = challenge.evaluation_flags(p)
-    submission, reference = options.submission, options.reference
     if options.final_stage:
         options.phase, options.official_sum = max(clicks.PHASES), True
     if options.official_sum and options.phase not in clicks.FINAL_PHASES:
         raise InputError("--official_sum is for --phase 7, 8 and 9: phases before add nothing")
+    submission, reference = options.submission, options.reference
     answers = clicks.read_answers(reference)
     there = sorted(answers["phase_id"].unique().tolist())
     require_hidden_answers(submission, reference.parent, there[0])
     phases = clicks.phases_at(options.phase, there, reference)
+    answers = answers[answers["phase_id"].isin(phases)]
     recommended = clicks.read_recommendations(submission)
-    lines, n_rare, n_scored = {}, 0, 0
-    for phase in phases:
-        own = answers[answers["phase_id"] == phase]
-        items = clicks.select_users(submission, recommended, own["user_id"].to_numpy())
-        lines[f"phase {phase}"] = np.array(clicks.score_phase(items, own))
-        n_rare += int(clicks.is_rare(own).sum())
-        n_scored += len(own)
-    values = np.array([*lines.values()])
+    items = clicks.select_users(submission, recommended, answers["user_id"].to_numpy())
+    scores = clicks.score(items, answers)
+
     more = min(clicks.FINAL_PHASES) if options.official_sum else 0
+    plus = f", plus {more}" if more else ""
+    values = scores.to_numpy()
     totals = values.sum(axis=0) + more
-    lines |= {"mean": values.mean(axis=0), "sum" + (f" + {more}" if more else ""): totals}
-    rows = [[name, *map("{:.4f}".format, own)] for name, own in lines.items()]
-    how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}"
-    how += f", plus {more}" if more else ""
-    rules = "" if options.phase is None else f"phase {options.phase}" + ", plus 7" * (more > 0)
+    scores = scores.rename(index="phase {}".format)
+    scores.loc["mean"], scores.loc["sum" + f" + {more}" * (more > 0)] = values.mean(axis=0), totals
+    rows = [[name, *map("{:.4f}".format, own)] for name, *own in scores.itertuples()]
+    how = f"a sum over {len(phases)} phase{'s' if len(phases) > 1 else ''}{plus}"
+    rules = "" if options.phase is None else f"phase {options.phase}{plus}"
     header = ["", "NDCG full", "half", "hit full", "half"]
     challenge.write_scores(
         options,
         [
             *challenge.in_columns([header, *rows], 10, 10),
-            f"score {totals[0]:.4f} (NDCG@50 full of {n_scored:,} users, {how})",
+            f"score {totals[0]:.4f} (NDCG@50 full of {len(answers):,} users, {how})",
         ],
         title="Debiasing: the next item clicked",
         metric_name="NDCG@50 full, sum over the phases",
@@ -69,15 +66,15 @@ def main() -> None:
         score=float(totals[0]),
         reference=reference if io.is_there(reference) else reference.parent,
         facts=[
-            ("Users scored", f"{n_scored:,}"),
-            ("Users of rare items (half)", f"{n_rare:,}"),
+            ("Users scored", f"{len(answers):,}"),
+            ("Users of rare items (half)", f"{clicks.is_rare(answers).sum():,}"),
         ],
-        rests_on=sorted((reference.parent.parent / layout.TRAIN_DIR.name).glob("*")),
+        rests_on=sorted((reference.parent.parent / challenge.TRAIN).glob("*")),
         rules="final stage" if rules == "phase 9, plus 7" else rules,
         parts={
             f"{metric}, {name}": float(value)
-            for name, own in lines.items()
-            for metric, value in zip(clicks.METRICS, own, strict=True)
+            for name, own in scores.iterrows()
+            for metric, value in own.items()
         },
         figures=dict(zip(NAMES_ON_LEADERBOARD, totals.tolist(), strict=True)),
         body=pages.table(["", *clicks.METRICS], rows, caption="Metrics by phase", stacks=True),

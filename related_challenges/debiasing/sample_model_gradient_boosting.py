@@ -61,11 +61,11 @@ def main() -> None:
         n_clicks = candidates.count_clicks(phase)
         own, neighbours, vectors = candidates.find_candidates(phase)
         if not (is_clicked.any() and len(own)):
-            told = (
-                f"{is_clicked.sum()} training users clicked a candidate last, and the test users "
+            raise InputError(
+                f"{options.input_dir}: phase {phase.number}: {is_clicked.sum()} training users "
+                f"clicked a candidate last, and the test users have {len(own)} candidates, "
+                "expected some of both"
             )
-            told += f"have {len(own)} candidates, expected some of both"
-            raise InputError(f"{options.input_dir}: phase {phase.number}: {told}")
         model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
         model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
         log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
@@ -101,8 +101,8 @@ def describe(
     """Return the features of candidates, shape (candidates, features)."""
     n_found, item = len(found), found["item"].to_numpy()
     # Each click of a user that shares users with a candidate, its neighbour, and the candidate.
-    click, pair, row = candidates.match_clicks(phase, neighbours, found)
-    matched = neighbours.iloc[pair]
+    matched = candidates.match_clicks(phase, neighbours, found)
+    click, row = matched["click"].to_numpy(), matched["row"].to_numpy()
     similarity, forward, at_once = matched["similarity"], matched["forward"], matched["at_once"]
     query = np.clip(phase.query_time, 0, 1)[found["user"]]
     since = query[row] - phase.time[click]

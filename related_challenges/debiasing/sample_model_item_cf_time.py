@@ -12,8 +12,11 @@ popular items, so that rare ones get a chance. The settings were chosen on
 phase 1 alone.
 """
 
+from collections.abc import Iterator
+
 from common import cli
 
+import clicks
 import numpy as np
 import recommend
 from scipy.sparse import csr_array
@@ -50,11 +53,7 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     is_needed = np.zeros(n_items, bool)
     is_needed[phase.item[np.isin(phase.user, phase.test_user)]] = True
     clicked, scored, weight = [], [], []
-    for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
-        earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
-        later = earlier + distance
-        time = phase.time[later] - phase.time[earlier]
-        value = distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
+    for earlier, later, value in pairs_of_clicks(phase):
         for source, target in ((earlier, later), (later, earlier)):
             rows = is_needed[phase.item[source]]
             clicked.append(phase.item[source[rows]])
@@ -64,6 +63,17 @@ def item_similarity(phase: recommend.Phase) -> csr_array:
     value = np.concatenate(weight)
     value *= n_clicks[source] ** -CLICKED_POWER * n_clicks[target] ** -SCORED_POWER
     return csr_array((value, (source, target)), shape=(n_items, n_items))
+
+
+def pairs_of_clicks(
+    phase: recommend.Phase,
+) -> Iterator[tuple[clicks.IntArray, clicks.IntArray, clicks.FloatArray]]:
+    """Yield pairs of clicks of one user, first neighbours: the earlier, the later, their weight."""
+    for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
+        earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
+        later = earlier + distance
+        time = phase.time[later] - phase.time[earlier]
+        yield earlier, later, distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
 
 
 def recent_clicks(phase: recommend.Phase) -> csr_array:

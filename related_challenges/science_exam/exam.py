@@ -99,24 +99,18 @@ def write_predictions(
         )
     best = np.argsort(-scores, axis=1, kind="stable")[:, :N_GUESSES]
     prediction = [" ".join(row) for row in np.array(LABELS)[best]]
-    columns = {"id": questions["id"], "prediction": prediction}
-    challenge.write_submission(options, columns)
+    challenge.write_submission(options, {"id": questions["id"], "prediction": prediction})
 
 
 def read_predictions(path: Path, questions: pd.DataFrame, report: Report = stop) -> list[list[str]]:
     """Read and check a submission: the labels guessed for each question, possibly none."""
-    guessed = Column("prediction", TEXT, may_be_empty=True)
-    data = io.read_columns(path, (folds.ID, guessed), report)
-    rows = folds.match_ids(path, data["id"], list(questions["id"]), "the questions", report)
-    guesses = [text.split() for text in data["prediction"]]
-    faults = {
-        row: f"is {quote(data['prediction'][row])}"
-        for row, own in enumerate(guesses)
-        if not {*own} <= {*LABELS}
-    }
+
+    def parse(text: str) -> list[str]:
+        return [LABELS[LABELS.index(label)] for label in text.split()]
+
     expected = f"up to {N_GUESSES} of {', '.join(LABELS)}, separated by spaces"
-    challenge.report_cells(path, "prediction", faults, expected, report)
-    return [guesses[row] for row in rows]
+    places = path, "prediction", questions["id"].tolist(), "the questions"
+    return challenge.read_predictions(*places, parse, expected, report, may_be_empty=True)
 
 
 def count_odd(predicted: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -133,11 +127,11 @@ def score_questions(questions: pd.DataFrame, predicted: Sequence[Sequence[str]])
     They are 1, 1/2 or 1/3 for the right label in first to third place. Only three guesses count,
     and the right label once; a wrong label that is repeated takes up a place each time.
     """
-    points = []
-    for answer, guesses in zip(questions["answer"], predicted, strict=True):
-        kept = [*guesses[:N_GUESSES]]
-        points.append(1 / (kept.index(answer) + 1) if answer in kept else 0.0)
-    return np.array(points)
+    pairs = zip(questions["answer"], predicted, strict=True)
+    places = [
+        guesses.index(answer) if answer in guesses else N_GUESSES for answer, guesses in pairs
+    ]
+    return np.array([1 / (place + 1) if place < N_GUESSES else 0.0 for place in places])
 
 
 def interval_95(points: FloatArray) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from common import cli, folds
 import exam
 import numpy as np
 import pandas as pd
+from sample_model_ranker import compare_options
 from sample_model_tfidf import cosine_with_question
 from scipy.sparse import csr_array, hstack, vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -31,7 +32,13 @@ from tqdm import tqdm
 N_INNER_FOLDS = 5
 # Of the ranker; the larger, the less it is held back.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-MEMBERS = ("length", "overlap", "cosine", "words")
+# What scores options, (questions, 5); "words" are a member of another kind.
+SCORES: dict[str, Callable[[pd.DataFrame], exam.FloatArray]] = {
+    "length": lambda questions: questions[[*exam.LABELS]].map(len).to_numpy(float),
+    "overlap": exam.shared_words,
+    "cosine": cosine_with_question,
+}
+MEMBERS = (*SCORES, "words")
 # A word counts if so many options hold it.
 MIN_OPTIONS = 5
 
@@ -53,11 +60,12 @@ def main() -> None:
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
     for number in tqdm(np.unique(test_fold), "folds", disable=None):
-        rows, asked = np.flatnonzero(fold != number), test_fold == number
-        vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, len(rows)), sublinear_tf=True)
-        vectorizer.fit(exam.texts_of(train.iloc[rows]))
+        learned, asked = fold != number, test_fold == number
+        vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, learned.sum()), sublinear_tf=True)
+        vectorizer.fit(exam.texts_of(train[learned]))
         known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
-        weights = fit_ranker(known, answer, rows, options.seed)
+        known = known[np.repeat(learned, len(exam.LABELS))]
+        weights = fit_ranker(known, answer[learned], options.seed)
         scores[asked] = (features @ weights).reshape(scores.shape)[asked]
     # ---- End of the model. --------------------------------------------------------------------
 
@@ -69,41 +77,28 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
 
     A score is standardised within its question; of words there are TF-IDF weights.
     """
-    score_of: dict[str, Callable[[], exam.FloatArray]] = {
-        "length": lambda: questions[[*exam.LABELS]].map(len).to_numpy(float),
-        "overlap": lambda: exam.shared_words(questions),
-        "cosine": lambda: cosine_with_question(questions),
-    }
     blocks = []
     for member in members:
         if member == "words":
             blocks.append(csr_array(vectorizer.transform(exam.texts_of(questions))))
             continue
-        score = score_of[member]()
+        score = SCORES[member](questions)
         deviation = score.std(axis=1, keepdims=True)
         score = (score - score.mean(axis=1, keepdims=True)) / np.where(deviation, deviation, 1)
         blocks.append(csr_array(score.reshape(-1, 1)))
     return csr_array(hstack(blocks))
 
 
-def fit_ranker(
-    features: csr_array, answer: folds.IntArray, rows: folds.IntArray, seed: int
-) -> exam.FloatArray:
-    """Fit weights such that the right option of a question scores more than each wrong one.
+def fit_ranker(features: csr_array, answer: exam.IntArray, seed: int) -> exam.FloatArray:
+    """Fit weights for what `describe` returns of questions, (features,).
 
-    Learned from are the rows of questions given; the features are of all options. The penalty is
-    chosen by the log loss of pairs, in folds of the seed. The shape is (features,).
+    The penalty is chosen by the log loss of pairs of options, in folds of the seed.
     """
-    n_options = len(exam.LABELS)
-    is_right = np.arange(n_options) == answer[rows, None]
-    options = n_options * rows[:, None] + np.arange(n_options)
-    right, wrong = np.repeat(options[is_right], n_options - 1), options[~is_right]
-    difference = features[right] - features[wrong]
+    pairs = compare_options(features, answer)
     # Each pair in both orders, so that there are two classes to tell apart.
-    both = csr_array(vstack([difference, -difference]))
-    label = np.repeat([1, 0], len(right))
-    question = np.tile(np.repeat(np.arange(len(rows)), n_options - 1), 2)
-    inner = folds.assign_folds(question, min(N_INNER_FOLDS, len(rows)), seed)
+    both, label = csr_array(vstack([pairs, -pairs])), np.repeat([1, 0], pairs.shape[0])
+    question = np.tile(np.repeat(np.arange(len(answer)), len(exam.LABELS) - 1), 2)
+    inner = folds.assign_folds(question, min(N_INNER_FOLDS, len(answer)), seed)
     model = LogisticRegressionCV(
         Cs=PENALTIES,
         cv=[(np.flatnonzero(a), np.flatnonzero(b)) for a, b in folds.splits(inner)],
@@ -113,8 +108,8 @@ def fit_ranker(
         # As scikit-learn 1.10 will have them by default.
         l1_ratios=(0,),
         use_legacy_attributes=False,
-    ).fit(both, label)
-    return np.asarray(model.coef_[0])
+    )
+    return np.asarray(model.fit(both, label).coef_[0])
 
 
 if __name__ == "__main__":

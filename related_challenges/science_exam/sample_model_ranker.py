@@ -14,6 +14,8 @@ are divided into folds by their prompt, each predicted by a model trained on the
 questions by a model trained on all.
 """
 
+from typing import Any
+
 from common import cli
 
 import exam
@@ -74,14 +76,22 @@ def describe(questions: pd.DataFrame) -> exam.FloatArray:
     return np.asarray(features - features.mean(axis=1, keepdims=True))
 
 
+def compare_options(features: Any, answer: exam.IntArray) -> Any:
+    """Return the right option's features minus those of each wrong one, (4 * questions, features).
+
+    The features are of all options, (5 * questions, features), as an array or a sparse matrix.
+    """
+    is_right = np.arange(len(exam.LABELS)) == answer[:, None]
+    right = np.repeat(np.flatnonzero(is_right), len(exam.LABELS) - 1)
+    return features[right] - features[np.flatnonzero(~is_right)]
+
+
 def fit_ranker(features: exam.FloatArray, answer: exam.IntArray) -> exam.FloatArray:
     """Fit weights such that the right option of a question scores more than each wrong one.
 
     Features have the shape (questions, 5, features), weights (features,).
     """
-    right = np.arange(features.shape[1]) == answer[:, None]
-    difference = features[right][:, None, :] - features
-    pairs = difference[~right]
+    pairs = compare_options(features.reshape(-1, features.shape[-1]), answer)
     scale = pairs.std(axis=0) + 1e-9
     # Each pair in both orders, so that there are two classes to tell apart.
     both = np.concatenate([pairs, -pairs]) / scale

@@ -14,7 +14,6 @@ from xml.parsers import expat
 
 from common import challenge, folds, io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
-from common.schema import TEXT, Column
 
 import numpy as np
 import numpy.typing as npt
@@ -293,14 +292,7 @@ def coarsen(name: str, ways: int) -> str:
 
 def read_predictions(path: Path, answers: pd.DataFrame, report: Report = stop) -> list[str]:
     """Read and check a submission: the label predicted for every answer, in their order."""
-    data = io.read_columns(path, (folds.ID, Column("label", TEXT)), report)
-    rows = folds.match_ids(path, data["id"], answers["id"].tolist(), "the answers", report)
-    allowed = (*(labels_of(answers) or ALL_LABELS), UNINTERPRETABLE)
-    # An empty cell has been reported already.
-    faults = {
-        row: f"is {quote(name)}"
-        for row, name in enumerate(data["label"])
-        if name and name not in allowed
-    }
-    challenge.report_cells(path, "label", faults, f"one of {', '.join(allowed)}", report)
-    return [str(data["label"][row]) for row in rows]
+    allowed = {name: name for name in (*(labels_of(answers) or ALL_LABELS), UNINTERPRETABLE)}
+    expected, ids = f"one of {', '.join(allowed)}", answers["id"].tolist()
+    places = path, "label", ids, "the answers"
+    return challenge.read_predictions(*places, allowed.__getitem__, expected, report)
