@@ -15,6 +15,12 @@ Kits = Callable[[str], Path]
 
 FOLDER = "related_challenges/student_response"
 
+# How the shared samples are split into folds.
+SPLITS = {
+    "cloze": ["--folds", "3"], "debiasing": [], "science_exam": ["--folds", "3"],
+    "student_response": ["--folds", "3", "--by_question"],
+}  # fmt: skip
+
 # To be filled with the id and the two labels.
 TWO_ANSWERS = """<question id="{0}"><questionText>Why?</questionText>
 <referenceAnswers><referenceAnswer id="r">Because.</referenceAnswer></referenceAnswers>

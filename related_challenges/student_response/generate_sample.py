@@ -11,8 +11,6 @@ some, a contradictory one puts "not" before one, an irrelevant one has ideas of 
 one outside the domain is a stock phrase. Words are dropped and misspelt at random.
 """
 
-import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from pathlib import Path
 
 from common import challenge, cli, io, layout
@@ -29,56 +27,46 @@ TEST_ANSWERS = (8, 30, 15)
 SHARES = (0.42, 0.23, 0.27, 0.03, 0.05)
 SYLLABLES = ("ba", "cir", "du", "el", "fo", "gap", "hin", "jo", "ku", "lam", "men", "not", "os")
 OUTSIDE = ("i do not know", "no idea", "help me please", "what", "i am tired", "skip this")
+QUESTION = """<?xml version="1.0"?>
+<question id="{name}" module="{domain}">
+  <questionText>Explain why the {subject} is {subject}.</questionText>
+  <referenceAnswers>
+    <referenceAnswer id="{name}-r0">{ideas}</referenceAnswer>
+    <referenceAnswer id="{name}-r1">{reversed_ideas}</referenceAnswer>
+  </referenceAnswers>
+  <studentAnswers>
+{answers}  </studentAnswers>
+</question>
+"""
+ANSWER = '    <studentAnswer id="{name}.{number}" accuracy="{label}">{text}</studentAnswer>\n'
 
 
 def write_sample(train: Path, test: Path, seed: int) -> None:
     """Write training files and test sets into two folders; a seed gives their bytes."""
     rng = np.random.default_rng(seed)
-    tests = [test / name for name in responses.SCENARIOS]
+    tests = [(test / name, n) for name, n in zip(responses.SCENARIOS, TEST_ANSWERS, strict=True)]
     for domain in (*TRAIN_DOMAINS, *NEW_DOMAINS):
         vocabulary = ["".join(rng.choice(SYLLABLES, rng.integers(2, 4))) for _ in range(60)]
         ideas = [
             [" ".join(rng.choice(vocabulary, 3)) for _ in range(rng.integers(2, 4))]
             for _ in range(N_QUESTIONS)
         ]
-        for number in range(N_QUESTIONS):
-            if domain in NEW_DOMAINS:
-                places = [(tests[2], TEST_ANSWERS[2])]
-            elif number == N_QUESTIONS - 1:
-                places = [(tests[1], TEST_ANSWERS[1])]
-            else:
-                places = [(train, TRAIN_ANSWERS), (tests[0], TEST_ANSWERS[0])]
-            name, subject = f"{domain}_{number}", rng.choice(ideas[number]).split()[0]
-            first = 0
+        for number, own in enumerate(ideas):
+            places = [(train, TRAIN_ANSWERS), tests[0]]
+            if domain in NEW_DOMAINS or number == N_QUESTIONS - 1:
+                places = [tests[2 if domain in NEW_DOMAINS else 1]]
+            name, subject, n_students = f"{domain}_{number}", rng.choice(own).split()[0], 0
             for place, n_answers in places:
-                root = ET.Element("question", id=name, module=domain)
-                ask = f"Explain why the {subject} is {subject}."
-                ET.SubElement(root, "questionText").text = ask
-                add_answers(rng, root, ideas, number, range(first, first + n_answers))
-                first += n_answers
-                ET.indent(root)
-                text = ET.tostring(root, encoding="unicode")
-                io.write_text(place / f"{domain}-{number}.xml", f'<?xml version="1.0"?>\n{text}\n')
-
-
-def add_answers(
-    rng: np.random.Generator,
-    root: ET.Element,
-    ideas: Sequence[list[str]],
-    number: int,
-    students: range,
-) -> None:
-    """Add reference answers and students' to a question, one of those whose ideas are given."""
-    own, name = ideas[number], root.get("id")
-    references = ET.SubElement(root, "referenceAnswers")
-    for version, text in enumerate((" and ".join(own), " because ".join(own[::-1]))):
-        ET.SubElement(references, "referenceAnswer", id=f"{name}-r{version}").text = text
-    elements = ET.SubElement(root, "studentAnswers")
-    for student in students:
-        label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
-        other = ideas[(number + int(rng.integers(1, len(ideas)))) % len(ideas)]
-        element = ET.SubElement(elements, "studentAnswer", id=f"{name}.{student}", accuracy=label)
-        element.text = write_answer(rng, label, own, other)
+                answers = ""
+                for student in range(n_students, n_students + n_answers):
+                    label = str(rng.choice(responses.LABEL_SETS[5], p=SHARES))
+                    other = ideas[(number + int(rng.integers(1, N_QUESTIONS))) % N_QUESTIONS]
+                    text = write_answer(rng, label, own, other)
+                    answers += ANSWER.format(name=name, number=student, label=label, text=text)
+                n_students += n_answers
+                facts = {"name": name, "domain": domain, "subject": subject, "answers": answers}
+                facts |= {"ideas": " and ".join(own), "reversed_ideas": " because ".join(own[::-1])}
+                io.write_text(place / f"{domain}-{number}.xml", QUESTION.format(**facts))
 
 
 def write_answer(rng: np.random.Generator, label: str, own: list[str], other: list[str]) -> str:

@@ -11,41 +11,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import responses
-from responses import ANSWERS, DOMAINS, QUESTIONS, FloatArray, IntArray
+from responses import DOMAINS, FloatArray, IntArray
 
 MACRO, MICRO, CORRECTIVE = "macro average", "micro average", "corrective feedback"
 BEETLE, SCIENTSBANK = "beetle", "sciEntsBank"
 # Of a test set with as many labels.
 HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"]
 
-# Of a system: corpus, number of labels, test set, name; accuracy, macro F1 and weighted F1 in as
-# many digits as the source has, nothing where none was found.
+# Of a system, in as many digits as the source has, nothing where none was found.
 # [1] Singh, Arya, Mukerjee (2013), Student response analysis using textual entailment: tables of
 #     the task's best systems and of its lexical baseline as they ran it.
 # [2] Ott, Ziai, Hahn, Meurers (2013), CoMeT, SemEval, abstract.
 # [3] Figures of the task's paper (Dzikovska et al. 2013, S13-2045) as quoted by others.
-PUBLISHED = (
-    (BEETLE, 5, ANSWERS, "lexical baseline [1]", "", "0.42", "0.48"),
-    (BEETLE, 5, ANSWERS, "CoMeT [1]", "", "0.569", "0.675"),
-    (BEETLE, 5, ANSWERS, "ETS, best [1, 3]", "", "0.619", "0.705"),
-    (BEETLE, 5, QUESTIONS, "lexical baseline [1]", "", "0.41", "0.46"),
-    (BEETLE, 5, QUESTIONS, "CoMeT [1]", "", "0.300", "0.445"),
-    (BEETLE, 5, QUESTIONS, "ETS, best [1, 3]", "", "0.552", "0.614"),
-    (BEETLE, 3, ANSWERS, "lexical baseline [1]", "", "0.55", "0.58"),
-    (BEETLE, 3, ANSWERS, "ETS [1]", "", "0.71", "0.723"),
-    (BEETLE, 3, ANSWERS, "CoMeT, best [1, 2]", "0.731", "0.715", "0.728"),
-    (BEETLE, 3, QUESTIONS, "lexical baseline [1]", "", "0.48", "0.50"),
-    (BEETLE, 3, QUESTIONS, "CoMeT [1]", "", "0.466", "0.488"),
-    (BEETLE, 3, QUESTIONS, "ETS, best [1]", "", "0.585", "0.597"),
-    (BEETLE, 2, ANSWERS, "lexical baseline [1]", "", "0.78", "0.80"),
-    (BEETLE, 2, ANSWERS, "ETS and CoMeT, best [1]", "", "0.833", ""),
-    (BEETLE, 2, QUESTIONS, "lexical baseline [1]", "", "0.73", "0.73"),
-    (BEETLE, 2, QUESTIONS, "CoMeT [1]", "", "0.695", ""),
-    (BEETLE, 2, QUESTIONS, "ETS, best of the systems [1]", "", "0.702", ""),
-    (SCIENTSBANK, 5, ANSWERS, "best [3]", "", "0.581", ""),
-    (SCIENTSBANK, 5, QUESTIONS, "best [3]", "", "0.384", ""),
-    (SCIENTSBANK, 5, DOMAINS, "best [3]", "", "0.375", ""),
-)
+PUBLISHED = Path(__file__).with_name("published.csv")
 
 
 def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
@@ -130,10 +108,11 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
 
 def rows_shown(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """Return the rows of a table of scores, each above what is published beside it."""
+    known = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False).set_index("corpus")
     rows = []
-    for scenario, ways, n_answers, *measures in scores.itertuples(index=False):
-        rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, measures)])
-        for *known, system, accuracy, macro, weighted in PUBLISHED:
-            if known == [corpus, ways, scenario]:
-                rows.append([f"  {system}", str(ways), "", accuracy, macro, weighted])
+    for scenario, ways, n_answers, *figures in scores.itertuples(index=False):
+        rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, figures)])
+        own = known[(known["test set"] == scenario) & (known["labels"] == str(ways))]
+        for system, *published in own[own.index == corpus][["system", *HEADER[3:]]].to_numpy():
+            rows.append([f"  {system}", str(ways), "", *published])
     return rows

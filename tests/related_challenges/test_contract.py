@@ -6,7 +6,17 @@ from pathlib import Path
 from common import made
 
 import pytest
-from question_files import GOOD, Check, Kits, Run, Write, last_record, one_answer, page_in
+from question_files import (
+    GOOD,
+    SPLITS,
+    Check,
+    Kits,
+    Run,
+    Write,
+    last_record,
+    one_answer,
+    page_in,
+)  # fmt: skip
 
 # The quickest model of each, the metric in the record, what the evaluation says of the number of
 # cases, the page's row with it, and what the check says of the model's submission.
@@ -130,29 +140,24 @@ WRONG: dict[str, list[tuple[str | bytes, str]]] = {
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
-def test_a_sample_is_marked_and_that_of_its_seed(
-    challenge: str, succeeds: Check, tmp_path: Path
+def test_a_sample_and_its_folds_are_those_of_their_seeds(
+    challenge: str, challenge_kit: Kits, succeeds: Check, tmp_path: Path
 ) -> None:
-    contents = []
-    for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
-        own = ["--output_dir", tmp_path / folder, "--seed", seed]
-        succeeds([f"related_challenges/{challenge}/generate_sample.py", *own])
-        paths = sorted(path for path in (tmp_path / folder).glob("*_data/**/*") if path.is_file())
-        assert sorted(made.simulated_files(tmp_path / folder)) == paths != []
-        contents.append([path.read_bytes() for path in paths])
-    assert contents[0] == contents[1] != contents[2]
-
-
-def test_a_seed_of_folds_has_an_effect(
-    challenge_kit: Kits, succeeds: Check, tmp_path: Path
-) -> None:
-    for challenge in ("cloze", "science_exam", "student_response"):
-        found = set()
-        for seed in (1, 2):
-            split = [f"related_challenges/{challenge}/local_data_split.py", "--seed", seed]
-            succeeds([*split, "--output_dir", tmp_path], kit=challenge_kit(challenge))
-            found.add((tmp_path / "folds.csv").read_bytes())
-        assert len(found) == 2
+    """The sample is marked as simulated."""
+    data = challenge_kit(challenge) / "related_challenges" / challenge / "data"
+    folder, flags = f"related_challenges/{challenge}", SPLITS[challenge]
+    for seed, is_same in ((0, True), (1, False)):
+        out, seeded = tmp_path / str(seed), ["--seed", seed]
+        succeeds([f"{folder}/generate_sample.py", "--output_dir", out, *seeded])
+        paths = sorted(path for path in out.glob("*_data/**/*") if path.is_file())
+        assert sorted(made.simulated_files(out)) == paths != []
+        same = [path.read_bytes() == (data / path.relative_to(out)).read_bytes() for path in paths]
+        assert all(same) == is_same
+        if flags:
+            own = ["--input_dir", data / "train_data", "--output_dir", out, *flags, *seeded]
+            succeeds([f"{folder}/local_data_split.py", *own])
+            former_folds = (data / "test_input/folds.csv").read_bytes()
+            assert ((out / "folds.csv").read_bytes() == former_folds) == is_same
 
 
 @pytest.mark.parametrize("challenge", CHALLENGES)
@@ -173,29 +178,28 @@ def test_a_missing_file_is_named(challenge: str, fails: Check, write: Write) -> 
     ("challenge", "model"), [(name, model) for name, models in SCORES.items() for model in models]
 )
 def test_every_model_predicts_what_is_asked(
-    challenge: str, model: str, score: Check, tmp_path: Path
+    challenge: str, model: str, challenge_kit: Kits, succeeds: Check, tmp_path: Path
 ) -> None:
-    """Its score on the sample is as expected, and the same again."""
-    printed = score(challenge, model)
-    found = re.search(r"^score ([0-9.]+)", printed, re.MULTILINE)
-    deviation = 0.05 if model in WITH_A_SOLVER else 0.001
-    assert found and float(found[1]) == pytest.approx(SCORES[challenge][model], abs=deviation)
-    content = (tmp_path / "submission.csv").read_bytes()
-    if model != "ensemble":  # The slowest.
-        assert score(challenge, model) == printed
-        assert (tmp_path / "submission.csv").read_bytes() == content
-
-
-@pytest.mark.parametrize("challenge", CHALLENGES)
-def test_a_score_is_printed_shown_and_recorded(
-    challenge: str, challenge_kit: Kits, score: Check, succeeds: Check, tmp_path: Path
-) -> None:
-    model, metric, said, row, checked = CHALLENGES[challenge]
-    printed = score(challenge, model)
+    """The same again, with the score expected on the sample: printed, shown and recorded."""
+    kit, folder = challenge_kit(challenge), f"related_challenges/{challenge}"
+    local = [] if challenge == "student_response" else ["--local"]
+    predict = [f"{folder}/sample_model_{model}.py", *local, "--output_dir", tmp_path]
+    succeeds(predict, kit=kit)
+    own = ["--submission_dir", tmp_path, "--output_dir", tmp_path]
+    printed = succeeds([f"{folder}/local_evaluation.py", *own], kit=kit)
     text, page_path = (tmp_path / f"scores_{challenge}.{suffix}" for suffix in ("txt", "html"))
     value = float(text.read_text().splitlines()[0].removeprefix("score:"))
-    assert f"score {value:.4f}" in printed and said in printed
-    assert printed.endswith(f"written: {text}, {page_path}\n")
+    deviation = 0.05 if model in WITH_A_SOLVER else 0.001
+    assert value == pytest.approx(SCORES[challenge][model], abs=deviation)
+    assert f"score {value:.4f}" in printed
+    if model != "ensemble":  # The slowest.
+        content = (tmp_path / "submission.csv").read_bytes()
+        succeeds(predict, kit=kit)
+        assert (tmp_path / "submission.csv").read_bytes() == content
+    quickest, metric, said, row, checked = CHALLENGES[challenge]
+    if model != quickest:
+        return
+    assert said in printed and printed.endswith(f"written: {text}, {page_path}\n")
     page = page_in(tmp_path)
     assert f" {value:.4f} " in page.text and "simulated" in page.text
     assert page.tables[0].row("Submission")[1] == str(tmp_path / "submission.csv")
@@ -206,8 +210,7 @@ def test_a_score_is_printed_shown_and_recorded(
     assert f"sample_model_{model}.py" in line["script"]
     assert ("3 folds" in line["rules"]) == (challenge != "debiasing")
 
-    check = f"related_challenges/{challenge}/check_submission.py"
-    out = succeeds([check, tmp_path / "submission.csv"], kit=challenge_kit(challenge))
+    out = succeeds([f"{folder}/check_submission.py", tmp_path / "submission.csv"], kit=kit)
     assert f"submission.csv: valid for {challenge}\n" in out
     assert checked in out and len(out.splitlines()) == 3
 
