@@ -10,10 +10,8 @@ answers out), and whatever else a model of your own logs. Writes a page beside t
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from common import charts, cli, io, made, pages
 from common.errors import InputError, quote
@@ -21,17 +19,16 @@ from common.errors import InputError, quote
 # What is drawn in one chart, so that one can be held against the other.
 _TOGETHER = {"held_out_loss": "loss"}
 _TITLES = {"loss": "Loss", "held_out_accuracy": "Accuracy on held-out answers"}
-_LARGEST = 1e100
 _LINE_NAMES = {"loss": "answers learned from", "held_out_loss": "held-out answers"}
+_LARGEST = 1e100
 
 
-@dataclass
-class Run:
-    """A run of a script: its points (step, value) for each number logged."""
+class Run(NamedTuple):
+    """A run of a script: its points (step, value) for each number logged, and other events."""
 
     name: str
-    series: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    stopped_early: bool = False
+    series: dict[str, list[tuple[float, float]]]
+    events: list[str]
 
 
 def main() -> None:
@@ -69,13 +66,12 @@ def read_runs(path: Path) -> list[Run]:
                 f"{path}: row {number} is {quote(line)}, expected a line of a log, as --log writes"
             ) from None
         if kind == "start" or not runs:
-            runs.append(Run(_name_run(event, path)))
-        runs[-1].stopped_early |= kind == "stopped early"
+            runs.append(Run(_name_run(event, path), {}, []))
+        runs[-1].events.append(kind)
         step = event.pop("step", None)
-        if _is_number(step):
-            for key, value in event.items():
-                if _is_number(value) and key != "seconds":
-                    runs[-1].series.setdefault(key, []).append((step, value))
+        for key, value in event.items():
+            if _is_number(step) and _is_number(value) and key != "seconds":
+                runs[-1].series.setdefault(key, []).append((step, value))
     runs = [run for run in runs if run.series]
     if not runs:
         raise InputError(
@@ -108,12 +104,12 @@ def describe(run: Run) -> str:
         else:
             step, best = max(points, key=lambda point: point[1])
             parts.append(f"{name} up to {best:.4f}, at step {step:g}")
-    n_steps = max(len(points) for points in run.series.values())
-    early = ", stopped early" if run.stopped_early else ""
+    n_steps = max(map(len, run.series.values()))
+    early = ", stopped early" if "stopped early" in run.events else ""
     return f"{run.name}: {n_steps} steps{early}; {'; '.join(parts)}"
 
 
-def draw(runs: Sequence[Run]) -> list[tuple[str, pages.Html]]:
+def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
     """Return title and chart for each number, a curve for each run."""
     drawn: dict[str, list[charts.Curve]] = {key: [] for key in _TITLES}
     n_runs, n_seen = Counter(run.name for run in runs), Counter[str]()
@@ -121,9 +117,8 @@ def draw(runs: Sequence[Run]) -> list[tuple[str, pages.Html]]:
         n_seen[run.name] += 1
         name = f"{run.name} (run {n_seen[run.name]})" if n_runs[run.name] > 1 else run.name
         for key, points in run.series.items():
-            steps, values = zip(*points, strict=True)
             label = f"{name}, {_LINE_NAMES[key]}" if key in _LINE_NAMES else name
-            curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
+            curve = charts.Curve(label, *zip(*points, strict=True), number, key in _TOGETHER)
             drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
     titled = [(_TITLES.get(key, key), curves) for key, curves in drawn.items() if curves]
     return [

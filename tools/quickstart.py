@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,8 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from common import layout, made, source_code
 from common.adaptive.weights import copy_package, leave_weights
@@ -27,8 +28,9 @@ RECORD = OUTPUT / layout.RESULTS_NAME
 PACKAGES = OUTPUT / "packages"
 FINISHED_NAME = "quickstart_{title}.txt"
 SPLIT = "local split"
-# The others take seconds on the simulated data.
-SLOW = ("item_response", "partial_vae", "pytorch", "similarity_boosting", "gradient_boosting")
+# The others take seconds on the simulated data. The last begin first, beside the quickest: of those
+# that import PyTorch one, whose compiled code the others then find.
+SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boosting", "pytorch")
 # Training files of more bytes in all: one step at a time, which has the memory for itself.
 LARGE = 100e6
 DATA_SUFFIXES = (".csv", ".txt", ".xml")
@@ -38,37 +40,21 @@ CHECKS = ("tests/static_checks.py",)
 TESTS = ("-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "--durations=10")
 
 
-@dataclass(frozen=True)
-class Step:
-    """A local split, or a sample model from training to its score.
+class Step(NamedTuple):
+    """A local split, or a sample model from training to its score."""
 
-    Attributes
-    ----------
-    title
-        What it belongs to: ``task 1``, or the name of a related challenge.
-    name
-        Of the model.
-    commands
-        Python's.
-    output_dir
-        Where the score files go.
-    data
-        The folders of what is read.
-    package
-        Folder of an entry of task 4.
-    """
-
+    # What it belongs to: "task 1", or the name of a related challenge.
     title: str
+    # Of the model.
     name: str
+    # Of Python.
     commands: tuple[tuple[str, ...], ...]
+    # Where the score files go.
     output_dir: Path
+    # The folders of what is read.
     data: tuple[Path, ...] = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
+    # Folder of an entry of task 4.
     package: Path | None = None
-
-    @property
-    def finished_file(self) -> Path:
-        """Holds the fingerprint of the last run that succeeded."""
-        return self.output_dir / FINISHED_NAME.format(title=self.title.replace(" ", "_"))
 
 
 class StepError(Exception):
@@ -156,9 +142,6 @@ def succeeds(command: list[str]) -> bool:
             return False
 
 
-# ---- Running the tests -----------------------------------------------------------------------
-
-
 def run_tests(python: str) -> int:
     """Check the code while the tests run, whatever either finds; return the exit code."""
     print("running ruff and mypy, and the tests", flush=True)
@@ -174,79 +157,35 @@ def run_tests(python: str) -> int:
     return 1 if failed else 0
 
 
-# ---- Running everything ----------------------------------------------------------------------
+# ---- What there is to run --------------------------------------------------------------------
 
 
 def run_everything(python: str, size: str | None) -> int:
     """Get data, split, run and score every sample model, show the scores; return the exit code."""
     prepare_data(python, size)
-    models = [(task, model) for task, model in find_models() if train_file(task).exists()]
-    for task in (1, 3):
-        if not train_file(task).exists():
-            print(f"left out: tasks {task} and {task + 1}: {show(train_file(task))} is missing")
-    # Tasks 1 and 2 share a split, task 3 needs none.
-    splits = [
-        Step(f"task {task}", SPLIT, ((split_script(task),),), layout.TEST_INPUT_DIR)
-        for task in sorted({1 if task == 2 else task for task, _ in models} - {3})
-    ]
-    steps = [*splits, *(model for _, model in models)]
+    steps = []
+    for tasks, name in (((1, 2), layout.TRAIN_TASK_1_2), ((3, 4), layout.TRAIN_TASK_3_4)):
+        if not (layout.TRAIN_DIR / name).exists():
+            missing = show(layout.TRAIN_DIR / name)
+            print(f"left out: tasks {tasks[0]} and {tasks[1]}: {missing} is missing")
+            continue
+        models = [model for task in tasks for model in find_models(task)]
+        # Tasks 1 and 2 share a split, task 3 needs none.
+        if any(model.title != "task 3" for model in models):
+            task = 1 if tasks == (1, 2) else 4
+            split = ((f"task_{task}/local_data_split.py",),)
+            steps.append(Step(f"task {task}", SPLIT, split, layout.TEST_INPUT_DIR))
+        steps += models
     idea = "your own idea: {python} -m tools.new_entry task_1"
     return run_steps(python, steps, " (details: */scores_task_*.html there)", idea)
 
 
-def run_related(python: str) -> int:
-    """As `run_everything`, for the related challenges."""
-    folders = [path.parent for path in sorted(layout.RELATED_DIR.glob("*/generate_sample.py"))]
-    if not folders:
-        raise StepError(f"{show(layout.RELATED_DIR)}/ holds no challenge")
-    steps = []
-    for folder in folders:
-        train = folder / layout.DATA_DIR.name / layout.TRAIN_DIR.name
-        if not any(path.is_file() for path in train.rglob("*")):
-            print(f"simulating data in {show(train)}/", flush=True)
-            run(python, show(folder / "generate_sample.py"))
-        steps += steps_of_challenge(folder)
-    pages = f"\ndetails: {show(layout.RELATED_DIR)}/*/data/{OUTPUT.name}/*/scores_*.html"
-    idea = f"your idea: {{python}} -m tools.new_entry {show(folders[0])}"
-    return run_steps(python, steps, pages, idea)
-
-
-def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
-    """Run steps, show the scores and what to do next; return the exit code.
-
-    Parameters
-    ----------
-    python
-        The interpreter.
-    steps
-        In their order.
-    pages
-        Says where the pages with details lie.
-    idea
-        The command for an entry of one's own, up to its name.
-    """
-    if not RECORD.exists():  # Without the scores, no model is finished.
-        name = FINISHED_NAME.format(title="*")
-        related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT.name}/*/{name}")
-        for path in [*OUTPUT.glob(f"*/{name}"), *related]:
-            path.unlink()
-    splits = [step for step in steps if step.name == SPLIT]
-    models = sorted((step for step in steps if step.name != SPLIT), key=how_slow)
-    failures = run_side_by_side(python, splits, models)
-    if RECORD.exists():
-        print(flush=True)
-        run(python, "-m", "tools.scoreboard", shown=True)
-        # Where the environment is not active, its Python has to be named.
-        own = os.path.relpath(python, ROOT) if python.startswith(str(VENV)) else Path(python).name
-        print(f"open {show(OUTPUT)}/{layout.SCOREBOARD_NAME}{pages}")
-        print(f"{idea} my_idea".format(python=own), flush=True)
-    for failure in failures:
-        print(failure, file=sys.stderr)
-    return 1 if failures else 0
-
-
 def prepare_data(python: str, size: str | None) -> None:
     """Simulate data where there are none; build missing templates; say which data they are."""
+
+    def simulated_size() -> str:
+        return str((made.read_marker(layout.DATA_DIR) or {}).get("size", "of unknown size"))
+
     is_empty = not any(layout.TRAIN_DIR.glob("*.csv"))
     is_simulated = not is_empty and bool(made.simulated_files(layout.DATA_DIR))
     if is_empty or (is_simulated and size and size != simulated_size()):
@@ -261,82 +200,100 @@ def prepare_data(python: str, size: str | None) -> None:
     print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
 
 
-def simulated_size() -> str:
-    """Return the size of the simulated data in data/."""
-    return str((made.read_marker(layout.DATA_DIR) or {}).get("size", "of unknown size"))
-
-
-def train_file(task: int) -> Path:
-    """Return the training file of a task."""
-    return layout.TRAIN_DIR / (layout.TRAIN_TASK_1_2 if task < 3 else layout.TRAIN_TASK_3_4)
-
-
-def split_script(task: int) -> str:
-    """Return the script that splits the data of a task."""
-    return f"task_{task}/local_data_split.py"
-
-
-def find_models() -> list[tuple[int, Step]]:
-    """Find every sample model by its file name, with its task."""
-    models = []
-    for script in sorted(ROOT.glob("task_[123]/sample_model_*.py")):
-        task, name = int(script.parent.name[-1]), script.stem.removeprefix("sample_model_")
+def find_models(task: int) -> list[Step]:
+    """Find every sample model of a task by its file name."""
+    models, title = [], f"task {task}"
+    for script in sorted(ROOT.glob(f"task_{task}/sample_model_*.py")):
+        name = script.stem.removeprefix("sample_model_")
         to = show(OUTPUT / name)
         fit = (show(script), "--output_dir", to, *(() if task == 3 else ("--local",)))
         phase = ("--phase", "public") if task == 3 else ()
         places = ("--submission_dir", to, "--output_dir", to)
         score = (f"task_{task}/local_evaluation.py", *places, *phase)
-        models.append((task, Step(f"task {task}", name, (fit, score), OUTPUT / name)))
-    for script in sorted(ROOT.glob("task_4/*/train_model.py")):
+        models.append(Step(title, name, (fit, score), OUTPUT / name))
+    for script in sorted(ROOT.glob(f"task_{task}/*/train_model.py")):
         # A copy of the package is trained, since its folder may hold weights of all students.
         name, copy = script.parent.name, PACKAGES / script.parent.name
         train = (show(copy / script.name), "--local")
         score_script = show(script.with_name("local_evaluation.py"))
         score = (score_script, "--submission", show(copy), "--output_dir", show(OUTPUT / name))
-        step = Step("task 4", name, (train, score), OUTPUT / name, package=script.parent)
-        models.append((4, step))
+        models.append(Step(title, name, (train, score), OUTPUT / name, package=script.parent))
     return models
 
 
-def steps_of_challenge(folder: Path) -> list[Step]:
-    """Return the local split of a related challenge, if it has one, and all its sample models."""
-    data = folder / layout.DATA_DIR.name
-    train, split_dir = data / layout.TRAIN_DIR.name, data / layout.TEST_INPUT_DIR.name
+def run_related(python: str) -> int:
+    """As `run_everything`, for the related challenges."""
+    folders = [path.parent for path in sorted(layout.RELATED_DIR.glob("*/generate_sample.py"))]
+    if not folders:
+        raise StepError(f"{show(layout.RELATED_DIR)}/ holds no challenge")
     steps = []
-    split, evaluation = folder / "local_data_split.py", folder / "local_evaluation.py"
-    if split.exists():
-        steps.append(Step(folder.name, SPLIT, ((show(split),),), split_dir, (train,)))
-    for script in sorted(folder.glob("sample_model_*.py")):
-        name = script.stem.removeprefix("sample_model_")
-        output_dir = data / OUTPUT.name / name
-        # With the flags that its header names, such as --local.
-        header = {words[0]: tuple(words) for words in source_code.commands_in_header(script)[::-1]}
-        fit, score = (header.get(show(path), (show(path),)) for path in (script, evaluation))
-        to = ("--output_dir", show(output_dir))
-        commands = ((*fit, *to), (*score, "--submission_dir", show(output_dir), *to))
-        steps.append(Step(folder.name, name, commands, output_dir, (train, split_dir)))
-    return steps
+    for folder in folders:
+        data = folder / layout.DATA_DIR.name
+        train, split_dir = data / layout.TRAIN_DIR.name, data / layout.TEST_INPUT_DIR.name
+        if not any(path.is_file() for path in train.rglob("*")):
+            print(f"simulating data in {show(train)}/", flush=True)
+            run(python, show(folder / "generate_sample.py"))
+        split, evaluation = folder / "local_data_split.py", folder / "local_evaluation.py"
+        if split.exists():
+            steps.append(Step(folder.name, SPLIT, ((show(split),),), split_dir, (train,)))
+        for script in sorted(folder.glob("sample_model_*.py")):
+            name = script.stem.removeprefix("sample_model_")
+            output_dir = data / OUTPUT.name / name
+            # With the flags that its header names, such as --local.
+            named = source_code.commands_in_header(script)
+            header = {words[0]: tuple(words) for words in named[::-1]}
+            fit, score = (header.get(show(path), (show(path),)) for path in (script, evaluation))
+            to = ("--output_dir", show(output_dir))
+            commands = ((*fit, *to), (*score, "--submission_dir", show(output_dir), *to))
+            steps.append(Step(folder.name, name, commands, output_dir, (train, split_dir)))
+    pages = f"\ndetails: {show(layout.RELATED_DIR)}/*/data/{OUTPUT.name}/*/scores_*.html"
+    idea = f"your idea: {{python}} -m tools.new_entry {show(folders[0])}"
+    return run_steps(python, steps, pages, idea)
 
 
-def how_slow(step: Step) -> int:
-    """Return a number that orders steps, the quickest first; equal ones stay as they were."""
-    return SLOW.index(step.name) if step.name in SLOW else -1
+# ---- Running it ------------------------------------------------------------------------------
 
 
-def run_side_by_side(python: str, splits: list[Step], models: list[Step]) -> list[str]:
+def run_steps(python: str, steps: list[Step], pages: str, idea: str) -> int:
+    """Run steps, show the scores and what to do next; return the exit code.
+
+    What is said then is where the pages with details lie, and the command for an entry of one's
+    own, up to its name.
+    """
+    if not RECORD.exists():  # Without the scores, no model is finished.
+        name = FINISHED_NAME.format(title="*")
+        related = layout.RELATED_DIR.glob(f"*/data/{OUTPUT.name}/*/{name}")
+        for path in [*OUTPUT.glob(f"*/{name}"), *related]:
+            path.unlink()
+    failures = run_side_by_side(python, steps)
+    if RECORD.exists():
+        print(flush=True)
+        run(python, "-m", "tools.scoreboard", shown=True)
+        # Where the environment is not active, its Python has to be named.
+        own = os.path.relpath(python, ROOT) if python.startswith(str(VENV)) else Path(python).name
+        print(f"open {show(OUTPUT)}/{layout.SCOREBOARD_NAME}{pages}")
+        print(f"{idea} my_idea".format(python=own), flush=True)
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+def run_side_by_side(python: str, steps: list[Step]) -> list[str]:
     """Run the splits, then the models, on all cores; return what has failed and why.
 
     One core takes the quickest models first, the others the slowest. Each step has its share of the
     threads. What has ended is one line; below it a terminal shows what runs.
     """
     n_cores = os.cpu_count() or 1
-    folders = {folder for step in splits + models for folder in step.data}
+    folders = {folder for step in steps for folder in step.data}
     is_large = sum(path.stat().st_size for path in data_files(folders)) > LARGE
     n_workers = 1 if is_large else n_cores
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, n_cores // n_workers)))
-    n_steps, n_ended, failures = len(splits) + len(models), 0, dict[Step, str]()
-    for group in (splits, models):
-        waiting = deque(group)
+    n_ended, failures = 0, dict[Step, str]()
+    splits = [step for step in steps if step.name == SPLIT]
+    models = [step for step in steps if step.name != SPLIT]
+    models.sort(key=lambda step: SLOW.index(step.name) if step.name in SLOW else -1)
+    for waiting in map(deque, (splits, models)):
         running: dict[Step, Run] = {}
         begun: dict[Step, float] = {}
         quick = None
@@ -358,7 +315,7 @@ def run_side_by_side(python: str, splits: list[Step], models: list[Step]) -> lis
                     n_ended += 1
                     del running[step]
                     show_running("")
-                    print(f"[{n_ended}/{n_steps}] {step.title}  {step.name}: {said}", flush=True)
+                    print(f"[{n_ended}/{len(steps)}] {step.title}  {step.name}: {said}", flush=True)
                 now = time.perf_counter()
                 names = [f"{s.title}  {s.name} {now - begun[s]:.0f} s" for s in running]
                 show_running(f"running: {', '.join(names)}" if names else "")
@@ -367,7 +324,7 @@ def run_side_by_side(python: str, splits: list[Step], models: list[Step]) -> lis
             show_running("")
             for run in running.values():
                 run.close()
-    return [failures[step] for step in splits + models if step in failures]
+    return [failures[step] for step in steps if step in failures]
 
 
 def show_running(text: str) -> None:
@@ -380,31 +337,46 @@ def show_running(text: str) -> None:
 def run_step(python: str, step: Step) -> Run:
     """Run a step unless it has run on the same code and data; return its score and its time."""
     expected = fingerprint(step)
-    if step.finished_file.exists() and step.finished_file.read_bytes() == expected:
+    finished = step.output_dir / FINISHED_NAME.format(title=step.title.replace(" ", "_"))
+    if finished.exists() and finished.read_bytes() == expected:
         return "done already"
-    step.finished_file.unlink(missing_ok=True)
+    finished.unlink(missing_ok=True)
     started = time.perf_counter()
+    copy = PACKAGES / step.name
     if step.package:
-        copy = PACKAGES / step.package.name
         shutil.rmtree(copy, ignore_errors=True)
         copy_package(step.package, copy)
-    for command in step.commands:
-        said = yield from begin(python, *command)
+    said = yield from begin(python, "-c", IN_TURN, *map(shlex.join, step.commands))
     if step.package:
         leave_weights(copy, step.package)
-    step.finished_file.write_bytes(expected)
+    finished.write_bytes(expected)
     score = re.search(r"^score [\d.]+", said, re.MULTILINE)
     return f"{score[0] + ', ' if score else ''}{time.perf_counter() - started:.1f} s"
 
 
-def begin(python: str, *arguments: str, shown: bool = False) -> Run:
+# Runs the commands of a step in one process: each library is imported once.
+IN_TURN = """
+import os, runpy, shlex, sys
+for command in sys.argv[1:]:
+    sys.argv = shlex.split(command)
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    print("$ python", command, flush=True)
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def begin(python: str, *words: str, shown: bool = False) -> Run:
     """Run Python to its end, yielding while it runs; return what it printed.
 
     Its last lines are in a `StepError` where it fails; it is ended where nobody waits for it.
     """
     with tempfile.TemporaryFile() as kept:
         output = None if shown else kept
-        process = subprocess.Popen([python, *arguments], cwd=ROOT, stdout=output, stderr=output)
+        process = subprocess.Popen([python, *words], cwd=ROOT, stdout=output, stderr=output)
         try:
             while process.poll() is None:
                 yield
@@ -414,16 +386,19 @@ def begin(python: str, *arguments: str, shown: bool = False) -> Run:
         kept.seek(0)
         said = kept.read().decode(errors="replace")
     if process.returncode:
+        # Of several commands in turn, the last one that began.
+        _, *parts = re.split(r"^\$ (python .*)\n", said, flags=re.MULTILINE)
+        command, said = parts[-2:] if parts else (" ".join(["python", *words]), said)
         raise StepError(
-            f"`{' '.join(['python', *arguments])}` ended with exit code {process.returncode}"
+            f"`{command}` ended with exit code {process.returncode}"
             + "".join(f"\n  {line}" for line in said.strip().splitlines()[-12:])
         )
     return said
 
 
-def run(python: str, *arguments: str, shown: bool = False) -> None:
+def run(python: str, *words: str, shown: bool = False) -> None:
     """Run Python to its end, with nothing beside it."""
-    for _ in begin(python, *arguments, shown=shown):
+    for _ in begin(python, *words, shown=shown):
         time.sleep(0.01)
 
 
