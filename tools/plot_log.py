@@ -118,7 +118,8 @@ def draw(runs: list[Run]) -> list[tuple[str, pages.Html]]:
         name = f"{run.name} (run {n_seen[run.name]})" if n_runs[run.name] > 1 else run.name
         for key, points in run.series.items():
             label = f"{name}, {_LINE_NAMES[key]}" if key in _LINE_NAMES else name
-            curve = charts.Curve(label, *zip(*points, strict=True), number, key in _TOGETHER)
+            steps, values = zip(*points, strict=True)
+            curve = charts.Curve(label, steps, values, number, key in _TOGETHER)
             drawn.setdefault(_TOGETHER.get(key, key), []).append(curve)
     titled = [(_TITLES.get(key, key), curves) for key, curves in drawn.items() if curves]
     return [
