@@ -160,10 +160,7 @@ def write_scores(
 
     found = {"submission": options.submission, "reference": options.reference, **found}
     evaluation, folder, name = record.Evaluation(**found), options.output_dir, options.challenge
-    paths = score_files.write_scores(folder, name, evaluation, figures=figures, body=body)
-    record.append_result(folder, name, evaluation)
-    print("\n".join(lines))
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+    score_files.publish(folder, name, name, evaluation, lines, figures=figures, body=body)
 
 
 def in_columns(rows: Sequence[Sequence[str]], first: int, others: int) -> list[str]:

@@ -122,9 +122,8 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         pairs = read_pair_values(io.file_source(path), schema.PREDICTED_COLUMN[task])
         if other == phase:
             train = data_dir / _TRAIN / layout.TRAIN_TASK_1_2
-            student, question = (pairs[name].to_numpy() for name in ("UserId", "QuestionId"))
             known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
-            facts = read_facts(student, question, task, **known)
+            facts = read_facts(pairs, task, **known)
             facts_file.write_facts(folder / "facts.npz", facts)
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.

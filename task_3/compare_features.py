@@ -12,7 +12,7 @@ Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 from pathlib import Path
 
 from common import cli, io, layout, metrics, schema, submission
-from common.evaluation.judgements import compare_with_experts, rank_pairs, read_judgements
+from common.evaluation.ranking import compare_with_experts, rank_pairs, read_judgements
 from common.schema import Column
 
 import numpy as np

@@ -26,7 +26,6 @@ from pathlib import Path
 from common import cli, io, layout, made, schema, source_code, submission
 from common.errors import InputError
 from common.evaluation import ranking, record, score_files
-from common.evaluation.judgements import MISSING
 from common.evaluation.record import LOCAL, Evaluation
 
 import numpy as np
@@ -42,7 +41,7 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("--phase", choices=layout.PHASES, help="which official pairs")
     p.add_argument("--ref_data", metavar="FILE", help="the judgements (default those of the phase)")
-    p.add_argument("--missing", choices=MISSING, default=MISSING[0], help=f"default {MISSING[0]}")
+    p.add_argument("--missing", choices=ranking.MISSING, default="ignored", help="default ignored")
     cli.add_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
     cli.add_folder(p, "--submission_dir", "submissions, of the local split data/test_output")
     p.add_argument(
@@ -105,15 +104,12 @@ def evaluate_halves(options: argparse.Namespace) -> None:
         metric_name="rank correlation of two halves",
     )
     kendall = {"kendall": figures["Kendall"][0]}
-    paths = score_files.write_scores(options.output_dir, name, evaluation, figures=kendall)
-    record.append_result(options.output_dir, TASK, evaluation)
-    for name, text in words.items():
-        print(f"{name:8} {text}")
-    print(
+    lines = [f"{measure:8} {text}" for measure, text in words.items()]
+    lines.append(
         f"score {evaluation.score:.4f} (Spearman; {len(ranks):,} questions that both halves of the "
         "students answered)"
     )
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+    score_files.publish(options.output_dir, name, TASK, evaluation, lines, figures=kendall)
 
 
 def read_ranking(path: Path, template: Path) -> pd.Series:

@@ -60,16 +60,17 @@ class _MissingError(InputError):
 
 
 def read_facts(
-    student: IntArray, question: IntArray, task: int, *, reference: Path, train: Path, folder: Path
+    pairs: pd.DataFrame, task: int, *, reference: Path, train: Path, folder: Path
 ) -> PairFacts:
-    """Read what is known about pairs of UserId and QuestionId, in the order of the reference.
+    """Read what is known about pairs, given UserId and QuestionId in the order of the reference.
 
     Looked at are the true answers, the training answers and the folder of the metadata.
     """
     import pandas as pd
 
+    student = pairs["UserId"].to_numpy()
     student_ids, student_code = number_ids(student)
-    question_ids, question_code = number_ids(question)
+    question_ids, question_code = number_ids(pairs["QuestionId"])
     pairs = pd.DataFrame({"student_code": student_code})
     subjects = answers = None
     left_out: list[LeftOut] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys, require_distinct_pairs
@@ -17,30 +17,12 @@ from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
     import pandas as pd
 
 # Keys of what the simulation's record says the best possible accuracies are.
 _LIMITS = {1: "right_or_wrong", 2: "option"}
-
-
-class _PairScore(NamedTuple):
-    """The pairs scored, the true values and the predictions in their order, int8, and the rows that
-    were not scored, in words.
-    """
-
-    student: npt.NDArray[np.int32]
-    question: npt.NDArray[np.int32]
-    truth: npt.NDArray[np.integer[Any]]
-    predicted: npt.NDArray[np.integer[Any]]
-    outside: str
-
-    @property
-    def outcomes(self) -> outcomes.Outcomes:
-        """What was predicted right."""
-        return outcomes.of_predictions(self.student, self.question, self.truth, self.predicted)
 
 
 def evaluate(doc: str | None, task: int) -> None:
@@ -88,43 +70,36 @@ def evaluate(doc: str | None, task: int) -> None:
     score_files.remove_scores(options.output_dir, name, inputs)
     made.require_current([reference])
     started = time.perf_counter()
-    score = score_pairs(submitted, reference, task, phase=options.phase)
+    pairs, outside = score_pairs(submitted, reference, task, phase=options.phase)
     beliefs = None
     if options.probabilities is not None:
-        import pandas as pd
-
-        wanted = pd.DataFrame({"UserId": score.student, "QuestionId": score.question})
-        probability = read_probabilities(options.probabilities, task).at(wanted, reference)
-        low = schema.PREDICTED_COLUMN[task].low
-        truth, predicted = score.truth - low, score.predicted - low
-        beliefs = metrics.score_probabilities(truth, probability, predicted)
+        probability = read_probabilities(options.probabilities, task).at(pairs, reference)
+        values = (pairs[["truth", "predicted"]] - schema.PREDICTED_COLUMN[task].low).to_numpy()
+        beliefs = metrics.score_probabilities(values[:, 0], probability, values[:, 1])
     # The answers that belong to a local split lie beside it, those of a phase as in the challenge.
     train_dir = input_dir.parent / layout.TRAIN_DIR.name if options.phase else input_dir
     facts = read_facts(
-        score.student,
-        score.question,
+        pairs,
         task,
         reference=reference,
         train=train_dir / layout.TRAIN_TASK_1_2,
         folder=input_dir.parent / layout.METADATA_DIR.name,
     )
-    evaluation, page = explain(score, task, facts, submitted, reference, phase, beliefs)
+    evaluation, page = explain(pairs, task, facts, submitted, reference, phase, outside, beliefs)
     seconds = time.perf_counter() - started
     shown = [*_name_entry(submitted), *evaluation.facts, ("Time", f"{seconds:.1f} s")]
-    paths = score_files.write_scores(
-        options.output_dir, name, replace(evaluation, facts=shown), template="pairs.html", **page
-    )
-    record.append_result(options.output_dir, task, evaluation)
     beside = "" if page["error"] is None else f" ± {page['error']:.4f}"
-    lines = [f"score {evaluation.score:.4f}{beside} (accuracy on {len(score.predicted):,} pairs)"]
+    lines = [f"score {evaluation.score:.4f}{beside} (accuracy on {len(pairs):,} pairs)"]
     if page["majority"] is not None:
         lines.append(f"majority {page['majority']:.4f}")
     if beliefs is not None:
         lines += score_files.probability_lines(beliefs)
     lines += [f"left out: {part.what}: {part.why}" for part in facts.left_out if part.is_fault]
-    lines += [score.outside] if score.outside else []
-    print("\n".join(lines))
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+    lines += [outside] if outside else []
+    evaluation = replace(evaluation, facts=shown)
+    score_files.publish(
+        options.output_dir, name, task, evaluation, lines, template="pairs.html", **page
+    )
 
 
 def _name_entry(submission: Path) -> list[tuple[str, str]]:
@@ -148,13 +123,17 @@ def _name_entry(submission: Path) -> list[tuple[str, str]]:
 
 def score_pairs(
     submission_path: Path, reference_path: Path, task: int, *, phase: str | None = None
-) -> _PairScore:
+) -> tuple[pd.DataFrame, str]:
     """Check a submission, CSV or zip, against the true answers and find its predictions.
 
-    Of a phase, the other rows must be of the other phase, whose answers lie beside the reference.
-    Without one, other rows may be there, such as the rest of the template. There is no score, but
-    `InputError`, if the submission is not complete and valid.
+    Returns UserId, QuestionId, truth and predicted of every pair scored, in the order of the
+    reference, and in words which rows were not scored. Of a phase, these must be of the other
+    phase, whose answers lie beside the reference. Without one, any may be there, such as the rest
+    of the template. There is no score, but `InputError`, if the submission is not complete and
+    valid.
     """
+    import pandas as pd
+
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(
         submission_path, layout.submission_name(task), reference_path
@@ -162,70 +141,65 @@ def score_pairs(
     reference = submission.read_pair_values(io.file_source(reference_path), column)
     found = submission.read_pair_values(source, column)
     rows, extra = submission.find_pairs(source.name, found, reference, reference_path)
-    outside = ""
-    if phase is not None:
-        (other_phase,) = (name for name in layout.PHASES if name != phase)
-        other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
-        outside = _count_other_phase(source, found, extra, reference_path, other_path)
-    elif extra.any():
-        outside = submission.name_extra(source, found, extra, reference_path) + ": ignored"
-    names = ("UserId", "QuestionId", column.name)
-    student, question, truth = (reference[name].to_numpy() for name in names)
-    return _PairScore(student, question, truth, found[column.name].to_numpy()[rows], outside)
+    pairs = reference.rename(columns={column.name: "truth"})
+    pairs["predicted"] = found[column.name].to_numpy()[rows]
+    if phase is None:
+        outside = submission.name_extra(source, found, extra, reference_path) if extra.any() else ""
+        return pairs, outside and f"{outside}: ignored"
+
+    n_extra = int(extra.sum())
+    outside = f"{n_extra:,} rows of the other phase ignored"
+    (other_phase,) = (name for name in layout.PHASES if name != phase)
+    other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
+    if n_extra or other_path.is_file():
+        other_source = io.file_source(other_path)
+        other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
+        require_distinct_pairs(other_source, other)
+        keys, wanted = (pair_keys(part["UserId"], part["QuestionId"]) for part in (found, other))
+        unknown = extra & ~pd.Series(keys).isin(wanted).to_numpy()
+        if unknown.any():
+            either = f"{reference_path} or {other_path.name}"
+            fault = submission.name_extra(source, found, unknown, either)
+            raise InputError(f"{source.name}: {fault}")
+        if n_missing := len(other) - n_extra:
+            outside += (
+                f"; {n_missing:,} of its {len(other):,} pairs are missing, expected in an upload"
+            )
+    return pairs, outside
 
 
-def _count_other_phase(
-    source: io.Source,
-    found: pd.DataFrame,
-    extra: npt.NDArray[np.bool_],
-    reference_path: Path,
-    other_path: Path,
-) -> str:
-    """Describe how many rows are of the other phase, as all must be, and how many are missing."""
-    import pandas as pd
-
-    n_found = int(extra.sum())
-    told = f"{n_found:,} rows of the other phase ignored"
-    if not n_found and not other_path.is_file():
-        return told
-    other_source = io.file_source(other_path)
-    other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))
-    require_distinct_pairs(other_source, other)
-    keys, wanted = (pair_keys(pairs["UserId"], pairs["QuestionId"]) for pairs in (found, other))
-    unknown = extra & ~pd.Series(keys).isin(wanted).to_numpy()
-    if unknown.any():
-        either = f"{reference_path} or {other_path.name}"
-        raise InputError(f"{source.name}: {submission.name_extra(source, found, unknown, either)}")
-    n_missing = len(wanted) - n_found
-    if n_missing:
-        told += f"; {n_missing:,} of its {len(wanted):,} pairs are missing, expected in an upload"
-    return told
+def outcomes_of(pairs: pd.DataFrame) -> outcomes.Outcomes:
+    """Return what was predicted right."""
+    columns = ("UserId", "QuestionId", "truth", "predicted")
+    return outcomes.of_predictions(*(pairs[name].to_numpy() for name in columns))
 
 
 # ---- What explains it ----------------------------------------------------------------------------
 
 
 def explain(
-    score: _PairScore,
+    pairs: pd.DataFrame,
     task: int,
     facts: PairFacts,
     submission_path: Path,
     reference_path: Path,
     phase: str,
+    outside: str,
     beliefs: ProbabilityScores | None = None,
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Put a score into words and pictures, with what is known of the pairs and the probabilities.
 
-    The reference lies in a folder of a tree like `data/`. Returns the evaluation and what
-    pairs.html shows; the standard error and the majority are None where they are not known.
+    The pairs are those of `score_pairs`; the reference lies in a folder of a tree like `data/`.
+    Returns the evaluation and what pairs.html shows; the standard error and the majority are None
+    where they are not known.
     """
     import pandas as pd
 
-    truth, predicted = score.truth, score.predicted
+    truth, predicted = pairs["truth"].to_numpy(), pairs["predicted"].to_numpy()
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)
 
-    pairs = facts.pairs.assign(QuestionId=score.question, right=truth == predicted)
+    pairs = pairs.join(facts.pairs).assign(right=truth == predicted)
     if "majority" in pairs:
         pairs["majority_right"] = pairs["majority"] == truth
     pairs["all"] = pd.Categorical.from_codes(np.zeros(len(pairs), np.int8), pd.Index(["all"]))
@@ -248,10 +222,10 @@ def explain(
         parts=dict(zip(labels, np.diag(metrics.normalise_rows(counts)), strict=True)),
         facts=[
             ("Pairs scored", f"{len(predicted):,}"),
-            *([("Rows not scored", score.outside)] if score.outside else []),
+            *([("Rows not scored", outside)] if outside else []),
             ("Standard error", told),
         ],
-        outcomes=score.outcomes,
+        outcomes=outcomes_of(pairs),
     )
     best = _find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
     compared = {"majority": total.get("majority"), "best possible": best}

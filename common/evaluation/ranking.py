@@ -1,20 +1,15 @@
-"""Score a ranking of questions against expert judgements, in task 3."""
+"""Score a ranking of questions against expert judgements of pairs of them, in task 3."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common import charts, cli, io, layout, metrics, submission
+from common import charts, cli, io, layout, metrics, schema, submission
+from common.errors import InputError
 from common.evaluation import outcomes, record, score_files
-from common.evaluation.judgements import (
-    NEITHER,
-    Judgements,
-    compare_with_experts,
-    rank_pairs,
-    read_judgements,
-)
 from common.evaluation.record import Evaluation
 
 import numpy as np
@@ -23,10 +18,29 @@ if TYPE_CHECKING:  # Importing it takes 0.2 s.
     import pandas as pd
 
 TASK = 3
+# How a judgement that an expert left empty may count, and what the page says of that.
+MISSING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
+# Stands for one that counts as disagreement: neither question.
+_NEITHER = 3
 # Names the fact that says what random rankings reach.
 _LUCK = "Read it with care"
-# How empty judgements count.
-_MEANING = {"ignored": "which do not count", "disagrees": "which count as disagreement"}
+# Numbers of rows, also in the official files: a column without a name, and what pandas calls it.
+_ROW_NUMBERS = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
+
+
+class Judgements(NamedTuple):
+    """What experts say about pairs of questions.
+
+    The name is that of the file, in messages. QuestionIds have the shape (pairs,); what is better
+    (experts, pairs): 1 the left question, 2 the right, NaN no judgement, or any other number where
+    that counts as disagreement.
+    """
+
+    name: str
+    experts: list[str]
+    left: io.IntArray
+    right: io.IntArray
+    better: metrics.FloatArray
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -41,10 +55,7 @@ def evaluate(options: argparse.Namespace) -> None:
     evaluation, page = judge(
         submission_path, reference, template, options.phase, missing=options.missing
     )
-    paths = score_files.write_scores(
-        options.output_dir, name, evaluation, template="ranking.html", **page
-    )
-    record.append_result(options.output_dir, TASK, evaluation)
+    lines = []
     columns = ["share", "low", "high", "n_judged", "others"]
     figures = page["agreement"][columns].reindex([*page["experts"], "mean", "best"])
     width = max(20, *map(len, page["experts"]))
@@ -52,9 +63,10 @@ def evaluate(options: argparse.Namespace) -> None:
         known = f"{share:.2f} ({low:.2f} to {high:.2f})" if share == share else "none"
         pairs = f" of {n_judged:.0f} pairs" if n_judged == n_judged else ""
         among = f"; experts among themselves {others:.2f}" if others == others else ""
-        print(f"{expert:{width}} {known}{pairs}{among}")
-    print(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
+        lines.append(f"{expert:{width}} {known}{pairs}{among}")
+    lines.append(f"score {evaluation.score:.4f} (best expert); {dict(evaluation.facts)[_LUCK]}")
+    folder = options.output_dir
+    score_files.publish(folder, name, TASK, evaluation, lines, template="ranking.html", **page)
 
 
 def judge(
@@ -107,7 +119,7 @@ def judge(
         rules="" if missing == "ignored" else "empty judgements disagree",
         facts=[
             ("Pairs", f"{len(left)}"),
-            ("Empty judgements", f"{empty}, {_MEANING[missing]}"),
+            ("Empty judgements", f"{empty}, {MISSING[missing]}"),
             (_LUCK, luck),
         ],
         outcomes=outcomes.of_judgements(left, right, better, agrees),
@@ -122,6 +134,81 @@ def judge(
         "n_pairs": len(left),
     }
     return evaluation, page
+
+
+def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
+    """Read a CSV with left, right, and a column for each expert, of any number and names.
+
+    Only numbers of rows may stand there besides. `missing` is one of `MISSING`; an expert without
+    any judgement is left out of the panel in both ways.
+    """
+    sides = [schema.LEFT, schema.RIGHT]
+    header = io.read_header(io.file_source(path))
+    others = [name for name in header if name not in [side.name for side in sides]]
+    experts = [name for name in others if not _ROW_NUMBERS.fullmatch(name)]
+    data = io.read_columns(path, [*sides, *map(schema.expert_judgement, experts)])
+    better = np.array([data[name] for name in experts], np.float64)
+    if np.isnan(better).all():
+        raise InputError(
+            f"{path}: holds no judgement, expected beside left and right a column for each expert "
+            "with 1, 2 or nothing"
+        )
+    if missing == "disagrees":
+        better[np.isnan(better) & ~np.isnan(better).all(axis=1, keepdims=True)] = _NEITHER
+    return Judgements(str(path), experts, data["left"], data["right"], better)
+
+
+def rank_pairs(
+    judgements: Judgements, question: io.IntArray, ranking: io.IntArray
+) -> tuple[io.IntArray, io.IntArray]:
+    """Look up the ranks of the judged questions, which all must have one; shape (pairs,) both."""
+    import pandas as pd
+
+    rank = pd.Series(ranking, question)
+    sides = judgements.left, judgements.right
+    for unranked in np.setdiff1d(sides, question)[:1]:
+        raise InputError(
+            f"{judgements.name}: QuestionId {unranked} is judged, but it is not in the "
+            f"ranking of {len(rank)} questions: the two belong to different data"
+        )
+    left, right = (rank[side].to_numpy() for side in sides)
+    return left, right
+
+
+def compare_with_experts(
+    judgements: Judgements, rank_left: io.IntArray, rank_right: io.IntArray
+) -> pd.DataFrame:
+    """Compute how often a ranking agrees with every expert, their mean and their best.
+
+    The intervals of the experts are exact binomial ones; those of their mean and their best come
+    from resampling the pairs 10,000 times. The best of several experts in a sample is more often a
+    lucky one than an unlucky one: the interval of the best lies too high, if anything.
+
+    There is a row for each expert that has judged, then ``mean`` and ``best``: share of the pairs,
+    low and high (the 95 % interval), n_judged, number of pairs, and others, the mean share on which
+    the other experts agree with this one, for the mean any two with each other; NaN if not known.
+    """
+    import pandas as pd
+
+    agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
+    share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements.better)
+    others, _ = metrics.expert_concordance(judgements.better)
+    table = pd.DataFrame({"share": share, "n_judged": n_judged}, index=judgements.experts)
+    table["others"] = pd.DataFrame(others).mean(axis=1).to_numpy()
+    table = table[table["n_judged"] > 0].copy()
+    table[["low", "high"]] = [
+        metrics.binomial_interval(int(np.nansum(row)), n)
+        for row, n in zip(agrees, n_judged.tolist(), strict=True)
+        if n
+    ]
+    # Without experts and pairs that have no judgement at all, every draw holds some.
+    judged = ~np.isnan(agrees)
+    drawn = metrics.bootstrap_agreement(agrees[judged.any(axis=1)][:, judged.any(axis=0)])
+    for name, summary in (("mean", np.nanmean), ("best", np.nanmax)):
+        low, high = np.nanpercentile(summary(drawn, axis=1), (2.5, 97.5))
+        table.loc[name, ["share", "low", "high"]] = summary(share), low, high
+    table.loc["mean", "others"] = pd.Series(others.ravel()).mean()
+    return table
 
 
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
@@ -147,7 +234,7 @@ def _list_contested(
     Each has QuestionId and rank of the better and of the worse question, and what the experts say:
     1 agrees, 0 contradicts, NaN no judgement.
     """
-    agrees = np.where(judgements.better == NEITHER, np.nan, agrees)
+    agrees = np.where(judgements.better == _NEITHER, np.nan, agrees)
     n_against = (agrees == 0).sum(axis=0)
     order = np.argsort(-n_against, kind="stable")[: np.count_nonzero(n_against)]
     pairs = []

@@ -10,11 +10,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from common import cli, io, layout, made, run_log
 from common.evaluation import outcomes
@@ -91,15 +91,14 @@ class Result:
     # What it is made of: the share predicted correctly of each true value (tasks 1 and 2), each
     # expert's agreement (task 3), the accuracy with each mask (task 4) or on each fold. For a
     # related challenge its other measures.
-    parts: Mapping[str, float]
+    parts: Mapping[str, float | None]
     # How long it took to fit and predict, or to ask and predict (task 4).
     seconds: float | None
     # None: the script's default.
     seed: int | None
-    # What made the submission, as in `Made`.
+    # What made the submission, as in `Made`, and the command that scored it.
     script: str
     options: dict[str, Any]
-    # The command that scored it.
     command: str
     submission: str
     # Git revision of the kit, with "-dirty" where files are changed; none for a script that is not
@@ -226,26 +225,23 @@ def _of_former_version(line: dict[str, Any]) -> dict[str, Any]:
 
 def _require_valid(result: Result) -> None:
     """Raise `ValueError` if a line of the record, which anybody may edit, holds other values."""
-    hashes = (result.data, result.code, result.outcomes)
-    texts = [result.phase, result.rules, result.model, result.script, result.command]
-    texts += [result.submission, result.metric_name, *hashes, *made.flags_of(result.options)]
-    texts += [] if result.revision is None else [result.revision]
-    whole = [number for number in (result.seed, result.memory) if number is not None]
-    if isinstance(result.task, str):
-        is_task = re.fullmatch(r"[a-z][a-z0-9_]*", result.task) and result.phase == ""
-    else:
-        whole.append(result.task)
-        is_task = result.phase in PHASES and result.score <= 1
-    numbers = [result.score, result.seconds, *whole, *result.parts.values()]
+    values, parts = vars(result), [*result.parts.values()]
+    kinds = {of.name: get_args(of.type) or (of.type,) for of in fields(result)}
+    kinds |= {"parts": (dict,), "options": (dict,), "score": (int, float)}
+    kinds["seconds"] += (int,)
+    numbers = [value for value in [*values.values(), *parts] if isinstance(value, int | float)]
+    is_task = result.phase in PHASES and result.score <= 1
+    is_challenge = result.phase == "" and re.fullmatch(r"[a-z][a-z0-9_]*", f"{result.task}")
     is_valid = (
-        all(isinstance(text, str) for text in texts)
-        and all(type(number) in (int, float, type(None)) for number in numbers)
-        and all(abs(number) < _MAX_NUMBER for number in numbers if number is not None)
-        and all(type(number) is int and number >= 0 for number in whole)
-        and is_task
+        # Exactly, as to Python a truth value is a number too.
+        all(type(value) in kinds[name] for name, value in values.items())
+        and all(type(value) in (int, float, type(None)) for value in parts)
+        and all(isinstance(text, str) for text in made.flags_of(result.options))
+        and all(abs(number) < _MAX_NUMBER for number in numbers)
+        and (is_challenge if isinstance(result.task, str) else is_task and result.task >= 0)
+        and min(result.seed or 0, result.memory or 0) >= 0
         and result.score >= (-1 if result.task == 3 else 0)
-        and isinstance(result.simulated, bool)
-        and all(re.fullmatch(r"[0-9a-f]*", text) for text in hashes)
+        and all(re.fullmatch("[0-9a-f]*", values[name]) for name in ("data", "code", "outcomes"))
     )
     if not is_valid:
         raise ValueError("not a line of the record")
@@ -253,19 +249,17 @@ def _require_valid(result: Result) -> None:
 
 
 def _revision(origin: Made | None) -> str | None:
+    """Return what git calls the state of the kit; None where it knows nothing of it."""
     if not (layout.ROOT / ".git").exists():
         return None
-    if origin and not _git("ls-files", "--", origin.script):
-        return None
-    return _git("describe", "--always", "--dirty", "--abbrev=12")
-
-
-def _git(*words: str) -> str | None:
-    """Return what git prints; None if it fails or prints nothing."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(layout.ROOT), *words], capture_output=True, text=True, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
+    own = [["ls-files", "--", origin.script]] if origin else []
+    for words in (*own, ["describe", "--always", "--dirty", "--abbrev=12"]):
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(layout.ROOT), *words], capture_output=True, text=True, timeout=10
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if not done.stdout.strip():
+            return None
+    return done.stdout.strip()

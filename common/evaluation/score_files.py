@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common import charts, cli, io, metrics, pages
+from common.evaluation import record
 from common.evaluation.record import LOCAL, Evaluation, results_path
 from common.metrics import ProbabilityScores
 
@@ -66,6 +67,17 @@ def write_scores(
             text_file.write(f"{figure}:{value!r}\n".encode())
         page_file.write(page.encode())
     return paths
+
+
+def publish(
+    output_dir: Path, name: str, task: int | str, evaluation: Evaluation, lines: Sequence[str],
+    **page: Any,
+) -> None:  # fmt: skip
+    """Write a score as `write_scores` does, record it, and print lines and where the files are."""
+    paths = write_scores(output_dir, name, evaluation, **page)
+    record.append_result(output_dir, task, evaluation)
+    print("\n".join(lines))
+    print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
 def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:

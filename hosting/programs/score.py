@@ -25,7 +25,7 @@ from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.playing import Setting
 from common.errors import InputError
-from common.evaluation import judgements, pairs, ranking, score_files
+from common.evaluation import pairs, ranking, score_files
 from common.evaluation.record import TASK_TITLES, Evaluation
 
 import facts_file
@@ -158,21 +158,20 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
-    pair_score = pairs.score_pairs(path, reference_path, task, phase=phase)
+    scored, outside = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
-    truth, predicted = pair_score.truth, pair_score.predicted
-    students = facts.pairs["student_code"].to_numpy()
-    error = metrics.clustered_standard_error(truth == predicted, students)
-    explain = partial(pairs.explain, pair_score, task, facts, path, reference_path, phase)
-    return _with_error(metrics.accuracy(truth, predicted), error), "pairs.html", explain
+    right = (scored["truth"] == scored["predicted"]).to_numpy()
+    error = metrics.clustered_standard_error(right, facts.pairs["student_code"].to_numpy())
+    explain = partial(pairs.explain, scored, task, facts, path, reference_path, phase, outside)
+    return _with_error(float(right.mean()), error), "pairs.html", explain
 
 
 def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     """Score task 3."""
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
     path, template, ranked = _read_ranking(reference_dir)
-    judged = judgements.read_judgements(reference_path)
-    ranks = judgements.rank_pairs(judged, *ranked)
+    judged = ranking.read_judgements(reference_path)
+    ranks = ranking.rank_pairs(judged, *ranked)
     shares, _ = metrics.expert_agreement(*ranks, judged.better)
     best = float(np.nanmax(shares))
     # Of a share of pairs: equal scores have equal ones.

@@ -1,7 +1,6 @@
 """Kept outcomes: one order for the same answers, small files, and nothing read from damage."""
 
 from pathlib import Path
-from typing import Any
 
 from common.errors import InputError
 from common.evaluation import outcomes
@@ -21,9 +20,7 @@ def example(seed: int, n: int = 200) -> list[np.ndarray]:
 
 
 def same(one: Outcomes, other: Outcomes) -> bool:
-    arrays = ((one.right, other.right), (one.counts, other.counts))
-    texts = (one.answers, one.distinct) == (other.answers, other.distinct)
-    return texts and all(np.array_equal(*pair) for pair in arrays)
+    return all(map(np.array_equal, vars(one).values(), vars(other).values()))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -37,9 +34,9 @@ def test_counts_are_those_of_each_student_in_each_part(seed: int) -> None:
     assert np.array_equal(kept.count_right(), (own & (truth == predicted)).sum(axis=2))
     # The order of the answers does not matter.
     order = rng.permutation(200)
-    for parts in ([], [part]):
-        shuffled = (values[order] for values in [*columns, *parts])
-        assert same(outcomes.of_predictions(*columns, *parts), outcomes.of_predictions(*shuffled))
+    for given in (columns, [*columns, part]):
+        shuffled = (values[order] for values in given)
+        assert same(outcomes.of_predictions(*given), outcomes.of_predictions(*shuffled))
 
 
 def test_another_test_set_is_told_apart() -> None:
@@ -99,36 +96,13 @@ def test_judgements_count_where_there_are_any() -> None:
     assert kept.answers != outcomes.of_judgements(ids, ids + 4, judgements, agrees).answers
 
 
-# What is in the place of the counts, or of the bits; a sum of 64 bits begins again from 0.
-DAMAGED: dict[str, Any] = {
-    "sizes": lambda counts, bits: (counts * 2, bits),
-    "type": lambda counts, bits: (counts.astype(float), bits),
-    "empty": lambda counts, bits: (counts * 0, bits),
-    "wraps": lambda counts, bits: (np.array([[2**63, 2**63, 197]], np.uint64), bits),
-    "right": lambda counts, bits: (counts, np.zeros(3)),
-}
-OTHER: dict[str, Any] = {
-    "padding": lambda counts, bits: (counts, np.append(bits[:-1], bits[-1] | 1)),
-    "flipped": lambda counts, bits: (counts, np.append(bits[0] ^ 1, bits[1:])),
-    "reshaped": lambda counts, bits: (counts.reshape(-1, 1), bits),
-}
-
-
-@pytest.mark.parametrize("fault", ["cut", "renamed", *DAMAGED, *OTHER])
+@pytest.mark.parametrize("fault", ["cut", "renamed", "one bit"])
 def test_a_file_of_other_outcomes_than_its_name_says_is_named(tmp_path: Path, fault: str) -> None:
-    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0, 197)))}.npz"
-    with np.load(path) as file:
-        values = dict(file)
-    change = {**DAMAGED, **OTHER}.get(fault, lambda *kept: kept)
-    values["counts"], values["right"] = change(values["counts"], values["right"])
-    np.savez(path, **values)
-    if fault == "cut":
-        path.write_bytes(path.read_bytes()[:300])
+    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0)))}.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes({"cut": content[:300], "one bit": content}.get(fault, path.read_bytes()))
     if fault == "renamed":
         path = path.rename(tmp_path / f"{'0' * 16}.npz")
-    is_whole = fault in {*OTHER, "renamed"}
-    expected = (
-        "holds other outcomes, [0-9a-f]{16}, expected" if is_whole else "is damaged, expected"
-    )
-    with pytest.raises(InputError, match=rf"{path.name}: {expected}"):
+    with pytest.raises(InputError, match=rf"{path.name}: is damaged or holds other outcomes"):
         outcomes.read(path)

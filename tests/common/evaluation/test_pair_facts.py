@@ -80,11 +80,9 @@ def folder(write: Callable[[str, str], Path], tmp_path: Path) -> Path:
 
 
 def read(folder: Path, task: int) -> PairFacts:
-    reference = folder / "data/valid.csv"
+    reference, train = folder / "data/valid.csv", folder / "data/train.csv"
     pairs = read_pair_values(file_source(reference), schema.PREDICTED_COLUMN[task])
-    train, metadata = folder / "data/train.csv", folder / "metadata"
-    student, question = (pairs[name].to_numpy() for name in ("UserId", "QuestionId"))
-    return read_facts(student, question, task, reference=reference, train=train, folder=metadata)
+    return read_facts(pairs, task, reference=reference, train=train, folder=folder / "metadata")
 
 
 @pytest.mark.parametrize("task", [1, 2])
