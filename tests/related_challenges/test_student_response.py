@@ -1,0 +1,503 @@
+"""Student responses: files, labels, measures, how words match, and the scripts with all of them."""
+
+import argparse
+import json
+import re
+import shutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from common.errors import InputError
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from question_files import (
+    FOLDER,
+    GOOD,
+    TWO_ANSWERS,
+    Check,
+    Kits,
+    Run,
+    Write,
+    evaluation,
+    last_record,
+    one_answer,
+    page_in,
+)
+
+alignment = import_module("alignment")
+measures = import_module("measures")
+responses = import_module("responses")
+similarity = import_module("similarity")
+
+
+# ---- Files and what is learned from them -----------------------------------------------------
+
+
+def test_coarser_labels() -> None:
+    names = (*responses.LABEL_SETS[5], responses.UNINTERPRETABLE)
+    coarse = {ways: {name: responses.coarsen(name, ways) for name in names} for ways in (2, 3, 5)}
+    assert coarse[5] == {name: name for name in names}
+    wrong = {name: "incorrect" for name in names if name not in ("correct", names[-1])}
+    assert coarse[2] == coarse[5] | wrong
+    assert coarse[3] == coarse[2] | {"contradictory": "contradictory"}
+
+
+def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
+    folder = write("a.xml", one_answer("a", "a.1")).parent
+    # Not at all; or, to check a submission, where all have one.
+    answers = responses.read_responses(folder, reads_labels=None)
+    assert responses.labels_of(answers) == []
+    for name in ("incorrect", "irrelevant"):  # Of two sets: which one is not known.
+        good = write("submission.csv", f"id,label\na.1,{name}\n")
+        assert responses.read_predictions(good, answers) == [name]
+    with pytest.raises(InputError, match="row 2 is 'right', expected one of correct"):
+        responses.read_predictions(write("submission.csv", "id,label\na.1,right\n"), answers)
+    for label in ("correct", "whatever"):
+        write("b.xml", one_answer("b", "b.1", label))
+        for reads_labels in (None, True):
+            with pytest.raises(InputError, match=r"a.xml: line 3: <studentAnswer> has no attribut"):
+                responses.read_responses(folder, reads_labels=reads_labels)
+    answers = responses.read_responses(folder, reads_labels=False)
+    assert (answers["id"].tolist(), responses.labels_of(answers)) == (["a.1", "b.1"], [])
+    assert answers["label"].isna().all()
+
+
+def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
+    write("beetle/train/Core/t.xml", one_answer("t", "t.1"))
+    write("beetle/test-unseen-questions/Core/b.xml", one_answer("b", "b.1"))
+    write("beetle/test-unseen-answers/a.xml", one_answer("a", "a.1"))
+    # One set alone is that of its folder's name.
+    one = "test-unseen-questions"
+    for folder, expected in (
+        ("", ["test-unseen-answers", one]), (one, [one]), (f"{one}/Core", [one])
+    ):  # fmt: skip
+        answers = responses.read_responses(tmp_path / "beetle" / folder, reads_labels=False)
+        assert answers["scenario"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("scenario", "question", "module", "answer", "found"),
+    [
+        # The numbers of the questions: one where the test set says so.
+        ("test-unseen-answers", "Q", "M", "a.1", [0, 0]),
+        ("test-unseen-questions", "R", "M", "a.1", [0, 1]),
+        ("test-unseen-domains", "Q", "N", "a.1", [0, 1]),  # Of another module it is another.
+        ("anything", "Q", "M", "a.1", [0, 0]),
+        # Or why it is refused.
+        ("any", "R", "M", "t.1", r"a.xml: line 3: studentAnswer 't.1' is to be learned .*t.xml"),
+        ("test-unseen-answers", "R", "M", "a.1", r"a.xml: question 'R' .* is not in the training"),
+        (
+            "test-unseen-questions",
+            "Q",
+            "M",
+            "a.1",
+            r"a.xml: question 'Q' .* is in .*t.xml, expected",
+        ),
+        ("test-unseen-domains", "R", "M", "a.1", "'R' of module 'M': the module is in the train"),
+    ],
+)
+def test_what_is_predicted_is_joined_to_what_is_learned_from(
+    write: Write, scenario: str, question: str, module: str, answer: str, found: list[int] | str
+) -> None:
+    train = responses.read_responses(write("train/t.xml", one_answer("Q", "t.1", "correct")).parent)
+    path = write(f"{scenario}/a.xml", one_answer(question, answer, "correct", module))
+    test = responses.read_responses(path.parent, reads_labels=False)
+    if isinstance(found, str):
+        with pytest.raises(InputError, match=found):
+            responses.join(train, test)
+        return
+    answers = responses.join(train, test)
+    assert answers["question"].tolist() == found
+    assert answers["label"].cat.codes.tolist() == [0, -1]
+    if scenario.startswith("test"):
+        with pytest.raises(InputError, match=r"a.xml: is of a test set, expected files to learn"):
+            responses.join(responses.read_responses(path.parent), train)
+
+
+def test_no_label_of_what_is_predicted_is_given(write: Write, tmp_path: Path) -> None:
+    for number, name in enumerate(["correct", "contradictory", "irrelevant"] * 8):
+        write(f"xml/{number}.xml", one_answer(number, f"a.{number}", name))
+    write("folds.csv", "id,fold\n" + "".join(f"a.{n},{n // 8}\n" for n in range(24)))
+    flags: dict[str, Any] = {"input_dir": tmp_path / "xml", "submission_template_dir": tmp_path}
+    flags |= {"submission_template_file": "folds.csv", "train_dir": None, "test_dir": None}
+    known = responses.read_responses(tmp_path / "xml")["label"].cat.codes.to_numpy()
+    answers, splits = responses.read(argparse.Namespace(**flags))
+    assert answers["label"].isna().all() and len(splits) == 3
+    for train, test, label in splits:
+        assert (train == ~test).all() and test.sum() == 8
+        assert (label[train] == known[train]).all() and (label[test] == -1).all()
+    # The same, of one folder and another.
+    other = write("test/b.xml", one_answer("Q", "b.1", "correct")).parent
+    flags |= {"train_dir": tmp_path / "xml", "test_dir": other}
+    answers, ((train, test, label),) = responses.read(argparse.Namespace(**flags))
+    assert label.tolist() == [*known.tolist(), -1] == answers["label"].cat.codes.tolist()
+    assert test.tolist() == [False] * 24 + [True] == (~train).tolist()
+    # Of two files with a question that is new, each is compared with the first.
+    for name in "ab":
+        write(f"test-unseen-questions/{name}.xml", one_answer("R", f"new {name}"))
+    with pytest.raises(InputError, match=r"b.xml: question 'R' .* is in .*a.xml, expected a new"):
+        responses.read(
+            argparse.Namespace(**flags | {"test_dir": tmp_path / "test-unseen-questions"})
+        )
+
+
+# ---- Measures -------------------------------------------------------------------------------
+
+# Dzikovska, Nielsen, Brew (2012), figures 3 and 4: predictions in rows, gold labels in columns;
+# tables 2 and 3: by label, macro average, micro average, corrective feedback.
+PUBLISHED = {
+    "BEETLE II": (
+        [
+            (617, 20, 23, 0, 3), (249, 332, 146, 29, 20), (68, 38, 149, 3, 0), (4, 22, 23, 15, 1),
+            (3, 3, 1, 1, 94), (216, 211, 314, 38, 86),
+        ],
+        "0.93 0.53 0.68  0.43 0.53 0.47  0.58 0.23 0.33  0.23 0.17 0.20  0.92 0.46 0.61 "
+        "0.62 0.39 0.46  0.71 0.44 0.53  0.73 0.56 0.63",
+    ),
+    "SciEntsBank lexical": (
+        [
+            (1213, 553, 209, 392, 2), (432, 497, 128, 241, 2), (115, 109, 58, 74, 3),
+            (335, 272, 131, 468, 17), (0, 0, 0, 0, 0),
+        ],
+        "0.51 0.58 0.54  0.38 0.35 0.36  0.16 0.11 0.13  0.38 0.40 0.39  0 0 0 "
+        "0.29 0.29 0.29  0.41 0.43 0.42  0.69 0.63 0.66",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_matrices_give_the_papers_tables(name: str) -> None:
+    counts, table = PUBLISHED[name]
+    result = measures.evaluate(np.array(counts))
+    expected = np.array(table.split(), float).reshape(-1, 3)
+    np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
+    accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
+    assert result.loc["micro average", "recall"] == pytest.approx(accuracy)
+
+
+def scorers_f1(gold: list[str], predicted: list[str], name: str) -> float:
+    """Compute the F1 of a label as `fmeasure` in the task's evaluation.R does."""
+    both = sum(g == p == name for g, p in zip(gold, predicted, strict=True))
+    n_predicted, n_gold = predicted.count(name), gold.count(name)
+    precision = both / n_predicted if n_predicted else float(n_gold == 0)
+    recall = both / n_gold if n_gold else float(n_predicted == 0)
+    return 2 * precision * recall / (precision + recall) if precision or recall else 0.0
+
+
+true_label = st.sampled_from(responses.LABEL_SETS[5])
+predicted_label = st.sampled_from((*responses.LABEL_SETS[5], responses.UNINTERPRETABLE))
+
+
+@given(
+    st.lists(st.tuples(true_label, predicted_label), min_size=1, max_size=12),
+    st.sampled_from([2, 3, 5]),
+    st.booleans(),
+)
+def test_measures_of_the_task_are_its_scorers(
+    pairs: list[tuple[str, str]], ways: int, excludes: bool
+) -> None:
+    gold, predicted = map(list, zip(*pairs, strict=True))
+    excluded = ["non_domain"] if excludes else []
+    found = measures.measure(gold, predicted, ways, excluded)
+    gold = [responses.coarsen(name, ways) for name in gold]
+    predicted = [responses.coarsen(name, ways) for name in predicted]
+    f1 = {name: scorers_f1(gold, predicted, name) for name in responses.LABEL_SETS[ways]}
+    kept = [value for name, value in f1.items() if name not in excluded]
+    accuracy = sum(g == p for g, p in zip(gold, predicted, strict=True)) / len(gold)
+    weighted = sum(f1[name] for name in gold) / len(gold)
+    assert found == pytest.approx((accuracy, sum(kept) / len(kept), weighted))
+
+
+def test_the_macro_average_leaves_out_what_the_scorer_does() -> None:
+    """Of SciEntsBank's test sets with five labels, `non_domain` where domains are known."""
+    names = ["correct", "non_domain"] * 3
+    answers = pd.DataFrame({"label": pd.Categorical(names, responses.LABEL_SETS[5])})
+    answers["scenario"] = np.repeat(responses.SCENARIOS, 2)
+    # Three labels do not occur, and so count 1; that left out is never predicted.
+    for corpus, expected in (("beetle", [3.667 / 5] * 3), ("sciEntsBank", [0.917, 0.917, 0.733])):
+        scores = measures.score_test_sets(answers, ["correct"] * 6, corpus)
+        macro = scores["macro F1"][scores["labels"] == 5].tolist()
+        assert macro == pytest.approx(expected, abs=1e-3)
+
+
+# ---- Words ----------------------------------------------------------------------------------
+
+
+def compared(write: Write, question: str, reference: str, *answers: str) -> Any:
+    """Return how answers to a question compare with its reference answer, all answers known."""
+    elements = (
+        f'<studentAnswer id="{number}" accuracy="correct">{text}</studentAnswer>'
+        for number, text in enumerate(answers)
+    )
+    own = GOOD.replace("Why?", question).replace("Because.", reference)
+    head, tail = own.split("<studentAnswers>")[0], "</studentAnswers></question>"
+    path = write("a.xml", f"{head}<studentAnswers>{''.join(elements)}{tail}")
+    found = responses.read_responses(path.parent)
+    features = alignment.Matches(found).describe(np.ones(len(found), bool))
+    return [dict(zip(alignment.COMPARED, row, strict=False)) for row in features]
+
+
+def test_shared_phrases_by_hand() -> None:
+    left = similarity.words("The bulb isn't in a closed path, so it is out.")
+    assert " ".join(left) == "the bulb isnt in a closed path so it is out"
+    right = similarity.words("it is not in a closed path")
+    assert similarity.shared_phrases(left, right) == [4, 2]
+    assert similarity.measure(left, right) == pytest.approx((6, 12 / (11 + 7), 20, 6 / 77**0.5))
+
+
+def test_alignment_by_hand(write: Write) -> None:
+    assert alignment.stems("The switches connected it") == ["the", "switch", "connect", "it"]
+    spelling = alignment.compare_spelling(["bulb", "bulbs", "cat"])
+    # ^bulb$ has 5 pairs and 4 triples, ^bulbs$ 6 and 5; they share ^b bu ul lb ^bu bul ulb.
+    assert spelling.toarray()[0].tolist() == pytest.approx([1, 2 * 7 / (9 + 11), 0])
+    (row,) = compared(write, "Why?", "bulb cat", "bulbz the")
+    names = ("recall of content words", "precision of content words")
+    assert [row[name] for name in names] == pytest.approx([0.7 / 2, 0.7])
+    (row,) = compared(write, "Why?", "x y x y", "x y z")
+    names = ("recall of pairs", "precision of pairs", "recall of triples", "log of lengths' ratio")
+    assert [row[name] for name in names] == pytest.approx([1 / 3, 1 / 2, 0, np.log(4 / 5)])
+
+
+def test_words_are_told_apart_and_weighed(write: Write) -> None:
+    rows = compared(write, "Why?", "the bulb b 12 bulbz", "b", "the not bulb")
+    names = ("recall of symbols", "precision of symbols", "more negations")
+    assert [[row[name] for name in names] for row in rows] == [[0.5, 1, 0], [0, 1, 1]]
+    for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
+        assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
+
+    # Of three answers all have "the", one "zebra" and none "quiz" or "not".
+    answers = ("the", "the zebra", "the")
+    rarest = "rarest word missing"
+    for reference, weight in (
+        ("quiz", np.log(4) + 0.3), ("not", 0.3 * (np.log(4) + 0.3)), ("zebra", np.log(2) + 0.3),
+        ("the", 0),
+    ):  # fmt: skip
+        assert compared(write, "Why?", reference, *answers)[0][rarest] == pytest.approx(weight)
+    features = compared(write, "Why?", "the zebra", *answers)[0]
+    assert features["recall"] == pytest.approx(0.09 / (0.09 + np.log(2) + 0.3))
+    # Of a reference answer, "bulb" is the question's own, "bulbz" is not.
+    lacking = "recall of what the question lacks"
+    rows = compared(write, "Which bulb?", "bulb zebra", "bulb", "zebra")
+    assert [row[lacking] for row in rows] == [0, 1]
+    assert compared(write, "Which bulb?", "bulbz zebra", "zebra")[0][lacking] < 1
+
+
+def test_an_answer_is_compared_with_a_reference(write: Write) -> None:
+    left, right = "the bulb not light", "bulb lightz"
+    others = ("", "x", "x")
+    (first, *_) = compared(write, "Which bulb?", right, left, right, *others)
+    (_, swapped, *_) = compared(write, "Which bulb?", left, left, right, *others)
+    # What an answer covers of a reference is what the reference covers of the answer, swapped.
+    assert first["precision"] == swapped["recall"] < first["recall"] == swapped["precision"]
+    assert first["more negations"] == -swapped["more negations"] != 0
+    same = compared(write, "Which bulb?", left, left, *others)[0]
+    assert (same["f1"], same["recall of words as spelt"]) == pytest.approx((1, 1))
+    assert same["rarest word missing"] == 0 < swapped["rarest word missing"]
+    empty = compared(write, "Which bulb?", right, *others)[0]
+    assert np.isfinite([*empty.values()]).all() and empty["recall"] == 0
+
+
+def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write) -> None:
+    def read(last: str) -> Any:
+        text = GOOD.replace("it is", "the bulb is lit").replace("></studentA", f">{last}</studentA")
+        return responses.read_responses(write("a.xml", text).parent, reads_labels=False)
+
+    train = np.array([True, False])
+
+    def describe(last: str, train: Any = train) -> Any:
+        return alignment.Matches(read(last)).describe(train)
+
+    features = [describe(last) for last in ("because", "no", "")]
+    assert np.isfinite(features).all()
+    for other in features[1:]:
+        np.testing.assert_array_equal(features[0][0], other[0])
+        assert (features[0][1] != other[1]).any()
+    # Only the words of training answers are counted.
+    assert (describe("because", ~train) != features[0]).any()
+    marked = alignment.mark_words(read("because lamp"))
+    assert marked[1] == "=because +lamp because_lamp because lamp"
+    # Texts without a word have features too.
+    text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
+    answers = responses.read_responses(write("a.xml", text).parent)
+    assert np.isfinite(alignment.Matches(answers).describe(train)).all()
+    assert alignment.mark_words(answers) == ["", ""]
+
+
+# ---- Scripts --------------------------------------------------------------------------------
+
+
+def table_in(printed: str) -> dict[str, list[str]]:
+    """Return the rows of a table by their first cells; cells are two spaces apart."""
+    rows = (re.split("  +", line.strip()) for line in printed.splitlines() if "  " in line)
+    return {name: " ".join(cells).split() for name, *cells in rows}
+
+
+def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check, tmp_path: Path) -> None:
+    """Predictions stand in rows; finer labels than the files tell are refused."""
+    for name, second in (("a", "contradictory"), ("b", "incorrect")):
+        write(f"xml/{name}.xml", TWO_ANSWERS.format(name, "correct", second))
+    rows = "a.1,correct\na.2,correct\nb.1,contradictory\nb.2,contradictory\n"
+    write("submission.csv", f"id,label\n{rows}")
+    script = evaluation("student_response", tmp_path, "--input_dir", tmp_path / "xml")
+    printed = succeeds(script)
+    assert "score 0.1667 (macro F1 of 4 answers)\naccuracy 0.2500\n" in printed
+    # Precision, recall and F1 are the same here.
+    same = {
+        "correct": 0.5, "contradictory": 0, "incorrect": 0,
+        "macro average": 1 / 6, "micro average": 0.25, "corrective feedback": 0.5,
+    }  # fmt: skip
+    measures = {name: [f"{value:.4f}"] * 3 for name, value in same.items()}
+    assert {name: table_in(printed)[name] for name in measures} == measures
+    page = page_in(tmp_path)
+    assert page.table("Micro").rows == [[name, *cells] for name, cells in measures.items()]
+    confusion = page.table("Numbers of answers")
+    assert confusion.columns == ["", "truly correct", "truly contradictory", "truly incorrect"]
+    assert confusion.rows == [
+        ["predicted correct", "1", "1", "0"],
+        ["predicted contradictory", "1", "0", "1"],
+        ["predicted incorrect", "0", "0", "0"],
+    ]
+    assert last_record(tmp_path)["rules"] == "3 labels"
+    coarse = succeeds([*script, "--ways", "2"])
+    assert "contradictory" not in coarse and "score 0.5000" in coarse
+    assert last_record(tmp_path)["rules"] == "2 labels"
+    assert "has only 3 labels" in fails([*script, "--ways", "5"])
+
+
+def test_folds_keep_questions_and_modules_together(
+    challenge_kit: Kits, write: Write, succeeds: Check, fails: Check, tmp_path: Path
+) -> None:
+    data = challenge_kit("student_response") / FOLDER / "data"
+    lines = (data / "test_input/folds.csv").read_text().splitlines()[1:]  # By question.
+    fold_of = {tuple(line.replace(".", ",").split(",")[::2]) for line in lines}
+    assert len(fold_of) == len(list((data / "train_data").glob("*.xml")))
+
+    for name, module in zip("abcd", "MNMO", strict=True):
+        text = one_answer(name, f"{name}.1", "correct", module)
+        write(f"test-unseen-domains/{name}.xml", text)
+    flags = ["--input_dir", tmp_path, "--output_dir", tmp_path / "out", "--by_domain"]
+    split = [f"{FOLDER}/local_data_split.py", *flags]
+    succeeds([*split, "--folds", "3"])
+    rows = (tmp_path / "out/folds.csv").read_text().split()[1:]
+    fold = dict(row.split(",") for row in rows)
+    assert fold["a.1"] == fold["c.1"]
+    assert len(set(fold.values())) == 3
+    made_from = json.loads((tmp_path / "out/folds.json").read_text())["made_from"]
+    assert sorted(made_from) == [f"../test-unseen-domains/{name}.xml" for name in "abcd"]
+    assert "--folds is 10, expected a whole number from 2 to 3" in fails(split)
+    write("test-unseen-domains/d.xml", one_answer("d", "d.1", "correct", module=""))
+    line = fails(split)
+    assert "d.xml: <question> has no attribute 'module', which --by_domain needs" in line
+
+
+def test_label_distribution(write: Write, succeeds: Check, tmp_path: Path) -> None:
+    for name, *labels in (("x/a", "correct", "irrelevant"), ("y/b", "correct", "incorrect"),
+                          ("y/c", "correct", "correct")):  # fmt: skip
+        write(f"{name}.xml", TWO_ANSWERS.format(name[2], *labels))
+    folders = [tmp_path / "x", tmp_path / "y"]
+    rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", "--input_dir", *folders]))
+    expected = {
+        "correct": "1 (50.0%) 3 (75.0%)", "irrelevant": "1 (50.0%)", "incorrect": "1 (25.0%)",
+        "non_domain": "0 (0.0%)", "answers": "2 4", "questions": "1 2",
+    }  # fmt: skip
+    assert {name: " ".join(rows[name]) for name in expected} == expected
+
+
+def test_test_sets_are_predicted_and_scored(
+    challenge_kit: Kits, succeeds: Check, tmp_path: Path
+) -> None:
+    kit = challenge_kit("student_response")
+    data = kit / FOLDER / "data"
+    # Two domains of seven, and no label in what is to be predicted.
+    for path in data.glob("t*_data/**/D[05]-*.xml"):
+        place = path.relative_to(data)
+        for copy in (tmp_path / place, tmp_path / "unlabelled" / place):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+        copy.write_text(re.sub(r' accuracy="\w+"', "", path.read_text()))
+    flags = ["--train_dir", tmp_path / "train_data", "--output_dir", tmp_path]
+    test = ["--test_dir", tmp_path / "unlabelled/test_data"]
+    succeeds([f"{FOLDER}/sample_model_similarity_boosting.py", *flags, *test], kit=kit)
+    sets = tmp_path / "sciEntsBank"
+    (tmp_path / "test_data").rename(sets)
+    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", sets), kit=kit)
+    rows = [line.split() for line in printed.splitlines() if line.startswith("test-unseen")]
+    assert [row[:2] for row in rows] == [
+        [scenario, ways] for scenario in responses.SCENARIOS for ways in ("5", "3", "2")
+    ]
+    macro = [float(row[4]) for row in rows if row[1] == "5"]
+    assert min(macro) > 0.5
+    table = page_in(tmp_path).table("SemEval").rows
+    assert [row for row in table if row[0] in responses.SCENARIOS] == rows
+    # Beside them what is published of this corpus.
+    best = [["best [3]", "5", "", "", published, ""] for published in ("0.581", "0.384", "0.375")]
+    assert [table[table.index(row) + 1] for row in rows if row[1] == "5"] == best
+    line = last_record(tmp_path)
+    assert line["rules"] == "5 labels, mean of test sets"
+    assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["lexical_similarity", "word_svm", "similarity_boosting"])
+def test_few_answers_to_learn_from(
+    name: str, write: Write, run: Run, fails: Check, tmp_path: Path
+) -> None:
+    """Five of the most frequent label suffice, beside one of another."""
+    write("test/t.xml", one_answer("R", "t.1"))
+    answer = '<studentAnswer id="{}" accuracy="correct">it is lit</studentAnswer>'
+    script: list[object] = [f"{FOLDER}/sample_model_{name}.py", "--output_dir", tmp_path]
+    script += ["--train_dir", tmp_path / "train"]
+    assert "--train_dir needs --test_dir" in fails(script)
+    script += ["--test_dir", tmp_path / "test"]
+    for n_correct, other, message in (
+        (4, "incorrect", "of 5 answers to learn from only 4 are 'correct', the most frequ"),
+        (5, "correct", "all 6 answers to learn from are 'correct', expected at least two"),
+        (5, "incorrect", ""),
+    ):
+        own = "".join(answer.format(number) for number in range(n_correct))
+        text = one_answer("Q", "t.2", other)
+        write("train/t.xml", text.replace("</studentAnswers>", f"{own}</studentAnswers>"))
+        if message:
+            assert f"train: {message}" in fails(script)
+            assert not (tmp_path / "submission.csv").exists()
+    done = run(script)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "submission.csv").read_text().startswith("id,label\nt.1,")
+
+
+def test_one_label_for_every_answer(write: Write, succeeds: Check, fails: Check) -> None:
+    folder = write("train/a.xml", GOOD.replace("</studentAnswers>", "".join(
+        f'<studentAnswer id="{n}" accuracy="correct">it</studentAnswer>' for n in range(5)
+    ) + "</studentAnswers>")).parent  # fmt: skip
+    test = write("test/b.xml", one_answer("b", "b.1")).parent
+    script = [f"{FOLDER}/sample_model_majority.py", "--output_dir", test, "--train_dir", folder]
+    script += ["--test_dir", test, "--label"]
+    line = fails([*script, "wrong"])
+    assert "--label is 'wrong', expected one of correct, partially" in line
+    succeeds([*script, "irrelevant"])
+    assert (test / "submission.csv").read_text() == "id,label\nb.1,irrelevant\n"
+
+
+def test_real_answers(real_data: Path, tmp_path: Path, succeeds: Check) -> None:
+    related = real_data / "related/student_response"
+    beetle, sciences = related / "beetle_5way/train/Core", related / "sciEntsBank_3way/train"
+    flags = ["--input_dir", beetle, "--output_dir", tmp_path]
+    succeeds([f"{FOLDER}/local_data_split.py", *flags])
+    model = f"{FOLDER}/sample_model_majority.py"
+    succeeds([model, *flags, "--submission_template_dir", tmp_path])
+    printed = succeeds(evaluation("student_response", tmp_path, "--input_dir", beetle))
+    assert "accuracy 0.4225" in printed
+    assert "score 0.1188 (macro F1 of 3,941 answers)" in printed
+
+    other = ["--train_dir", beetle, "--test_dir", sciences, "--output_dir", tmp_path]
+    assert "4,969 rows" in succeeds([model, *other])
+
+    flags = ["--input_dir", beetle, sciences]
+    rows = table_in(succeeds([f"{FOLDER}/label_distribution.py", *flags]))
+    assert (rows["answers"], rows["questions"]) == (["3,941", "4,969"], ["47", "135"])
+    assert rows["modules"] == ["3", "12"]
+    assert rows["contradictory"] == ["1,049", "(26.6%)", "499", "(10.0%)"]
