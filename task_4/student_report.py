@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
-from common.adaptive import entry_files, playing, training, weights
+from common.adaptive import entry_files, playing, weights
 from common.adaptive.evaluation import name_questions
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.answers import IntArray
@@ -61,7 +61,7 @@ def main() -> None:
     length = f"{options.questions} questions"
     if options.stop_at_error:
         length = f"until the standard error is at most {options.stop_at_error:g}, at most {length}"
-    trained_by = training.describe_origin(weights.read_origin(options.package))
+    trained_by = weights.describe_origin(weights.read_origin(options.package))
     facts = [
         ("Students", f"{cli.show(setting.reference)}, {mask}"),
         ("Test", length),

@@ -23,8 +23,7 @@ from pathlib import Path
 
 from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files, playing
-from common.adaptive.entry_files import ENTRY_FILE
-from common.adaptive.entry_process import names_inside, unpack
+from common.adaptive.entry_files import ENTRY_FILE, names_inside, unpack
 from common.adaptive.entry_runner import CLASS, KIT, METHODS
 from common.errors import InputError
 from tools.tasks import task_of

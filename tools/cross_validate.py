@@ -204,7 +204,7 @@ def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> R
 def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, limits: Limits) -> Ran:
     """Train a copy of a package of task 4 on the other students, and examine these with it."""
     from common.adaptive import evaluation
-    from common.adaptive.entry_process import fingerprint_code
+    from common.adaptive.entry_files import fingerprint_code
 
     copy, data = fold.folder / package.name, fold.folder / "data" / layout.TRAIN_DIR.name
     copy_package(package, copy)
@@ -221,9 +221,8 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
     reference = playing.read_students(setting)
     games = playing.play_all(setting, reference).games
-    *columns, _ = evaluation.games_as_columns(reference, games)
-    names = ("UserId", "QuestionId", "truth", "value")
-    predicted = pd.DataFrame(dict(zip(names, columns, strict=True)))
+    targets = evaluation.list_targets(reference, games).drop(columns=["Mask", "PRight"])
+    predicted = targets.rename(columns={"IsCorrect": "truth", "Predicted": "value"})
     seconds = time.perf_counter() - started
     took = read_origin(copy)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))

@@ -1,22 +1,27 @@
-"""Which files of a folder belong to an entry of task 4: all beside its class, with few exceptions.
+"""The files of an entry of task 4, a folder or its zip: all beside its class, with few exceptions.
 
 They are zipped, played and checked alike; the names of saved models are the challenge's rule.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from common import cli
+from common import cli, source_code, zips
 from common.adaptive import entry_runner
-from common.adaptive.weights import WEIGHTS
+from common.adaptive.weights import TRAINED_STUDENTS, WEIGHTS
+from common.answers import IntArray
 from common.errors import InputError, printable
-from common.io import require_file
+from common.io import is_there, require_file
+
+import numpy as np
 
 ENTRY_FILE = f"{entry_runner.MODULE}.py"
-# What an entry may unpack to, or take in its folder, in bytes.
-MAX_SIZE = 8 << 30
+# What an entry may unpack to, or take in its folder, in bytes, and a file that is read of it.
+_MAX_SIZE, _MAX_FILE = 8 << 30, 256 << 20
 _TRAINER = "train_model.py"
 # Hidden files, caches, and what macOS puts into a zip.
 _NO_PART = (".", "__pycache__", "__MACOSX")
@@ -28,7 +33,7 @@ _SAVED_MODELS = (
 
 
 def collect(package: Path) -> dict[str, Path]:
-    """Collect an entry's files by their names inside the zip.
+    """Collect the files of an entry's folder by their names inside the zip.
 
     Raises `InputError` if the class of the entry is missing, a file is a link that leads out of the
     folder, all are too large, or the package has a trainer but no weights.
@@ -43,7 +48,7 @@ def collect(package: Path) -> dict[str, Path]:
             if name.startswith(_NO_PART) or name.endswith(".partial"):
                 continue
             _require_plain(path, package)
-            if not (name == "common.py" and finds_the_kit(name, path.read_bytes())):
+            if not (name == "common.py" and _finds_the_kit(name, path.read_bytes())):
                 files[path.relative_to(package).as_posix()] = path
     if (package / _TRAINER).is_file() and not any(map(_is_named_by_the_rule, files)):
         raise InputError(
@@ -52,8 +57,8 @@ def collect(package: Path) -> dict[str, Path]:
             "(with --local for the local split)"
         )
     size = sum(path.stat().st_size for path in files.values())
-    if size > MAX_SIZE:
-        raise InputError(f"{package}: holds {size:,} bytes, expected at most {MAX_SIZE:,}")
+    if size > _MAX_SIZE:
+        raise InputError(f"{package}: holds {size:,} bytes, expected at most {_MAX_SIZE:,}")
     return dict(sorted(files.items()))
 
 
@@ -72,9 +77,72 @@ def _require_plain(path: Path, package: Path) -> None:
         raise InputError(f"{path}: has a name of odd characters, expected plain text")
 
 
-def finds_the_kit(name: str, content: bytes) -> bool:
+def _finds_the_kit(name: str, content: bytes) -> bool:
     """Return whether a file is the one by which scripts find the kit: never part of an entry."""
     return PurePosixPath(name).name == "common.py" and b"common/layout.py" in content
+
+
+def names_inside(submission: Path) -> list[str]:
+    """Return the names of the files of an entry's folder, as in its zip, or of its zip."""
+    if submission.is_dir():
+        return list(collect(submission))
+    with zips.open_zip(submission) as archive:
+        return archive.namelist()
+
+
+def unpack(submission: Path, folder: Path) -> None:
+    """Copy an entry out of its folder, or unpack its zip, to a new folder."""
+    if submission.is_dir():
+        for name, path in collect(submission).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / name)
+        return
+    names = names_inside(submission)
+    if ENTRY_FILE not in names:
+        inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
+        fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
+        raise InputError(f"{submission}: {fault}, expected {ENTRY_FILE} at the top level")
+    zips.unpack(submission, folder, _MAX_SIZE)
+
+
+def read_entry_file(submission: Path, name: str) -> bytes | None:
+    """Read a file of an entry's folder or zip; None if it is not there."""
+    if submission.is_dir():
+        if not is_there(submission / name):
+            return None
+        require_file(submission / name)
+        return (submission / name).read_bytes()
+    with zips.open_zip(submission) as archive:
+        if name not in archive.namelist():
+            return None
+        return zips.read_member(archive, archive.getinfo(name), _MAX_FILE)
+
+
+def read_trained_students(submission: Path) -> IntArray | None:
+    """Return the students that an entry's weights are trained on; None if that is not recorded."""
+    if (content := read_entry_file(submission, TRAINED_STUDENTS)) is None:
+        return None
+    try:
+        students: IntArray = np.lib.format.read_array(BytesIO(content), allow_pickle=False)
+    except Exception:  # NumPy's reader raises whatever its parts do.
+        students = np.empty(0, int)
+    # Anything else, such as UserIds as text, would equal no UserId.
+    if students.dtype.kind not in "iu" or students.ndim != 1 or not len(students):
+        raise InputError(
+            f"{submission}: {TRAINED_STUDENTS} is damaged, expected an array of UserIds"
+        )
+    return students
+
+
+def fingerprint_code(submission: Path, training_code: str = "") -> str:
+    """Return a fingerprint of an entry's Python files, the same for a folder and for its zip.
+
+    The fingerprint of the code that made its weights, which need not be part of it, goes in too.
+    """
+    code = sorted(name for name in names_inside(submission) if name.endswith(".py"))
+    contents = {name: read_entry_file(submission, name) or b"" for name in code}
+    own = [part for part in contents.items() if not _finds_the_kit(*part)]
+    return source_code.fingerprint_contents([*own, ("training", training_code.encode())])
 
 
 def warn_of_names(submission: Path, names: Iterable[str]) -> None:

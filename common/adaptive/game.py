@@ -9,10 +9,9 @@ replayed by it, and so are the strategies and the pages on students of `task_4/`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from common import metrics, schema
 from common.adaptive import entry_runner
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+# What an entry returns, if anything.
+Returned = npt.NDArray[Any] | None
 
 N_ROUNDS = 10
 
@@ -74,53 +75,6 @@ class Reference:
     targets: dict[str, BoolArray]
 
 
-class Entry(Protocol):
-    """An entry as the game sees it, in this process or in one of its own."""
-
-    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
-        """Call a method of the entry with its own int64 copies of the arrays.
-
-        It returns an array of numbers, or None for `update_model`, and raises `EntryError` if the
-        entry cannot be called or returns something else.
-        """
-
-
-@dataclass(frozen=True)
-class LocalEntry:
-    """An entry in this process, for tests of one that is trusted: an object with the methods of
-    `Submission` in `submission_templates/submission_model_task_4.py`.
-    """
-
-    submission: Any
-
-    def call(self, method: str, arrays: tuple[IntArray, ...]) -> npt.NDArray[Any] | None:
-        """Call a method, as in `Entry`; what the method raises passes through."""
-        try:
-            return entry_runner.call(self.submission, method, arrays)[0]
-        except entry_runner.UnfitError as error:
-            raise EntryError(str(error)) from None
-
-
-@dataclass(frozen=True)
-class Game:
-    """What an entry did with one mask.
-
-    `chosen` holds the QuestionIds in the order asked, int64, shape (students, N_ROUNDS); `truth`
-    and `prediction` 1 right, 0 wrong for every target, int8, `probability` P(right), float64, None
-    unless it was asked for, each of shape (targets,).
-    """
-
-    chosen: IntArray
-    truth: IntArray
-    prediction: IntArray
-    probability: FloatArray | None = None
-
-    @property
-    def accuracy(self) -> float:
-        """Share of the targets that are predicted correctly."""
-        return metrics.accuracy(self.truth, self.prediction)
-
-
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
     """Read the students to be examined from a file of answers with one mask or several.
 
@@ -129,8 +83,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
     if the file holds larger QuestionIds.
     """
     answers = read_answers(path, masks=True)
-    names = [str(name) for name in answers if schema.is_target_name(str(name))]
-    masks = {name: answers[name].to_numpy() for name in names}
+    masks = {f"{name}": answers[name] for name in answers if schema.is_target_name(f"{name}")}
     for name, values in masks.items():
         if not values.any():
             raise InputError(f"{path}: column '{name}': is 0 in every row, expected targets")
@@ -138,7 +91,7 @@ def read_reference(path: Path, n_questions: int = 0) -> Reference:
 
 
 def make_reference(
-    name: str, answers: pd.DataFrame, masks: Mapping[str, npt.NDArray[Any]], n_questions: int = 0
+    name: str, answers: pd.DataFrame, masks: Mapping[str, Any], n_questions: int = 0
 ) -> Reference:
     """Build the students to be examined from their answers; a mask is 1 or True for a target."""
     student, row = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
@@ -157,7 +110,7 @@ def make_reference(
     return Reference(
         name=name,
         student=student,
-        is_correct=matrix(answers["IsCorrect"].to_numpy(), -1),
+        is_correct=matrix(answers["IsCorrect"], -1),
         option=matrix(answers.get("AnswerValue", -1), -1),
         targets={mask: matrix(values, 0).astype(bool) for mask, values in masks.items()},
     )
@@ -211,8 +164,26 @@ class GameState:
         option = self.reference.option[rows, asked]
         self._option[rows, asked] = np.where(option > 0, option, self.rules.unobserved)
 
-    def check_selection(self, selection: npt.NDArray[Any] | None) -> IntArray:
-        """Check what an entry chose to ask, and return it as int64 of shape (students,)."""
+    def ask(self, entry: Entry, when: str, method: str) -> Any:
+        """Call a method of an entry with what it may see; return what it returned, once checked.
+
+        `EntryError` says when it failed and what is wrong with it.
+        """
+        arrays, asked_for = self.visible(), ""
+        try:
+            if method == "select_questions":
+                return self.check_selection(entry.call(method, arrays))
+            if method == "update_model":
+                return entry.call(method, arrays)
+            if method == "predict_probabilities":
+                # For what it is asked, an entry that lacks it should be told.
+                asked_for = ", which --probabilities asks for"
+            return self._check_prediction(entry.call(method, arrays[:2]), bool(asked_for))
+        except EntryError as fault:
+            raise EntryError(f"{when}, {method}{asked_for}: {fault}") from None
+
+    def check_selection(self, selection: Returned) -> IntArray:
+        """Return what an entry chose to ask as int64 of shape (students,), if it may."""
         n_students, n_questions = self.can_query.shape
         expected = f"one column index for each of the {n_students} students"
         if selection is None:
@@ -221,67 +192,53 @@ class GameState:
             raise EntryError(f"returned shape {selection.shape}, expected {expected}")
         if selection.dtype.kind not in "iu":
             raise EntryError(f"returned {selection.dtype} values, expected whole numbers")
-        outside = (selection < 0) | (selection >= n_questions)
+        questions = selection.ravel()
+        outside = (questions < 0) | (questions >= n_questions)
         if outside.any():
-            row = int(outside.ravel().argmax())
-            raise EntryError(
-                f"{self._name(row)}: chose column {selection.ravel()[row]}, "
-                f"expected 0 to {n_questions - 1}"
-            )
-        questions = selection.ravel().astype(np.int64)
+            row = int(outside.argmax())
+            fault = f"chose column {questions[row]}, expected 0 to {n_questions - 1}"
+            raise EntryError(f"{self._name(row)}: {fault}")
+        questions = questions.astype(np.int64)
         forbidden = ~self.can_query[np.arange(n_students), questions]
         if forbidden.any():
             row = int(forbidden.argmax())
+            question, asked_before = questions[row], [chosen[row] for chosen in self.chosen]
+            why = "is a target"
+            if question in asked_before:
+                why = f"was asked in round {asked_before.index(question) + 1} already"
+            elif self.reference.is_correct[row, question] < 0:
+                why = "the student has not answered"
             raise EntryError(
-                f"{self._name(row)}: chose QuestionId {questions[row]}, which "
-                f"{self._why_not(row, int(questions[row]))} ({int(forbidden.sum())} such students);"
-                " expected a column where can_query is 1"
+                f"{self._name(row)}: chose QuestionId {question}, which {why} "
+                f"({int(forbidden.sum())} such students); expected a column where can_query is 1"
             )
         return questions
 
-    def check_prediction(self, prediction: npt.NDArray[Any] | None) -> IntArray:
-        """Check predictions of shape (students, questions); return 0 or 1 for each target, int8."""
-        values = self._at_targets(prediction)
-        self._require(np.isin(values, (0, 1)), values, "0 or 1")
-        return values.astype(np.int8)
-
-    def check_probability(self, probability: npt.NDArray[Any] | None) -> FloatArray:
-        """As `check_prediction`, for P(right) of each target, float64, from 0 to 1."""
-        values = self._at_targets(probability)
-        # NaN fails every comparison.
-        self._require((values >= 0) & (values <= 1), values, "a number from 0 to 1")
-        return values.astype(np.float64)
-
-    def _at_targets(self, values: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    def _check_prediction(self, returned: Returned, as_probability: bool) -> npt.NDArray[Any]:
         shape = self.can_query.shape
-        if values is None:
+        if returned is None:
             raise EntryError(f"returned nothing, expected an array of shape {shape}")
-        if values.shape != shape:
+        if returned.shape != shape:
             raise EntryError(
-                f"returned shape {values.shape}, expected {shape}: "
+                f"returned shape {returned.shape}, expected {shape}: "
                 "one row for each student, one column for each question"
             )
-        return np.asarray(values[self.targets])
-
-    def _require(self, valid: BoolArray, values: npt.NDArray[Any], expected: str) -> None:
+        values, expected = returned[self.targets], "0 or 1"
+        valid = np.isin(values, (0, 1))
+        if as_probability:
+            # NaN fails every comparison.
+            valid, expected = (values >= 0) & (values <= 1), "a number from 0 to 1"
         if not valid.all():
-            place = int(np.argmin(valid))
+            place = int(valid.argmin())
             row, question = np.argwhere(self.targets)[place]
             raise EntryError(
                 f"{self._name(row)}: predicted {values[place]} for QuestionId {question} "
                 f"({int((~valid).sum())} such targets), expected {expected}"
             )
+        return values.astype(np.float64 if as_probability else np.int8)
 
     def _name(self, row: int) -> str:
         return f"student {row} (UserId {self.reference.student[row]})"
-
-    def _why_not(self, row: int, question: int) -> str:
-        for number, asked in enumerate(self.chosen, start=1):
-            if asked[row] == question:
-                return f"was asked in round {number} already"
-        if self.reference.is_correct[row, question] < 0:
-            return "the student has not answered"
-        return "is a target"
 
 
 def rounds(
@@ -306,6 +263,47 @@ def rounds(
 # ---- Entries -----------------------------------------------------------------------------------
 
 
+class Entry(Protocol):
+    """An entry as the game sees it, in this process or in one of its own."""
+
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Returned:
+        """Call a method with int64 copies of arrays; `EntryError` if it returns no numbers."""
+
+
+class LocalEntry(NamedTuple):
+    """An entry in this process, for tests of one that is trusted: an object with the methods of
+    `Submission` in `submission_templates/submission_model_task_4.py`.
+    """
+
+    submission: Any
+
+    def call(self, method: str, arrays: tuple[IntArray, ...]) -> Returned:
+        """Call a method, as in `Entry`; what the method raises passes through."""
+        try:
+            return entry_runner.call(self.submission, method, arrays)[0]
+        except entry_runner.UnfitError as error:
+            raise EntryError(str(error)) from None
+
+
+class Game(NamedTuple):
+    """What an entry did with one mask.
+
+    `chosen` holds the QuestionIds in the order asked, int64, shape (students, N_ROUNDS); `truth`
+    and `prediction` 1 right, 0 wrong for every target, int8, `probability` P(right), float64, None
+    unless it was asked for, each of shape (targets,).
+    """
+
+    chosen: IntArray
+    truth: IntArray
+    prediction: IntArray
+    probability: FloatArray | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the targets that are predicted correctly."""
+        return metrics.accuracy(self.truth, self.prediction)
+
+
 def play(
     entry: Entry,
     reference: Reference,
@@ -320,29 +318,12 @@ def play(
     probabilities too, once the predictions are made. An entry that fails or breaks a rule raises
     `EntryError`.
     """
-    state = GameState(reference, mask, rules)
-    state.require_askable(N_ROUNDS)
-
-    def choose(number: int) -> IntArray:
-        with _named(f"round {number}, select_questions"):
-            return state.check_selection(entry.call("select_questions", state.visible()))
-
-    def learn(number: int) -> None:
-        with _named(f"round {number}, update_model"):
-            entry.call("update_model", state.visible())
-
-    for number in rounds(state, choose, learn):
-        if number:
+    for state in _states(entry, reference, mask, rules):
+        if state.chosen:
             on_round()
     end = f"after round {N_ROUNDS}"
-    with _named(f"{end}, predict"):
-        prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
-    probability = None
-    if with_probability:
-        # For what it is asked, an entry that lacks it should be told.
-        with _named(f"{end}, predict_probabilities, which --probabilities asks for"):
-            result = entry.call("predict_probabilities", state.visible()[:2])
-            probability = state.check_probability(result)
+    prediction = state.ask(entry, end, "predict")
+    probability = state.ask(entry, end, "predict_probabilities") if with_probability else None
     return Game(np.stack(state.chosen, axis=1), state.truth, prediction, probability)
 
 
@@ -354,28 +335,28 @@ def replay(
     `chosen` has the shape (students, N_ROUNDS); the accuracies after 0, 1, … questions have the
     shape (N_ROUNDS + 1,). Faults are raised as by `play`.
     """
-    state = GameState(reference, mask, rules)
-    state.require_askable(N_ROUNDS)
-
-    def learn(number: int) -> None:
-        with _named(f"after round {number}, update_model"):
-            entry.call("update_model", state.visible())
-
     scores = []
-    for number in rounds(state, lambda number: chosen[:, number - 1], learn):
-        with _named(f"after round {number}, predict"):
-            prediction = state.check_prediction(entry.call("predict", state.visible()[:2]))
+    for state in _states(entry, reference, mask, rules, chosen):
+        prediction = state.ask(entry, f"after round {len(state.chosen)}", "predict")
         scores.append(metrics.accuracy(state.truth, prediction))
     return np.array(scores)
 
 
-@contextmanager
-def _named(call: str) -> Iterator[None]:
-    """Let an entry's faults say in which call they arose."""
-    try:
-        yield
-    except EntryError as fault:
-        raise EntryError(f"{call}: {fault}") from None
+def _states(
+    entry: Entry, reference: Reference, mask: str, rules: Rules, chosen: IntArray | None = None
+) -> Iterator[GameState]:
+    """Play with an entry that chooses itself or learns what others chose; yields as `rounds`."""
+    state = GameState(reference, mask, rules)
+    state.require_askable(N_ROUNDS)
+
+    def choose(number: int) -> IntArray:
+        if chosen is not None:
+            return chosen[:, number - 1]
+        asked: IntArray = state.ask(entry, f"round {number}", "select_questions")
+        return asked
+
+    for _ in rounds(state, choose, lambda k: state.ask(entry, f"round {k}", "update_model")):
+        yield state
 
 
 def choose_at_random(

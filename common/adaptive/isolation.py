@@ -1,17 +1,13 @@
 """Start an entry of task 4 in isolation; `entry_process.py` beside it starts this.
 
 This file is self-contained: a copy of it runs beside the entry's folder with the standard library
-only. It reads one line of JSON from stdin (see `main`), and then takes these steps before any code
-of the entry or of NumPy runs. Each is taken where the system allows it, and none takes a privilege;
-`describe` says what they close.
+only. Before any code of the entry or of NumPy runs, it takes these steps, each where the system
+allows it, and none with a privilege; task_4/ISOLATION.md says what they close.
 
 1. Namespaces (Linux): the process leaves the machine's network, its System V IPC and POSIX queues,
    and its processes; see namespaces(7).
-2. It splits in two. The first half supervises: whatever the entry starts, in a session of its own
-   or not, ends when the entry does or when the evaluator closes a pipe, which it also does by
-   dying. The second half becomes the entry's.
-3. A root of its own: the second half sees no files but Python, its packages, the system's
-   libraries, all for reading only, and its own folders; see mount_namespaces(7).
+2. It splits in two. The first half supervises; the second half becomes the entry's.
+3. A root of its own, with nothing but what an interpreter needs; see mount_namespaces(7).
 4. It gives up all capabilities, and what Landlock can refuse; see landlock(7).
 5. A filter refuses the system calls by which one mask's game could leave something for the next,
    or reach others where there are no namespaces; see seccomp(2).
@@ -42,8 +38,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-# What a test may take away, as a system does that does not allow it.
-MEANS = ("namespaces", "root", "filter")
+# The walls, of Landlock the latest version whose rights are known here; a newer kernel offers that
+# one as well. A test may take some away, as a system does that does not allow them.
+WALLS = {"namespaces": 1, "root": 1, "filter": 1, "Landlock": 10}
 
 # How long the supervisor tries to end what an entry has left behind, in seconds.
 _MAX_ENDING = 5.0
@@ -88,34 +85,26 @@ def readable_paths(hidden: Iterable[str]) -> list[str]:
     Raises `ValueError` if one of these holds a hidden folder. A folder that is only searched
     (`PYTHONPATH`, such as the kit's own) is left out then.
     """
-    secret = [os.path.realpath(path) for path in hidden]
-
-    def find_secret(path: str) -> str:
-        real = os.path.realpath(path)
-        return next((other for other in secret if _lies_in(other, real)), "")
-
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     needed = [f"{prefix}/{part}" for prefix in prefixes for part in _OF_PREFIX]
     needed += [sys.executable, os.path.dirname(os.__file__), *site.getsitepackages(), *_SYSTEM]
     needed += _GPU if any(_devices(_GPU_DEVICES)) else ()
-    needed = [path for path in needed if os.path.lexists(path)]
-    for path in needed:
-        if other := find_secret(path):
-            raise ValueError(
-                f"{other}: lies in {path}, which an entry has to read for its libraries; expected "
-                "the answers, the kit's data and the working folder elsewhere"
-            )
-    libraries = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    searched = [path for path in (*sys.path, *libraries, *_library_folders()) if path]
-    found = {*needed, *(path for path in searched if not find_secret(path))}
-    return sorted(os.path.abspath(path) for path in found)
-
-
-def _library_folders() -> Iterator[str]:
-    """List the folders of shared libraries that the system is set up with."""
+    searched = [*sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
+    # Folders of shared libraries that the system is set up with.
     for file in Path("/etc/ld.so.conf.d").glob("*.conf"):
         with contextlib.suppress(OSError, ValueError):
-            yield from (line for line in file.read_text().splitlines() if line.startswith("/"))
+            searched += [line for line in file.read_text().splitlines() if line.startswith("/")]
+    secret, readable = [os.path.realpath(path) for path in hidden], set()
+    for path in filter(None, [*needed, *searched]):
+        holds = [other for other in secret if _lies_in(other, os.path.realpath(path))]
+        if not holds:
+            readable.add(os.path.abspath(path))
+        elif path in needed:
+            raise ValueError(
+                f"{holds[0]}: lies in {path}, which an entry has to read for its libraries; "
+                "expected the answers, the kit's data and the working folder elsewhere"
+            )
+    return sorted(readable)
 
 
 def _devices(names: tuple[str, ...]) -> Iterator[str]:
@@ -135,25 +124,26 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _require(result: int) -> None:
-    """Raise `OSError` if a call of the C library says that it failed."""
+def _call(function: str | int, *arguments: int | bytes | None) -> int:
+    """Call a function of the C library, or of the kernel by its number; `OSError` if it fails."""
+    name = function if isinstance(function, str) else "syscall"
+    given = arguments if isinstance(function, str) else (function, *arguments)
+    # As variadic arguments, whole numbers must be as wide as a register.
+    wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in given]
+    result = int(getattr(_libc(), name)(*wide))
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-def _call(number: int, *arguments: int | bytes | None) -> int:
-    """Make a system call; -1 if it fails."""
-    # As variadic arguments, whole numbers must be as wide as a register.
-    wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return int(_libc().syscall(ctypes.c_long(number), *wide))
+    return result
 
 
 _SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 22, 36, 38
 
 
 def _prctl(option: int, value: int, address: int = 0) -> bool:
-    wide = [ctypes.c_ulong(number) for number in (value, address, 0, 0)]
-    return bool(_libc().prctl(ctypes.c_int(option), *wide) == 0)
+    try:
+        return _call("prctl", option, value, address, 0, 0) == 0
+    except OSError:
+        return False
 
 
 # ---- Namespaces ----------------------------------------------------------------------------------
@@ -171,16 +161,19 @@ def _enter_namespaces() -> bool:
 
     The kernel refuses it to a process with threads: here are none yet.
     """
-    ids = {"uid_map": os.geteuid(), "gid_map": os.getegid()}
-    # In a namespace of users of its own, whoever started this may do the rest.
-    if _libc().unshare(_NEW_USER | _NEW_OTHERS) == 0:
+    users, groups = os.geteuid(), os.getegid()
+    # In a namespace of users of its own, whoever started this may do the rest; some containers
+    # refuse that one, and let root have the others.
+    for namespaces in (_NEW_USER | _NEW_OTHERS, _NEW_OTHERS):
         with contextlib.suppress(OSError):
-            Path("/proc/self/setgroups").write_text("deny")
-            for name, own in ids.items():
-                Path("/proc/self", name).write_text(f"{own} {own} 1")
-        return True
-    # Some containers refuse that one, and let root have the others.
-    return bool(_libc().unshare(_NEW_OTHERS) == 0)
+            _call("unshare", namespaces)
+            if namespaces & _NEW_USER:
+                with contextlib.suppress(OSError):
+                    Path("/proc/self/setgroups").write_text("deny")
+                    Path("/proc/self/uid_map").write_text(f"{users} {users} 1")
+                    Path("/proc/self/gid_map").write_text(f"{groups} {groups} 1")
+            return True
+    return False
 
 
 def _enter_root(folder: Path, readable: Iterable[str]) -> bool:
@@ -189,14 +182,14 @@ def _enter_root(folder: Path, readable: Iterable[str]) -> bool:
     """
     root = f"{folder}/root"
     try:
-        _require(_libc().unshare(_NEW_MOUNTS))
+        _call("unshare", _NEW_MOUNTS)
         _mount("none", "/", _RECURSIVE | _SLAVE)
         os.mkdir(root)
-        _mount("tmpfs", root, _NO_SETUID | _NO_DEVICES, "tmpfs")
+        _mount("tmpfs", root, _NO_SETUID | _NO_DEVICES, b"tmpfs")
         for name in (f"{root}/proc", f"{root}{_SHARED_MEMORY}", root + str(folder)):
             os.makedirs(name)
         try:
-            _mount("proc", f"{root}/proc", _NO_SETUID | _NO_DEVICES, "proc")
+            _mount("proc", f"{root}/proc", _NO_SETUID | _NO_DEVICES, b"proc")
         except OSError:
             # In a container that covers parts of it. It shows other processes, but not into them.
             _mount("/proc", f"{root}/proc", _BIND | _RECURSIVE)
@@ -205,24 +198,23 @@ def _enter_root(folder: Path, readable: Iterable[str]) -> bool:
         for path in (*_devices(_DEVICES + _GPU_DEVICES), "/dev/fd", *readable):
             _expose(path, root, bound)
         for_reading = struct.pack("=QQQQ", _READ_ONLY, 0, 0, 0)
-        _require(_call(_MOUNT_SETATTR, -1, root.encode(), _ALL_BENEATH, for_reading, 32))
+        _call(_MOUNT_SETATTR, -1, root.encode(), _ALL_BENEATH, for_reading, 32)
         for name in ("entry", "tmp"):
             _mount(f"{folder}/{name}", f"{root}{folder}/{name}", _BIND)
-        _mount("tmpfs", root + _SHARED_MEMORY, _NO_SETUID | _NO_DEVICES, "tmpfs")
+        _mount("tmpfs", root + _SHARED_MEMORY, _NO_SETUID | _NO_DEVICES, b"tmpfs")
         os.chdir(root)
         # The old root comes to lie on the new one, and is taken away.
-        _require(_libc().pivot_root(b".", b"."))
-        _require(_libc().umount2(b".", _DETACH))
-        os.chdir(folder / "entry")
+        _call("pivot_root", b".", b".")
+        _call("umount2", b".", _DETACH)
+        return True
     except (OSError, AttributeError):
-        os.chdir(folder / "entry")
         return False
-    return True
+    finally:
+        os.chdir(folder / "entry")
 
 
-def _mount(source: str, target: str, flags: int, kind: str | None = None) -> None:
-    where = os.fsencode(source), os.fsencode(target), kind and kind.encode()
-    _require(_libc().mount(*where, ctypes.c_ulong(flags), None))
+def _mount(source: str, target: str, flags: int, kind: bytes | None = None) -> None:
+    _call("mount", os.fsencode(source), os.fsencode(target), kind, flags, None)
 
 
 def _expose(path: str, root: str, bound: set[str]) -> None:
@@ -230,9 +222,9 @@ def _expose(path: str, root: str, bound: set[str]) -> None:
 
     What lies in a path that is `bound` is there already.
     """
-    parts = path.split("/")
-    for depth in range(2, len(parts) + 1):
-        place = "/".join(parts[:depth])
+    place = ""
+    for name in path.split("/")[1:]:
+        place += f"/{name}"
         if place in bound:
             return
         if os.path.islink(place):
@@ -240,16 +232,15 @@ def _expose(path: str, root: str, bound: set[str]) -> None:
             if not os.path.lexists(root + place):
                 os.makedirs(os.path.dirname(root + place), exist_ok=True)
                 os.symlink(target, root + place)
-            followed = os.path.join(os.path.dirname(place), target, *parts[depth:])
+            followed = os.path.join(os.path.dirname(place), target) + path[len(place) :]
             _expose(os.path.normpath(followed), root, bound)
             return
-    if os.path.isdir(path):
-        os.makedirs(root + path, exist_ok=True)
-    elif os.path.exists(path):
-        os.makedirs(os.path.dirname(root + path), exist_ok=True)
-        open(root + path, "wb").close()
-    else:
+    if not os.path.exists(path):
         return
+    is_folder = os.path.isdir(path)
+    os.makedirs(root + (path if is_folder else os.path.dirname(path)), exist_ok=True)
+    if not is_folder:
+        open(root + path, "wb").close()
     _mount(path, root + path, _BIND | _RECURSIVE)
     bound.add(path)
 
@@ -260,42 +251,39 @@ def _expose(path: str, root: str, bound: set[str]) -> None:
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
-# The latest version whose rights are known here; a newer kernel offers this one as well.
-_NEWEST = 10
 
 # Rights, by bit.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_MAKE_CHAR, _MAKE_BLOCK, _TRUNCATE, _IOCTL_DEV = 1 << 6, 1 << 11, 1 << 14, 1 << 15
-_RESOLVE_UNIX = 1 << 16
+_MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE = 1 << 6, 1 << 11, 1 << 13, 1 << 14
+_IOCTL_DEV, _RESOLVE_UNIX = 1 << 15, 1 << 16
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 # No device may be made: to root a new name for the disk would be a way to everything on it.
 _OWN = (_RESOLVE_UNIX | ((1 << 15) - 1)) & ~(_MAKE_CHAR | _MAKE_BLOCK)
 _FOR_FILES = _EXECUTE | _READ_FILE | _DEVICE
 
-_TCP, _UDP = 0b11, 0b1100  # bind, connect
-_SCOPES = 0b11  # abstract UNIX sockets, signals
+# By the version that brought them: rights to files, to TCP and UDP (bind, connect), and scopes
+# (abstract UNIX sockets, signals).
+_FILES = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
+_NETWORK, _SCOPES = {4: 0b11, 10: 0b1100}, {6: 0b11}
 
 
 def landlock_version() -> int:
     """Return the version of Landlock that this kernel offers; 0 if it has none."""
-    if sys.platform != "linux":
-        return 0
-    version = _call(_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
-    return max(0, version)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return _call(_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
+    return 0
 
 
 def ruleset(version: int) -> bytes:
-    """Pack `struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
-
-    Older versions know fewer rights.
-    """
-    files = (1 << 13) - 1
-    for first, right in ((2, 1 << 13), (3, _TRUNCATE), (5, _IOCTL_DEV), (9, _RESOLVE_UNIX)):
-        files |= right if version >= first else 0
-    network = _TCP * (version >= 4) | _UDP * (version >= 10)
+    """Pack `struct landlock_ruleset_attr`: the rights refused unless a rule allows them."""
     # Older kernels take the longer structure as long as what they do not know is 0.
-    return struct.pack("=QQQ", files, network, _SCOPES * (version >= 6))
+    known = (
+        sum(rights for first, rights in table.items() if first <= version)
+        for table in (_FILES, _NETWORK, _SCOPES)
+    )
+    return struct.pack("=QQQ", *known)
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
@@ -306,30 +294,32 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
     and what it starts, so it must come before other threads. Returns the version in force, at most
     the kernel's and the one given; 0 if the system refuses.
     """
-    version = min(version, landlock_version(), _NEWEST)
+    version = min(version, landlock_version())
     if version < 1:
         return 0
     attributes = ruleset(version)
     handled = struct.unpack_from("=Q", attributes)[0]
-    rules = _call(_CREATE_RULESET, attributes, len(attributes), 0)
-    if rules < 0:
-        return 0
     allowed = [(path, _READ) for path in readable] + [(path, _OWN) for path in writable]
     allowed += [(path, _DEVICE | _READ_DIR) for path in _devices(_DEVICES + _GPU_DEVICES)]
-    for path, rights in allowed:
-        with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            rights &= handled if os.path.isdir(path) else handled & _FOR_FILES
-            # struct landlock_path_beneath_attr
-            rule = struct.pack("=Qi", rights, descriptor)
-            _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
-            # /proc makes its files anew when nobody holds them, and a rule is about the file it was
-            # made for.
-            if not path.startswith("/proc"):
-                os.close(descriptor)
-    in_force = _call(_RESTRICT_SELF, rules, 0) == 0
-    os.close(rules)
-    return version if in_force else 0
+    try:
+        rules = _call(_CREATE_RULESET, attributes, len(attributes), 0)
+        for path, rights in allowed:
+            with contextlib.suppress(OSError):
+                descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+                rights &= handled if os.path.isdir(path) else handled & _FOR_FILES
+                # struct landlock_path_beneath_attr
+                rule = struct.pack("=Qi", rights, descriptor)
+                with contextlib.suppress(OSError):
+                    _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+                # /proc makes its files anew when nobody holds them, and a rule is about the file
+                # it was made for.
+                if not path.startswith("/proc"):
+                    os.close(descriptor)
+        _call(_RESTRICT_SELF, rules, 0)
+        os.close(rules)
+    except OSError:
+        return 0
+    return version
 
 
 # ---- The filter of system calls ------------------------------------------------------------------
@@ -361,8 +351,8 @@ _BY_ARGUMENT = {
     "ioctl": (16, 29, 1, (0x40086602, 0x401C5820), False),
     "fcntl": (72, 25, 1, (1036, 1038), False),
 }
-# Sockets that are local, and those that ask the kernel.
-_SOCKET, _FAMILIES = (41, 198), (1, 16)
+# Without a root of its own no sockets; else those that are local, and those that ask the kernel.
+_SOCKETS = {False: (41, 198, 0, (), True), True: (41, 198, 0, (1, 16), True)}
 # Modes, owners and times: these do nothing and say that they did, since copying a file uses them.
 _IDLE = {
     "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
@@ -371,31 +361,35 @@ _IDLE = {
 }  # fmt: skip
 
 
-def filter_program(machine: str, has_root: bool) -> bytes:
-    """Assemble the filter, `struct sock_filter`s; nothing for a machine with unknown numbers.
+def _filter_calls(has_root: bool) -> bool:
+    """Refuse system calls from now on; False on a machine with unknown numbers.
 
     Where the process has a root of its own, local sockets reach nobody outside, and modes and times
     of foreign files cannot be changed anyway.
     """
-    if machine not in _MACHINES or sys.byteorder != "little" or sys.maxsize < 1 << 32:
-        return b""
-    audit, column = _MACHINES[machine]
+    audit, column = _MACHINES.get(platform.machine(), (0, 0))
+    if not audit or sys.byteorder != "little" or sys.maxsize < 1 << 32:
+        return False
     allow, refuse, pretend = (
         _step(0x06, result) for result in (0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000)
     )
+    rules = {numbers[column]: refuse for numbers in _REFUSED.values()}
+    for *numbers, place, values, are_allowed in (*_BY_ARGUMENT.values(), _SOCKETS[has_root]):
+        inside, outside = (allow, refuse) if are_allowed else (refuse, allow)
+        # Of all that is sorted out here, the kernel takes the lower half only.
+        cases = b"".join(_step(0x15, value, 0, 1) + inside for value in values)
+        rules[numbers[column]] = _load(16 + 8 * place) + cases + outside
+    if not has_root:
+        rules |= {numbers[column]: pretend for numbers in _IDLE.values() if numbers[column] >= 0}
     # Neither the calls of 32 bits nor, on x86_64, the third set of numbers.
     program = _load(4) + _step(0x15, audit, 1, 0) + refuse + _load(0)
     program += _step(0x35, 0x40000000, 0, 1) + refuse
-    rules = {numbers[column]: refuse for numbers in _REFUSED.values()}
-    for *numbers, place, values, are_allowed in _BY_ARGUMENT.values():
-        inside, outside = (allow, refuse) if are_allowed else (refuse, allow)
-        rules[numbers[column]] = _sort_out(place, values, inside, outside)
-    rules[_SOCKET[column]] = _sort_out(0, _FAMILIES if has_root else (), allow, refuse)
-    if not has_root:
-        rules |= {numbers[column]: pretend for numbers in _IDLE.values() if numbers[column] >= 0}
     for number, then in rules.items():
         program += _step(0x15, number, 0, len(then) // 8) + then
-    return program + allow
+    steps = ctypes.create_string_buffer(program + allow)
+    described = struct.pack("@HP", len(program + allow) // 8, ctypes.addressof(steps))
+    for_filter = ctypes.create_string_buffer(described)
+    return _prctl(_SET_SECCOMP, 2, ctypes.addressof(for_filter))
 
 
 def _step(code: int, value: int, skip_if: int = 0, skip_if_not: int = 0) -> bytes:
@@ -405,22 +399,6 @@ def _step(code: int, value: int, skip_if: int = 0, skip_if_not: int = 0) -> byte
 def _load(place: int) -> bytes:
     """Of `struct seccomp_data`: the number at 0, the machine at 4, arguments from 16 on."""
     return _step(0x20, place)
-
-
-def _sort_out(place: int, values: Iterable[int], inside: bytes, outside: bytes) -> bytes:
-    # Of all that is sorted out here, the kernel takes the lower half only.
-    cases = b"".join(_step(0x15, value, 0, 1) + inside for value in values)
-    return _load(16 + 8 * place) + cases + outside
-
-
-def _filter_calls(has_root: bool) -> bool:
-    program = filter_program(platform.machine(), has_root)
-    if not program:
-        return False
-    steps = ctypes.create_string_buffer(program, len(program))
-    described = struct.pack("@HP", len(program) // 8, ctypes.addressof(steps))
-    for_filter = ctypes.create_string_buffer(described, len(described))
-    return _prctl(_SET_SECCOMP, 2, ctypes.addressof(for_filter))
 
 
 # ---- Elsewhere -----------------------------------------------------------------------------------
@@ -435,33 +413,26 @@ def _guard_files(folder: Path, readable: Iterable[str]) -> None:
     """
     system = ["/dev", "/etc", "/proc", "/sys", "/System", "/var/lib"]
     windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
-    roots = [
-        os.path.normcase(os.path.realpath(root))
-        for root in [str(folder), *readable, *system, *windows]
-    ]
     # Unlike Path.home, this raises nothing where there is no home.
-    home = os.path.normcase(os.path.realpath(os.path.expanduser("~")))
+    roots = [str(folder), *readable, *system, *windows, os.path.expanduser("~")]
+    *roots, home = (os.path.normcase(os.path.realpath(root)) for root in roots)
     code = tuple(importlib.machinery.all_suffixes())
 
     def is_allowed(path: str) -> bool:
-        process = re.match(r"/proc/(\d+)(/|$)", path)
-        if process:
+        if process := re.match(r"/proc/(\d+)(/|$)", path):
             return int(process[1]) == os.getpid()
         if path.endswith(code) or not os.path.isfile(path):
             return True
         # Settings and caches of libraries lie in hidden folders at home.
-        return any(_lies_in(path, root) for root in roots) or (
-            path.startswith(os.path.join(home, "."))
-        )
+        is_setting = path.startswith(os.path.join(home, "."))
+        return is_setting or any(_lies_in(path, root) for root in roots)
 
     def check(event: str, arguments: tuple[Any, ...]) -> None:
-        if event not in ("open", "os.listdir", "os.scandir"):
-            return
-        if not isinstance(arguments[0], str | bytes):
-            return  # A file that is open already.
-        path = os.path.normcase(os.path.realpath(os.fsdecode(arguments[0])))
-        if not is_allowed(path):
-            raise PermissionError(13, "Permission denied", path)
+        # Anything but a path is a file that is open already.
+        if event in ("open", "os.listdir", "os.scandir") and isinstance(arguments[0], str | bytes):
+            path = os.path.normcase(os.path.realpath(os.fsdecode(arguments[0])))
+            if not is_allowed(path):
+                raise PermissionError(13, "Permission denied", path)
 
     sys.addaudithook(check)
 
@@ -469,60 +440,53 @@ def _guard_files(folder: Path, readable: Iterable[str]) -> None:
 # ---- Whoever watches the entry -------------------------------------------------------------------
 
 
-def _supervise(lifeline: int, has_namespaces: bool) -> None:
+def _supervise(has_namespaces: bool, folder: Path) -> None:
     """Split this process in two: return in the one for the entry, and stay in the other until all
-    that the entry started has ended; then end as the entry did.
+    that the entry started has ended; then remove the folder, and end as the entry did.
 
-    When the evaluator closes its end of the pipe `lifeline`, everything ends.
+    Everything ends when the evaluator terminates this process, or its pipe to the entry closes.
     """
     # Orphans of the entry become children of this process, whatever session they are in.
     _prctl(_SET_CHILD_SUBREAPER, 1)
+    # The first process of a namespace adopts orphans: there this one is not seen.
     first = os.fork() if has_namespaces else None
     if first == 0:
-        _be_first(lifeline)
-    ended, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+        _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        _let_go_of_pipes()
+        while True:
+            signal.pause()
+    awaited = {signal.SIGCHLD, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     entry = os.fork()
     if entry == 0:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for descriptor in (lifeline, ended, wake):
-            os.close(descriptor)
-        os.setsid()
         _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
+        os.setsid()
         return
+    evaluator = select.poll()
+    evaluator.register(os.dup(0), 0)
     _let_go_of_pipes()
-    status: int | None = None
-    with contextlib.suppress(ChildProcessError):
-        while status is None and lifeline not in select.select([lifeline, ended], [], [])[0]:
-            os.read(ended, 1 << 10)
-            while (waited := os.waitpid(-1, os.WNOHANG))[0]:
-                if waited[0] == entry:
-                    status = waited[1]
-    # When the first process of a namespace ends, the kernel ends all others in it, and lets it go
-    # once they are waited for.
-    children = ([entry] if status is None else []) + ([first] if first else [])
-    for child in children:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-    for child in children:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(child, 0)
-    _end_children()
-    if status is not None and os.WIFSIGNALED(status):
-        _die_of(os.WTERMSIG(status))
-    os._exit(os.WEXITSTATUS(status) if status is not None else 0)
+    status, arrived = None, None
+    while status is None and not evaluator.poll(0):
+        arrived = signal.sigtimedwait(awaited, 0.1)
+        if arrived is not None and arrived.si_signo == signal.SIGTERM:
+            break
+        while (waited := os.waitpid(-1, os.WNOHANG))[0] and status is None:
+            status = waited[1] if waited[0] == entry else None
+    _end_children([first] if status is not None else [entry, first])
+    # Imported here, where nobody waits for it.
+    import resource
+    import shutil
 
-
-def _be_first(lifeline: int) -> None:
-    """Be the process that adopts orphans in a namespace of processes, until the evaluator goes."""
-    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    _let_go_of_pipes()
-    os.read(lifeline, 1)
-    os._exit(0)
+    shutil.rmtree(folder, ignore_errors=True)
+    code = os.waitstatus_to_exitcode(status or 0)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
 
 
 def _let_go_of_pipes() -> None:
@@ -532,32 +496,29 @@ def _let_go_of_pipes() -> None:
         os.dup2(nothing, descriptor)
 
 
-def _end_children() -> None:
+def _end_children(known: list[int | None]) -> None:
+    """End all children of this process, and theirs."""
+    # When the first process of a namespace ends, the kernel ends all others in it, and lets it go
+    # once they are waited for: it comes last.
+    for child in filter(None, known):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+    for child in filter(None, known):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
     deadline = time.monotonic() + _MAX_ENDING
     with contextlib.suppress(ChildProcessError):
         # The children of a process that ends become this one's, so that the last is found as well.
         while time.monotonic() < deadline:
-            if not os.waitpid(-1, os.WNOHANG)[0]:
-                for name in filter(str.isdigit, os.listdir("/proc")):
-                    with contextlib.suppress(OSError):
-                        _end_child(int(name))
-                time.sleep(0.001)
-
-
-def _end_child(pid: int) -> None:
-    # The name of a program may hold anything, also blanks and brackets.
-    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    if int(fields[1]) == os.getpid():
-        os.kill(pid, signal.SIGKILL)
-
-
-def _die_of(number: int) -> None:
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if number != signal.SIGKILL:
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+            for path in Path("/proc").glob("[0-9]*/stat"):
+                with contextlib.suppress(OSError):
+                    # The name of a program may hold anything, also blanks and brackets.
+                    parent = int(path.read_bytes().rpartition(b")")[2].split()[1])
+                    if parent == os.getpid():
+                        os.kill(int(path.parent.name), signal.SIGKILL)
+            time.sleep(0.001)
 
 
 def _end_with_parent() -> None:
@@ -586,8 +547,7 @@ def _end_with_parent() -> None:
 
 def describe(walls: Mapping[str, int]) -> str:
     """Describe what an entry is kept from by the walls in force, and what is open."""
-    version = walls["Landlock"]
-    namespaces, root, filtered = walls["namespaces"], walls["root"], walls["filter"]
+    namespaces, root, filtered, version = (walls[name] for name in WALLS)
     is_closed = {
         "files": root or version,
         "which files exist and when they were read": root,
@@ -600,33 +560,39 @@ def describe(walls: Mapping[str, int]) -> str:
         "memory shared between programs": (namespaces or filtered) and (root or version),
         "kernel keyring": filtered,
     }
-    by = ["namespaces"] * namespaces + ["own root"] * root + ["filtered system calls"] * filtered
-    by += [f"Landlock {version}"] * (version > 0)
-    closed = [name for name, value in is_closed.items() if value]
-    parts = []
-    if not is_closed.pop("files"):
-        lacking = "this system offers neither namespaces nor Landlock"
-        parts.append(f"Python's own file functions only ({lacking})")
-    if closed:
-        parts.append(f"enforced by the operating system ({', '.join(by)}): {', '.join(closed)}")
-    if open_ways := [name for name, value in is_closed.items() if not value]:
-        parts.append(f"open: {', '.join(open_ways)}")
-    return "; ".join(parts)
+    shown = {"namespaces": namespaces, "own root": root, "filtered system calls": filtered}
+    by = ", ".join(name for name in [*shown, f"Landlock {version}"] if shown.get(name, version))
+    closed = ", ".join(name for name, value in is_closed.items() if value)
+    is_guarded_only = not is_closed.pop("files")
+    open_ways = ", ".join(name for name, value in is_closed.items() if not value)
+    parts = [
+        "Python's own file functions only (this system offers neither namespaces nor Landlock)"
+        if is_guarded_only
+        else "",
+        f"enforced by the operating system ({by}): {closed}" if closed else "",
+        f"open: {open_ways}" if open_ways else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
-def _protect(folder: Path, readable: list[str], has_namespaces: bool, settings: Any) -> Any:
+def _protect(folder: Path, readable: list[str], allowed: Mapping[str, int]) -> dict[str, int]:
     """Keep this process to its folder, which holds ``entry`` and ``tmp``; return the walls."""
-    has_root = has_namespaces and "root" in settings["means"] and _enter_root(folder, readable)
-    version, is_filtered = 0, False
+    walls = dict.fromkeys(WALLS, 0)
     if sys.platform == "linux":
+        walls["namespaces"] = allowed["namespaces"] and _enter_namespaces()
+        _supervise(bool(walls["namespaces"]), folder)
+        walls["root"] = walls["namespaces"] and allowed["root"] and _enter_root(folder, readable)
         _prctl(_SET_NO_NEW_PRIVS, 1)
         # Of what root may do, here or in a namespace, nothing is left; no program gives it back.
-        _libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24))
+        with contextlib.suppress(OSError):
+            _call("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
         # Without a root of its own, what lies in /dev/shm would stay there for the next mask.
-        own = [f"{folder}/entry", f"{folder}/tmp", *[_SHARED_MEMORY] * has_root]
-        version = restrict([str(folder), *readable], own, settings["landlock"])
-        is_filtered = "filter" in settings["means"] and _filter_calls(has_root)
-    if version or has_root:
+        own = [f"{folder}/entry", f"{folder}/tmp", *[_SHARED_MEMORY] * walls["root"]]
+        walls["Landlock"] = restrict([str(folder), *readable], own, allowed["Landlock"])
+        walls["filter"] = allowed["filter"] and _filter_calls(bool(walls["root"]))
+    else:
+        _end_with_parent()
+    if walls["Landlock"] or walls["root"]:
         # Libraries that keep settings and caches at home find an empty one.
         os.environ["PYTHONUSERBASE"] = site.getuserbase()
         os.environ["HOME"] = str(folder / "tmp")
@@ -634,16 +600,14 @@ def _protect(folder: Path, readable: list[str], has_namespaces: bool, settings: 
             del os.environ[name]
     else:
         _guard_files(folder, readable)
-    found = {"namespaces": has_namespaces, "root": has_root, "filter": is_filtered}
-    return {**found, "Landlock": version}
+    return walls
 
 
 def main() -> None:
     """Isolate this process as the first line of stdin says, and run the runner in it.
 
-    The line is an object of JSON: ``runner`` (the module beside this one), ``memory`` (bytes of
-    address space), ``lifeline`` (a descriptor, or null), ``hidden`` (folders), ``means`` (of those
-    in `MEANS`, which may be used), ``landlock`` (the latest version to be used).
+    The line is an object of JSON: ``memory`` (bytes of address space), ``hidden`` (folders),
+    ``walls`` (those that may be used, as in `WALLS`).
     """
     line = b""
     while not line.endswith(b"\n"):
@@ -655,15 +619,9 @@ def main() -> None:
     except ValueError as refusal:
         print(json.dumps({"refused": str(refusal), "arrays": []}), flush=True)
         return
-    has_namespaces = False
-    if settings["lifeline"] is None:
-        _end_with_parent()
-    else:
-        has_namespaces = "namespaces" in settings["means"] and _enter_namespaces()
-        _supervise(settings["lifeline"], has_namespaces)
+    walls = _protect(Path(__file__).resolve().parent, readable, settings["walls"])
     faulthandler.enable()
-    walls = _protect(Path(__file__).resolve().parent, readable, has_namespaces, settings)
-    runner = importlib.import_module(settings["runner"])
+    runner = importlib.import_module("entry_runner")
     # An entry may have a module of this name.
     del sys.modules[runner.__name__]
     runner.main(settings["memory"], walls)

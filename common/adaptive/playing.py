@@ -5,12 +5,13 @@ Also the flags that say so: which students are examined, by which rules, within 
 
 import argparse
 import re
-from dataclasses import dataclass, field
-from io import BytesIO
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from common import cli, io, layout, made, schema
-from common.adaptive.entry_process import EntryProcess, Limits, read_entry_file
+from common.adaptive.entry_files import read_trained_students
+from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import (
     N_ROUNDS,
     EntryError,
@@ -25,7 +26,6 @@ from common.adaptive.game import (
     replay,
 )
 from common.adaptive.training import count_questions
-from common.adaptive.weights import TRAINED_STUDENTS
 from common.answers import read_answers
 from common.errors import InputError
 from common.evaluation.record import LOCAL
@@ -34,51 +34,29 @@ import numpy as np
 
 # The dry run plays with this many students, the first ones of the training file.
 N_DRY_RUN_STUDENTS = 30
+# Entries that take 0 for unobserved use what they find as an index or a count.
+_NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What an entry is scored on and how.
+class Setting(NamedTuple):
+    """What an entry, a folder or zip, is scored on and how.
 
-    The entry is a folder or zip; it is given the training file, None if there is none, and the
-    metadata that their folder holds. It is asked for probabilities if there is a file for them.
+    It is given the training file, None if there is none, and the metadata that their folder holds.
     """
 
     submission: Path
     reference: Path
     train: Path | None
     metadata_dir: Path
-    rules: Rules = field(default_factory=Rules)
-    limits: Limits = field(default_factory=Limits)
-    probabilities: Path | None = None
+    rules: Rules = Rules()
+    limits: Limits = Limits()
 
 
-@dataclass
-class EntryRun:
-    """What an entry did: its games by mask, the end of what it printed.
+class Run(NamedTuple):
+    """What an entry did: its games by mask, and its processes, which tell the rest."""
 
-    Also which arguments each method changed, whether the system limited its memory, and what kept
-    it from files and processes, in words.
-    """
-
-    games: dict[str, Game] = field(default_factory=dict)
-    output: str = ""
-    changed: dict[str, set[str]] = field(default_factory=dict)
-    memory_limited: bool = False
-    isolation: str = ""
-
-    @property
-    def accuracies(self) -> FloatArray:
-        """Accuracy with each mask."""
-        return np.array([game.accuracy for game in self.games.values()])
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Accuracy after 0 to N_ROUNDS questions, shape (masks, N_ROUNDS + 1), by who chose them."""
-
-    entry: FloatArray
-    random: FloatArray
+    games: dict[str, Game]
+    entry: EntryProcess
 
 
 # ---- Flags --------------------------------------------------------------------------------------
@@ -108,11 +86,9 @@ def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
     if options.phase == LOCAL:
         # Never the full training file: it holds the hidden answers of the local split.
         train = input_dir / layout.TRAIN_TASK_4
-    return (
-        input_dir / (options.ref_data or reference.name),
-        train if io.is_there(train) else None,
-        input_dir.parent / layout.METADATA_DIR.name,
-    )
+    reference = input_dir / (options.ref_data or reference.name)
+    given = train if io.is_there(train) else None
+    return reference, given, input_dir.parent / layout.METADATA_DIR.name
 
 
 def add_flags(p: argparse.ArgumentParser) -> None:
@@ -130,19 +106,12 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         help="value for an answer not revealed: -1 as documented (default), "
         "0 as in the published evaluator",
     )
-    limits = Limits()
-    p.add_argument(
-        "--time_limit",
-        type=_positive,
-        default=limits.seconds,
-        help=f"seconds for one mask (default {limits.seconds:g})",
-    )
-    p.add_argument(
-        "--memory_limit",
-        type=_positive,
-        default=limits.memory / 2**30,
-        help=f"GiB of address space (default {limits.memory / 2**30:g}; only Linux limits it)",
-    )
+    seconds, memory = Limits()
+    time_help = f"seconds for one mask (default {seconds:g})"
+    p.add_argument("--time_limit", type=_positive, default=seconds, help=time_help)
+    gib = memory / 2**30
+    memory_help = f"GiB of address space (default {gib:g}; only Linux limits it)"
+    p.add_argument("--memory_limit", type=_positive, default=gib, help=memory_help)
 
 
 def _positive(text: str) -> float:
@@ -154,10 +123,8 @@ def _positive(text: str) -> float:
 
 def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
     """Return the rules and the limits that the flags name."""
-    return (
-        Rules(options.targets_queryable, options.unobserved),
-        Limits(options.time_limit, int(options.memory_limit * 2**30)),
-    )
+    limits = Limits(options.time_limit, int(options.memory_limit * 2**30))
+    return Rules(options.targets_queryable, options.unobserved), limits
 
 
 # ---- Games --------------------------------------------------------------------------------------
@@ -173,57 +140,44 @@ def read_students(setting: Setting) -> Reference:
     n_questions = count_questions(setting.train, setting.metadata_dir)
     reference = read_reference(setting.reference, n_questions)
     if setting.train is not None:
-        trained = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
-        known = np.intersect1d(reference.student, trained)
-        if len(known):
+        given = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
+        if len(known := np.intersect1d(reference.student, given)):
             raise InputError(
                 f"{setting.train}: holds UserId {known[0]} of {setting.reference} "
                 f"({len(known)} such students), expected other students: are both of one split?"
             )
-    if (data := read_entry_file(setting.submission, TRAINED_STUDENTS)) is not None:
-        _require_others(setting.submission, data, reference)
-    return reference
-
-
-def _require_others(submission: Path, data: bytes, reference: Reference) -> None:
-    """Refuse a package whose record of the students that it was trained on names one of these."""
-    try:
-        trained = np.lib.format.read_array(BytesIO(data), allow_pickle=False)
-    except Exception:  # NumPy's reader raises whatever its parts do.
-        trained = np.empty(0)
-    # Anything else, such as UserIds as text, would equal no UserId.
-    if trained.dtype.kind not in "iu" or trained.ndim != 1 or not len(trained):
+    trained = read_trained_students(setting.submission)
+    if trained is not None and len(known := np.intersect1d(reference.student, trained)):
         raise InputError(
-            f"{submission}: {TRAINED_STUDENTS} is damaged, expected an array of UserIds"
-        )
-    known = np.intersect1d(reference.student, trained)
-    if len(known):
-        raise InputError(
-            f"{submission}: its model is trained on UserId {known[0]} of {reference.name} "
+            f"{setting.submission}: its model is trained on UserId {known[0]} of {reference.name} "
             f"({len(known)} such students), expected other students: "
             "`train_model.py --local` trains for the local split"
         )
+    return reference
 
 
-def _start(setting: Setting) -> EntryProcess:
-    """Start an entry in a folder that holds what the challenge gives to every entry."""
-    files = {
-        name: setting.metadata_dir / name
-        for name in (
-            layout.QUESTION_METADATA_TASK_3_4,
-            layout.STUDENT_METADATA_TASK_3_4,
-            layout.ANSWER_METADATA_TASK_3_4,
-            layout.SUBJECT_METADATA,
-        )
-        if (setting.metadata_dir / name).is_file()
-    }
+def _entry_of(setting: Setting) -> EntryProcess:
+    """Return an entry whose folder will hold what the challenge gives to every entry."""
+    given = [
+        layout.QUESTION_METADATA_TASK_3_4,
+        layout.STUDENT_METADATA_TASK_3_4,
+        layout.ANSWER_METADATA_TASK_3_4,
+        layout.SUBJECT_METADATA,
+    ]
+    files = {name: setting.metadata_dir / name for name in given}
+    files = {name: path for name, path in files.items() if path.is_file()}
     if setting.train is not None:
         # Whatever it is called here: that of the local split, say.
         files[layout.TRAIN_TASK_3_4] = setting.train
     return EntryProcess(setting.submission, files, setting.limits, setting.reference)
 
 
-def play_all(setting: Setting, reference: Reference, output_path: Path | None = None) -> EntryRun:
+def play_all(
+    setting: Setting,
+    reference: Reference,
+    output_path: Path | None = None,
+    with_probability: bool = False,
+) -> Run:
     """Play the ten rounds with every mask, a fresh process for each.
 
     If the entry fails or breaks a rule, there is no score but an `InputError`; what it printed goes
@@ -231,37 +185,23 @@ def play_all(setting: Setting, reference: Reference, output_path: Path | None = 
     """
     from tqdm import tqdm
 
-    run = EntryRun()
-    n_rounds, asks_probability = N_ROUNDS * len(reference.targets), bool(setting.probabilities)
+    games, entry = dict[str, Game](), _entry_of(setting)
+    n_rounds = N_ROUNDS * len(reference.targets)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
+        how = setting.rules, progress.update, with_probability
         for mask in reference.targets:
-            process = _start(setting)
             try:
-                with process as entry:
-                    run.games[mask] = play(
-                        entry, reference, mask, setting.rules, progress.update, asks_probability
-                    )
+                with entry:
+                    games[mask] = play(entry, reference, mask, *how)
             except EntryError as fault:
-                message = f"{setting.submission}: {mask}, {_explain(fault, setting.rules)}"
-                if process.output and output_path is not None:
-                    io.write_text(output_path, process.output)
+                message = f"{setting.submission}: {mask}, {fault}"
+                if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
+                    message += "; an entry written for 0 as unobserved needs --unobserved 0"
+                if entry.output and output_path is not None:
+                    io.write_text(output_path, entry.output)
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
-            run.output += process.output
-            run.memory_limited, run.isolation = process.memory_limited, process.isolation
-            for method, names in process.changed.items():
-                run.changed.setdefault(method, set()).update(names)
-    return run
-
-
-def _explain(fault: EntryError, rules: Rules) -> str:
-    """Describe an entry's fault, and name the flag that it may need."""
-    # Entries that take 0 for unobserved use what they find as an index or a count.
-    if rules.unobserved == -1 and re.search(
-        r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b", str(fault)
-    ):
-        return f"{fault}; an entry written for 0 as unobserved needs --unobserved 0"
-    return str(fault)
+    return Run(games, entry)
 
 
 def dry_run(
@@ -283,22 +223,25 @@ def dry_run(
     play_all(Setting(submission, train, train, metadata_dir, rules, limits), reference)
 
 
-def measure_curves(setting: Setting, reference: Reference, run: EntryRun) -> Curves | str:
+def measure_curves(
+    setting: Setting, reference: Reference, games: Mapping[str, Game]
+) -> FloatArray | str:
     """Score the entry's predictions after every question, for its own and for random choices.
 
-    This replays the games separately from the scored ones, so that the additional calls of
-    `predict` cannot affect the score. Returns the reason why there are no curves, if there are
-    none: an entry may rely on `select_questions` being called.
+    Returns the accuracies after 0 to N_ROUNDS questions, shape (masks, 2, N_ROUNDS + 1), or the
+    reason why there are none: an entry may rely on `select_questions` being called. The games are
+    replayed separately from the scored ones, so that the additional calls of `predict` cannot
+    affect the score.
     """
     from tqdm import tqdm
 
-    scores: list[FloatArray] = []
+    scores = []
     try:
         with (
-            _start(setting) as entry,
-            tqdm(total=2 * len(run.games), desc="Curve", unit="game", disable=None) as progress,
+            _entry_of(setting) as entry,
+            tqdm(total=2 * len(games), desc="Curve", unit="game", disable=None) as progress,
         ):
-            for seed, (mask, game) in enumerate(run.games.items()):
+            for seed, (mask, game) in enumerate(games.items()):
                 at_random = choose_at_random(reference, mask, setting.rules, seed)
                 for chosen in (game.chosen, at_random):
                     entry.restart()
@@ -306,4 +249,4 @@ def measure_curves(setting: Setting, reference: Reference, run: EntryRun) -> Cur
                     progress.update()
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"
-    return Curves(np.array(scores[::2]), np.array(scores[1::2]))
+    return np.array(scores).reshape(len(games), 2, -1)

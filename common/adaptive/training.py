@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common import cli, io, layout, made, schema, source_code
+from common.adaptive.entry_files import read_trained_students
 from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
 from common.answers import IntArray, read_students
-from common.errors import printable
+from common.errors import InputError, printable
 
 import numpy as np
 
@@ -33,23 +34,15 @@ def training_parser(doc: str | None) -> argparse.ArgumentParser:
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", "data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
-    p.add_argument(
-        "--local",
-        action="store_true",
-        help=f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}",
-    )
+    local = f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}"
+    p.add_argument("--local", action="store_true", help=local)
     return p
 
 
 def add_more_train_data_flag(p: argparse.ArgumentParser) -> None:
     """Add the flag that names further training files."""
-    p.add_argument(
-        "--more_train_data",
-        nargs="+",
-        metavar="FILE",
-        default=[],
-        help="further files in the same folder, with answers of other students",
-    )
+    more = "further files in the same folder, with answers of other students"
+    p.add_argument("--more_train_data", nargs="+", metavar="FILE", default=[], help=more)
 
 
 def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
@@ -104,8 +97,7 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     Path
         An empty folder, whose files replace those of the same names.
     """
-    students = np.unique(student)
-    before = _trained_students(folder)
+    students, before = np.unique(student), _trained_students(folder)
     partial = io.partial_beside(folder / "weights")
     partial.mkdir()
     try:
@@ -121,6 +113,13 @@ def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
         print(f"replaced weights that were trained on other students ({len(before):,})")
 
 
+def _trained_students(package: Path) -> IntArray | None:
+    try:
+        return read_trained_students(package)
+    except InputError:  # Who plays the entry says that it is damaged.
+        return None
+
+
 def _record_training(folder: Path, students: IntArray) -> None:
     with io.atomic_write(folder / TRAINED_STUDENTS, folder / TRAINING) as (file, origin_file):
         np.save(file, students)
@@ -132,11 +131,11 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
     """Give a package, or if it was trained on students of the local split, a copy that its own
     `train_model.py` trains with --local.
     """
-    trainer, origin = package / "train_model.py", read_origin(package)
+    trainer, origin, known = package / "train_model.py", read_origin(package), None
+    if origin is not None and trainer.is_file():
+        known = _trained_students(package)
     examined = io.read_columns(reference, [schema.USER_ID])["UserId"]
-    known = _trained_students(package)
-    knows_some = known is not None and np.isin(examined, known).any()
-    if not knows_some or origin is None or not trainer.is_file():
+    if origin is None or known is None or not np.isin(examined, known).any():
         yield package
         return
     options = {**made.settings(origin.options), "local": True}
@@ -154,22 +153,6 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
             origin = replace(origin, script=made.show_path(trainer), code=code)
             (copy / TRAINING).write_bytes(origin.as_json())
         yield copy
-
-
-def _trained_students(package: Path) -> IntArray | None:
-    """Return the students that the weights in a package's folder know; None if not recorded."""
-    path = package / TRAINED_STUDENTS
-    try:
-        students: IntArray | None = np.asarray(np.load(path)) if path.is_file() else None
-    except Exception:  # NumPy's reader raises whatever its parts do; who plays the entry says so.
-        return None
-    is_valid = students is not None and students.dtype.kind in "iu" and students.ndim == 1
-    return students if is_valid else None
-
-
-def describe_origin(origin: made.Made | None) -> str:
-    """Return the command that trained weights, to be shown."""
-    return printable(origin.command) if origin else "not recorded"
 
 
 def warn_of_local(package: Path) -> str:

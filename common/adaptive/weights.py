@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from common import made
+from common.errors import printable
 
 # The challenge's rule: the names of saved models, or of their folders, begin with this.
 WEIGHTS = "model_task_4"
@@ -20,6 +21,11 @@ def read_origin(package: Path) -> made.Made | None:
     """Return how the weights of a package's folder were trained; None if that is not recorded."""
     path = package / TRAINING
     return made.parse(path.read_bytes()) if path.is_file() else None
+
+
+def describe_origin(origin: made.Made | None) -> str:
+    """Return the command that trained weights, to be shown."""
+    return printable(origin.command) if origin else "not recorded"
 
 
 def copy_package(package: Path, place: Path) -> None:

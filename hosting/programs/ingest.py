@@ -10,13 +10,14 @@ scored elsewhere, the entry is tried with students of the training file.
 import re
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common import layout, metrics
 from common.adaptive import evaluation, playing
-from common.adaptive.entry_process import Limits, read_entry_file
+from common.adaptive.entry_files import read_entry_file
+from common.adaptive.entry_process import Limits
+from common.adaptive.game import FloatArray
 from common.adaptive.weights import TRAINING
 from common.answers import number_ids
 from common.errors import InputError
@@ -83,21 +84,20 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     training = parse(read_entry_file(submission_dir, TRAINING) or b"")
     # The curve is left out where the time does not suffice.
     left = (_ALL_SECONDS - seconds) / (2 * len(run.games))
-    curves: playing.Curves | str = "the entry is too slow for it"
+    curves: FloatArray | str = "the entry is too slow for it"
     if left > seconds / len(run.games):
         limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
-        curves = playing.measure_curves(replace(setting, limits=limits), reference, run)
+        curves = playing.measure_curves(setting._replace(limits=limits), reference, run.games)
         if isinstance(curves, str):  # Of which the entry may have written the end.
             curves = "the entry failed when it was given the questions"
     # What it says that it has changed could be any text.
-    silent = replace(run, changed={})
-    student, _, truth, prediction, _ = evaluation.games_as_columns(reference, run.games)
-    error = metrics.clustered_standard_error(truth == prediction, number_ids(student)[1])
+    run.entry.changed.clear()
+    targets = evaluation.list_targets(reference, run.games)
+    right = (targets["IsCorrect"] == targets["Predicted"]).to_numpy()
+    error = metrics.clustered_standard_error(right, number_ids(targets["UserId"].to_numpy())[1])
     return {
-        **evaluation.figures_of(run.games, curves),
+        **evaluation.figures_of(setting, reference, run, curves, seconds, training),
         "standard_error": error,
-        "facts": evaluation.list_facts(setting, reference, silent, seconds, training),
-        "seconds": seconds,
     }
 
 

@@ -190,13 +190,11 @@ def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
     def explain() -> tuple[Evaluation, dict[str, str]]:
         reference_path = reference_dir / layout.TEST_DIR.name / layout.test_masks_name(phase)
         setting = Setting(Path(ENTRY_FILE), reference_path, None, reference_dir)
-        evaluation, body = adaptive_evaluation.describe(
-            setting, record, record["facts"], phase=phase, seconds=record["seconds"]
-        )
-        return evaluation, {"body": body}
+        evaluation, shown = adaptive_evaluation.describe(setting, record, phase=phase)
+        return evaluation, shown
 
     masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
-    return scores | masks, "score.html", explain
+    return scores | masks, "games.html", explain
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from common.adaptive import entry_process, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.game import Reference, Rules, make_reference
-from common.adaptive.playing import Curves, Setting, measure_curves, play_all
+from common.adaptive.playing import Setting, measure_curves, play_all
 from common.errors import InputError
 
 import numpy as np
@@ -82,12 +82,12 @@ def with_entry(setting: Setting, **methods: str) -> Setting:
 def test_well_behaved_entry(setting: Setting, students: Reference, zipped: bool) -> None:
     if zipped:
         path = write_zip(setting.reference.parent / "entry.zip", {ENTRY_FILE: WELL_BEHAVED})
-        setting = replace(setting, submission=path)
+        setting = setting._replace(submission=path)
     result = play_all(setting, students)
-    assert result.accuracies.tolist() == [2 / 3]
+    assert [game.accuracy for game in result.games.values()] == [2 / 3]
     assert result.games["IsTarget"].chosen.tolist() == [list(range(10))] * N_STUDENTS
-    assert result.output == ""
-    assert not result.changed
+    assert result.entry.output == ""
+    assert not result.entry.changed
 
 
 LOOK_AROUND = "open('/proc/1/environ').read()"
@@ -147,9 +147,9 @@ def test_no_path_tells_where_the_answers_are(
     monkeypatch.chdir(setting.reference.parent)
     print_all = "import os, sys\nprint([sys.argv, sys.path, dict(os.environ), os.getcwd()])"
     result = play_all(with_entry(setting, __init__=print_all), students)
-    assert "'path'" in result.output.lower()
-    assert setting.reference.name not in result.output
-    assert str(setting.reference.parent) not in result.output
+    assert "'path'" in result.entry.output.lower()
+    assert setting.reference.name not in result.entry.output
+    assert str(setting.reference.parent) not in result.entry.output
 
 
 def test_what_an_entry_finds_in_its_folder(
@@ -179,7 +179,7 @@ with tempfile.NamedTemporaryFile() as file: open(file.name).close()
 """
     count = "global calls\ncalls = globals().get('calls', 0) + 1\nassert calls <= 10"
     entry = with_entry(setting, __init__=look, update_model=count)
-    assert len(play_all(replace(entry, train=train), two_masks).games) == 2
+    assert len(play_all(entry._replace(train=train), two_masks).games) == 2
     assert train.read_text() == "the local training file"
     assert not (package / "left_behind").exists()
 
@@ -189,9 +189,13 @@ def test_what_an_entry_changes_and_prints_is_noted(setting: Setting, students: R
     update = "import os\ncan_query[:] = 0\nmasked_data[:] = 7\nprint('to stdout')\n"
     update += "os.write(1, b'past Python\\n')"
     result = play_all(with_entry(setting, update_model=update), students)
-    assert result.changed == {"update_model": {"can_query", "masked_data"}}
-    assert result.accuracies.tolist() == [2 / 3]
-    assert sorted(result.output.split("\n")) == ["", *["past Python"] * 10, *["to stdout"] * 10]
+    assert result.entry.changed == {"update_model": {"can_query", "masked_data"}}
+    assert [game.accuracy for game in result.games.values()] == [2 / 3]
+    assert sorted(result.entry.output.split("\n")) == [
+        "",
+        *["past Python"] * 10,
+        *["to stdout"] * 10,
+    ]
 
 
 def test_what_a_failing_entry_prints_is_written(setting: Setting, students: Reference) -> None:
@@ -267,7 +271,7 @@ def test_a_forged_reply_is_checked_as_any_other(setting: Setting, students: Refe
     body = FORGE.format(content).replace("time.sleep(1000)", "os._exit(0)")
     result = play_all(with_entry(setting, predict=body), students)
     assert result.games["IsTarget"].prediction.tolist() == [1] * 12
-    assert result.changed == {"predict": {"can_query"}}
+    assert result.entry.changed == {"predict": {"can_query"}}
 
 
 # In seconds: whoever waited for one of these would take longer, and a busy machine does not.
@@ -293,7 +297,7 @@ STARTING = {
 
 
 @linux
-@pytest.mark.parametrize("means", [isolation.MEANS, ()])
+@pytest.mark.parametrize("means", [isolation.WALLS, dict.fromkeys(isolation.WALLS, 0)])
 @pytest.mark.parametrize(
     ("kind", "then", "seconds", "fault"),
     [
@@ -308,14 +312,14 @@ def test_what_an_entry_started_ends_with_it(
     setting: Setting,
     students: Reference,
     monkeypatch: pytest.MonkeyPatch,
-    means: tuple[str, ...],
+    means: dict[str, int],
     kind: str,
     then: str,
     seconds: int,
     fault: str | None,
 ) -> None:
     """Though it holds the pipes that the evaluator reads: closing must not wait for them."""
-    monkeypatch.setattr(isolation, "MEANS", means)
+    monkeypatch.setattr(isolation, "WALLS", means)
     # A time that no other process sleeps.
     mark = f"60.{time.time_ns()}"
     output = setting.submission.parent / "output.txt"
@@ -323,10 +327,10 @@ def test_what_an_entry_started_ends_with_it(
     entry = with_entry(setting, predict=body + "import sys; sys.stdout.flush()\n" + then)
     started = time.monotonic()
     if fault is None:
-        assert "started" in play_all(entry, students).output
+        assert "started" in play_all(entry, students).entry.output
     else:
         with pytest.raises(InputError, match=fault):
-            play_all(replace(entry, limits=Limits(seconds)), students, output)
+            play_all(entry._replace(limits=Limits(seconds)), students, output)
         assert "started" in output.read_text()
     assert time.monotonic() - started < SOONER
     assert all(ends(pid, 0.1) for pid in find_processes(mark))
@@ -342,7 +346,7 @@ def test_closing_does_not_wait_for_who_holds_a_pipe(setting: Setting) -> None:
         (held,) = [pipe for pipe in pipes if str(pipe.readlink()).startswith("pipe:")]
         started = time.monotonic()
         with held.open("wb"):
-            process.close()
+            process.__exit__()
         assert time.monotonic() - started < SOONER
 
 
@@ -356,13 +360,13 @@ def test_the_curve_replays_the_choices_without_select_questions(
     # Each of the four replays has the whole time: by this clock they take some 35 of 60 seconds.
     clock = itertools.count(step=1.5)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    curves = measure_curves(entry, two_masks, result)
-    assert isinstance(curves, Curves)
-    assert curves.entry.tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
-    assert curves.random[:, 0].tolist() == [1 / 3] * 2
-    assert np.all(np.diff(curves.random) >= 0)
+    curves = measure_curves(entry, two_masks, result.games)
+    assert not isinstance(curves, str)
+    assert curves[:, 0].tolist() == [[1 / 3, *[2 / 3] * 10]] * 2
+    assert curves[:, 1, 0].tolist() == [1 / 3] * 2
+    assert np.all(np.diff(curves[:, 1]) >= 0)
     # Each mask has a random choice of its own.
-    assert curves.random[0].tolist() != curves.random[1].tolist()
+    assert curves[0, 1].tolist() != curves[1, 1].tolist()
 
 
 def test_an_entry_that_needs_its_selections_has_no_curve(
@@ -371,8 +375,8 @@ def test_an_entry_that_needs_its_selections_has_no_curve(
     select = "self.state = can_query\nreturn can_query.argmax(axis=1)"
     entry = with_entry(setting, select_questions=select, predict="return self.state * 0 + 1")
     result = play_all(entry, students)
-    assert result.accuracies.tolist() == [2 / 3]
-    why = measure_curves(entry, students, result)
+    assert [game.accuracy for game in result.games.values()] == [2 / 3]
+    why = measure_curves(entry, students, result.games)
     assert "after round 0, predict: raised AttributeError" in str(why)
 
 
@@ -397,7 +401,7 @@ def test_faulty_zips(
         method = zipfile.ZIP_LZMA if "method than" in fault else zipfile.ZIP_STORED
         write_zip(path, members, method=method)
     with pytest.raises(InputError, match=fault):
-        play_all(replace(setting, submission=path), students)
+        play_all(setting._replace(submission=path), students)
 
 
 EVALUATOR = """import pathlib, sys
@@ -410,7 +414,7 @@ EntryProcess(pathlib.Path(sys.argv[1]), {}, Limits(), pathlib.Path("none")).__en
 def test_an_entry_ends_when_the_evaluator_is_killed(
     setting: Setting, students: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its folder is left behind, and removed when the next entry starts."""
+    """Its folder goes with it."""
     tell = "import time\nopen('told', 'w').write('here')\n"
     entry = with_entry(setting, __init__=f"{tell}time.sleep(1000)")
     temporary = tmp_path / "temporary"
@@ -423,28 +427,10 @@ def test_an_entry_ends_when_the_evaluator_is_killed(
     started = find_processes(f"{temporary}/task_4")
     assert started
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    (folder,) = temporary.iterdir()
-    entry_process.sweep_folders()
-    assert folder.exists(), "removed while its evaluation lives"
     evaluator.kill()
     evaluator.wait()
     assert all(ends(pid, 5) for pid in started)
-    assert folder.exists()
-    play_all(with_entry(setting), students)
-    assert not list(temporary.iterdir())
-
-
-def test_only_own_folders_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    stay = {"task_4_entry_of_something_else", "another", "elsewhere"}
-    for name in ("task_4_entry_left", *stay):
-        (tmp_path / name / "entry").mkdir(parents=True)
-        if "of_something" not in name:
-            (tmp_path / name / "evaluation.lock").touch()
-    (tmp_path / "task_4_entry_link").symlink_to(tmp_path / "elsewhere")
-    entry_process.sweep_folders()
-    assert {path.name for path in tmp_path.iterdir()} == stay | {"task_4_entry_link"}
-    assert (tmp_path / "elsewhere/entry").is_dir()
+    assert wait_for(lambda: not [*temporary.iterdir()])
 
 
 @pytest.mark.parametrize("read", ["answers", "answers/valid_task_4.csv"])

@@ -1,11 +1,13 @@
 """The page of an entry's games: two students, two masks."""
 
 from pathlib import Path
+from typing import Any
 
 from common import pages
-from common.adaptive.evaluation import describe, figures_of, show_sequences
-from common.adaptive.game import Game, Reference, make_reference
-from common.adaptive.playing import Curves, Setting
+from common.adaptive.entry_process import EntryProcess, Limits
+from common.adaptive.evaluation import describe, figures_of, list_asked
+from common.adaptive.game import Game, make_reference
+from common.adaptive.playing import Run, Setting
 
 import numpy as np
 import pytest
@@ -17,31 +19,27 @@ GAMES = {
     "IsTarget_0": Game(*map(np.array, ([[1, 2], [3, 0]], [1, 1, 0, 0], [1, 1, 1, 0]))),
     "IsTarget_1": Game(*map(np.array, ([[0, 1], [2, 1]], [0, 0], [1, 0]))),
 }
-CURVES = Curves(
-    entry=np.array([[0.5, 0.6, 0.75], [0.3, 0.4, 0.5]]),
-    random=np.array([[0.5, 0.5, 0.6], [0.3, 0.3, 0.4]]),
-)
+# Of each mask for the entry's choices and random ones, after 0, 1 and 2 questions.
+CURVES = np.array([[[0.5, 0.6, 0.75], [0.5, 0.5, 0.6]], [[0.3, 0.4, 0.5], [0.3, 0.3, 0.4]]])
 
 
-@pytest.fixture
-def students() -> Reference:
+@pytest.mark.parametrize("curves", [CURVES, "not asked for"])
+def test_what_the_page_says(tmp_path: Path, curves: Any) -> None:
     """Student 7 answered questions 1 and 3 right, student 9 questions 2 and 3."""
     row, question = np.divmod(np.arange(8, dtype=np.int32), 4)
     right = np.array([0, 1, 0, 1, 0, 0, 1, 1])
     masks = {name: np.arange(8) < len(game.truth) for name, game in GAMES.items()}
-    return make_reference("students.csv", answers_frame(7 + 2 * row, question, right), masks)
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_what_the_page_says(students: Reference, tmp_path: Path, whole: bool) -> None:
-    """With a curve and what was asked, or without."""
-    curves = CURVES if whole else "not asked for"
+    answers = answers_frame(7 + 2 * row, question, right)
+    students = make_reference("students.csv", answers, masks)
     setting = Setting(tmp_path, tmp_path, None, tmp_path)
-    sequences = show_sequences(setting, students, GAMES) if whole else ""
-    figures = figures_of(GAMES, curves)
-    _, body = describe(setting, figures, [], phase="local", seconds=1, sequences=sequences)
-    page = read_page(pages.page("Scores", body))
-    if not whole:
+    run = Run(GAMES, EntryProcess(tmp_path, {}, Limits(), tmp_path))
+    figures = figures_of(setting, students, run, curves, 1.0, None)
+    asked = None if isinstance(curves, str) else list_asked(students, GAMES)
+    evaluation, shown = describe(setting, figures, phase="local", asked=asked)
+    score = {"evaluation": evaluation, "error": None, "facts": [], "title": "Scores", "tab": ""}
+    page = read_page(pages.render("games.html", **score, **shown))
+    assert evaluation.score == (0.75 + 0.5) / 2
+    if asked is None:
         assert "No curve: not asked for." in page.text and "UserId" not in page.text
         return
     titles = page.chart("Accuracy with each mask").titles
@@ -55,9 +53,9 @@ def test_what_the_page_says(students: Reference, tmp_path: Path, whole: bool) ->
     ]  # fmt: skip
     # Only the games of the first mask are shown.
     assert "Questions chosen for some students (IsTarget_0)" in page.headings
-    asked = {7: [["1", "1", "", "right"], ["2", "2", "", "wrong"]],
-             9: [["1", "3", "", "right"], ["2", "0", "", "wrong"]]}  # fmt: skip
-    for student, rows in asked.items():
+    of_students = {7: [["1", "1", "", "right"], ["2", "2", "", "wrong"]],
+                   9: [["1", "3", "", "right"], ["2", "0", "", "wrong"]]}  # fmt: skip
+    for student, rows in of_students.items():
         table = page.table(f"UserId {student}")
         assert table.columns == ["Round", "QuestionId", "Subject", "Answer"]
         assert table.rows == rows

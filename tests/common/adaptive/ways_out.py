@@ -4,7 +4,7 @@ This file is self-contained. The test copies it into an entry's folder, and runs
 and once not, which shows that each way leads somewhere. A way is an expression, one a line, and is
 evaluated with the names of this module and those that `names` adds. After "# needs" stands what a
 machine may lack for it, after "# by" what refuses it: the first version of Landlock, or a wall that
-`isolation.MEANS` names; the others are refused by any Landlock and by a root of one's own. What is
+`isolation.WALLS` names; the others are refused by any Landlock and by a root of one's own. What is
 allowed only with a wall has that after "# with".
 """
 
