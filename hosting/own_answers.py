@@ -1,17 +1,15 @@
 """One's own answers: from one file of them a folder laid out like the official data.
 
-The file has a row for each answer and the columns QuestionId, UserId, AnswerValue (the option
-chosen, 1 to 4) and CorrectAnswer, possibly DateAnswered. An id is any text, such as anna@school, or
-17, which 17.0 is too. Where a student answered a question several times, the latest answer counts,
-or the first row where there are no dates. Questions and students with few answers are left out.
+The file has a row for each answer; `hosting/README.md` says which columns, which answer counts
+where a student answered a question twice, and which students and questions are left out.
 
-- Tasks 1 and 2: the answers are split at random, 80 % to learn from, 10 % public, 10 % private.
 - Task 4: students are split at random, 10 % public, 10 % private, the others to learn from. Those
   examined are drawn from the students with at least twelve answers, so that with every mask ten
   questions may be asked beside the targets, a fifth of the answers of each; half of these students
   or more are left to learn from.
-- Both: first the students of task 4 are set aside, then the answers of the others are split. All
-  tasks learn from the same answers: a larger file for task 4 would hold what the others hide.
+- Tasks 1 and 2: the answers of the other students are split at random, 80 % to learn from, 10 %
+  public, 10 % private. All tasks learn from the same answers: a larger file for task 4 would hold
+  what the others hide.
 
 Students get random numbers, answers random AnswerIds and places, so that none of them tells who a
 student is or how an answer turned out. Questions are numbered in the order of their own ids,
@@ -35,11 +33,11 @@ import numpy.typing as npt
 import pandas as pd
 from competition import N_MASKS, ORGANISER_DIR
 
-_IDS = ["UserId", "QuestionId"]
+_LISTS = {"UserId": "students.csv", "QuestionId": "questions.csv"}
+_IDS = list(_LISTS)
 _OWN_COLUMNS = (
     *(schema.Column(name, schema.TEXT) for name in _IDS), schema.ANSWER_VALUE, schema.CORRECT_ANSWER
 )  # fmt: skip
-_COLUMNS = [column.name for column in schema.ANSWER_COLUMNS]
 # A whole number with decimal places, as spreadsheets write it where a cell of the column is empty.
 _WHOLE = r"^(\d+)\.0+$"
 
@@ -80,16 +78,17 @@ def make_data_folder(
     for name, own in zip(_IDS, (students, questions), strict=True):
         number = np.arange(len(own))
         answers[name] = answers[name].map(pd.Series(number, own))
-        list_name = "students.csv" if name == "UserId" else "questions.csv"
-        columns = {name: number, f"Own{name}": own.map(leaderboard.safe)}
-        tables[f"{ORGANISER_DIR}/{list_name}"] = pd.DataFrame(columns)
+        listed = pd.DataFrame({name: number, f"Own{name}": own.map(leaderboard.safe)})
+        tables[f"{ORGANISER_DIR}/{_LISTS[name]}"] = listed
     answers["AnswerId"] = rng.permutation(len(answers))
     # From here on nothing depends on the order of the file.
-    answers = answers[_COLUMNS].iloc[rng.permutation(len(answers))]
+    columns = [column.name for column in schema.ANSWER_COLUMNS]
+    answers = answers[columns].iloc[rng.permutation(len(answers))]
     if 4 in tasks:
         answers = _set_students_aside(path, answers, rng, tables, notes)
-    if {1, 2} & set(tasks):
-        answers = _set_answers_aside(path, answers, tasks, tables, notes)
+    if wanted := [task for task in (1, 2) if task in tasks]:
+        _require_enough(path, answers, " beside the students examined in task 4")
+        answers = _set_answers_aside(answers, wanted, tables, notes)
     for name, of_tasks in ((layout.TRAIN_TASK_1_2, {1, 2}), (layout.TRAIN_TASK_3_4, {4})):
         if of_tasks & set(tasks):
             tables[f"{layout.TRAIN_DIR.name}/{name}"] = answers
@@ -105,16 +104,33 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
     table = io.read_table(path, [*_OWN_COLUMNS, *([schema.DATE_ANSWERED] if has_dates else [])])
     for name in _IDS:
         table[name] = table[name].str.strip().str.replace(_WHOLE, r"\1", regex=True)
-    answers, which = table.drop_duplicates(_IDS), ("later", "first row")
+    others, counted = ("earlier", "latest answer") if has_dates else ("later", "first row")
     if has_dates:
         # Rows without a date first, so that a dated one counts.
-        by_date = table.sort_values("DateAnswered", kind="stable", na_position="first")
-        answers = by_date.drop_duplicates(_IDS, keep="last").sort_index()
-        which = "earlier", "latest answer"
-    if n_repeated := len(table) - len(answers):
-        counts = f"the {which[1]} of a student and a question counts"
-        notes.append(f"left out as {which[0]} attempts: {n_repeated:,} rows; {counts}")
-    answers = _leave_out_rare(path, answers, min_answers, notes)
+        table = table.sort_values("DateAnswered", kind="stable", na_position="first")
+    every = table.drop_duplicates(_IDS, keep="last" if has_dates else "first").sort_index()
+    if n_repeated := len(table) - len(every):
+        counts = f"the {counted} of a student and a question counts"
+        notes.append(f"left out as {others} attempts: {n_repeated:,} rows; {counts}")
+
+    # Questions and students with few answers go, until all that are left have enough.
+    answers, n_before = every, len(every) + 1
+    while len(answers) < n_before:
+        n_before = len(answers)
+        n_of = [answers.groupby(name)[name].transform("size") for name in _IDS]
+        answers = answers[(n_of[0] >= min_answers) & (n_of[1] >= min_answers)]
+    n_students, n_questions = (every[name].nunique() - answers[name].nunique() for name in _IDS)
+    left_out = (
+        f"{n_questions:,} questions and {n_students:,} students with fewer than {min_answers} "
+        f"answers, {len(every) - len(answers):,} answers in all"
+    )
+    if not len(answers):
+        raise InputError(
+            f"{path}: nothing is left without {left_out}; expected more, or a smaller "
+            "--min_answers, 0 to leave out none"
+        )
+    if len(answers) < len(every):
+        notes.append(f"left out: {left_out} (--min_answers)")
     _require_enough(path, answers)
     is_correct = (answers["AnswerValue"] == answers["CorrectAnswer"]).astype(np.int8)
     if is_correct.min() == is_correct.max():
@@ -131,30 +147,6 @@ def _read(path: Path, min_answers: int, notes: list[str]) -> pd.DataFrame:
             f"{quote(several[0])}; each answer is right or wrong by its own row"
         )
     return answers.assign(IsCorrect=is_correct)
-
-
-def _leave_out_rare(
-    path: Path, answers: pd.DataFrame, min_answers: int, notes: list[str]
-) -> pd.DataFrame:
-    """Leave out questions and students with few answers, until all that are left have enough."""
-    kept, n_before = answers, len(answers) + 1
-    while len(kept) < n_before:
-        n_before = len(kept)
-        counts = [kept.groupby(name)[name].transform("size") for name in _IDS]
-        kept = kept[(counts[0] >= min_answers) & (counts[1] >= min_answers)]
-    n_students, n_questions = (answers[name].nunique() - kept[name].nunique() for name in _IDS)
-    left_out = (
-        f"{n_questions:,} questions and {n_students:,} students with fewer than {min_answers} "
-        f"answers, {len(answers) - len(kept):,} answers in all"
-    )
-    if not len(kept):
-        raise InputError(
-            f"{path}: nothing is left without {left_out}; expected more, or a smaller "
-            "--min_answers, 0 to leave out none"
-        )
-    if len(kept) < len(answers):
-        notes.append(f"left out: {left_out} (--min_answers)")
-    return kept
 
 
 def _require_enough(path: Path, answers: pd.DataFrame, where: str = "") -> None:
@@ -183,16 +175,14 @@ def _set_students_aside(
     n = min(len(counts) // 10, len(examinable) // 4, _MAX_CELLS // n_questions)
     chosen = rng.permutation(examinable)[: 2 * n]
     for phase, students in zip(layout.PHASES, (chosen[:n], chosen[n:]), strict=True):
-        examined = answers[answers["UserId"].isin(students)]
-        masks = {
-            f"{schema.IS_TARGET}_{mask}": draw_targets(examined["UserId"].to_numpy(), rng)
-            for mask in range(N_MASKS)
-        }
-        masked = examined.assign(**masks).astype(dict.fromkeys(masks, np.int8))
+        masked = answers[answers["UserId"].isin(students)]
+        for mask in range(N_MASKS):
+            targets = draw_targets(masked["UserId"].to_numpy(), rng)
+            masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": targets.astype(np.int8)})
         tables[f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"] = masked
-        targets = f"{masked[f'{schema.IS_TARGET}_0'].sum():,} of them targets of a mask"
-        answered = f"{n:,} students with {len(examined):,} answers"
-        notes.append(f"task 4, {phase}: {answered}, {targets}")
+        n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
+        answered = f"{n:,} students with {len(masked):,} answers"
+        notes.append(f"task 4, {phase}: {answered}, {n_targets:,} of them targets of a mask")
     return answers[~answers["UserId"].isin(chosen)]
 
 
@@ -204,17 +194,15 @@ def draw_targets(student: IntArray, rng: np.random.Generator) -> npt.NDArray[np.
 
 
 def _set_answers_aside(
-    path: Path, answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
+    answers: pd.DataFrame, tasks: Sequence[int], tables: Tables, notes: list[str]
 ) -> pd.DataFrame:
     """Add the test files of tasks 1 and 2; return the answers, in random order, to learn from."""
-    _require_enough(path, answers, " beside the students examined in task 4")
     n_train = len(answers) * 4 // 5
     middle = (n_train + len(answers)) // 2
-    wanted = [task for task in (1, 2) if task in tasks]
-    label = "tasks 1 and 2" if len(wanted) == 2 else f"task {wanted[0]}"
+    label = "tasks 1 and 2" if len(tasks) == 2 else f"task {tasks[0]}"
     parts = answers[n_train:middle], answers[middle:]
     for phase, hidden in zip(layout.PHASES, parts, strict=True):
-        for task in wanted:
+        for task in tasks:
             columns = ["QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name]
             name = layout.test_answers_name(task, phase)
             tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]

@@ -41,8 +41,9 @@ _RECEIVED = (
     "end."
 )
 # The score by the columns of the leaderboard, and the page's template with what explains the score:
-# a function that returns first an evaluation, last what the page shows.
-Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]]
+# a function that returns first an evaluation, last what the page shows. Without the answers, which
+# are not here in the private phase, a submission is only checked: None.
+Judged = tuple[dict[str, float], str, Callable[[], tuple[Any, ...]]] | None
 
 
 def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
@@ -56,58 +57,48 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
     # So that messages name the files as they lie in the zip.
     os.chdir(submission_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
-    told = _RECEIVED
     try:
-        _require_begun(settings["starts"])
-        if mode == "received":
-            _check(reference_dir, task)
-            scores = {"received": 1.0}
-        else:
-            judge = {3: _judge_ranking, 4: _judge_games}.get(task, _judge_pairs)
-            scores, template, explain = judge(reference_dir, task, phase)
+        # What the platform took before a phase began, as it does through its interface; an
+        # organiser who plays the platform keeps the dates in other ways.
+        is_early = datetime.now(UTC).isoformat(sep=" ") < settings["starts"]
+        if is_early and not os.environ.get("RUN_LOCALLY"):
+            raise InputError(f"this phase begins on {settings['starts']} UTC: not scored before")
+        judge = {3: _judge_ranking, 4: _judge_games}.get(task, _judge_pairs)
+        judged = judge(reference_dir, task, phase, mode != "received")
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
         _write_page(output_dir, task, "Not scored.", text)
         return 2
+    scores = judged[0] if judged else {"received": 1.0}
     if mode == "hidden":
         scores = {f"private_{name}": value for name, value in scores.items()}
-    elif mode == "scored":
-        beside = f" ± {scores['standard_error']:.4f}" if "standard_error" in scores else ""
-        told = f"score {scores['score']:.4f}{beside} (task {task}, {phase})"
     io.write_text(output_dir / SCORES_NAME, json.dumps(scores) + "\n")
-    print(told)
-    if mode != "scored":
-        _write_page(output_dir, task, "Received.", told)
+    if judged is None or mode == "hidden":
+        print(_RECEIVED)
+        _write_page(output_dir, task, "Received.", _RECEIVED)
         return 0
+    beside = f" ± {scores['standard_error']:.4f}" if "standard_error" in scores else ""
+    told = f"score {scores['score']:.4f}{beside} (task {task}, {phase})"
+    print(told)
+    _, template, explain = judged
     try:
         evaluation, *_, shown = explain()
-        shown["error"] = scores.get("standard_error")
-        text_path, page_path = score_files.write_scores(
-            output_dir, "", evaluation, template=template, **shown
-        )
-        text_path.unlink()
-        page_path.replace(output_dir / PAGE_NAME)
     except ImportError as missing:
         _write_page(output_dir, task, told, f"No charts and tables here: {missing}.")
+        return 0
+    shown["error"] = scores.get("standard_error")
+    text_path, page_path = score_files.write_scores(
+        output_dir, "", evaluation, template=template, **shown
+    )
+    text_path.unlink()
+    page_path.replace(output_dir / PAGE_NAME)
     return 0
 
 
-def _require_begun(starts: str) -> None:
-    """Refuse what the platform took before a phase began, as it does through its interface."""
-    # An organiser who plays the platform keeps the dates in other ways.
-    is_local = bool(os.environ.get("RUN_LOCALLY"))
-    if datetime.now(UTC).isoformat(sep=" ") < starts and not is_local:
-        raise InputError(f"this phase begins on {starts} UTC: not scored before")
-
-
 def _write_page(output_dir: Path, task: int, what: str, text: str) -> None:
-    title, body = TASK_TITLES[task], f'<p class="what">{what}</p><p>{escape(text)}</p>'
-    try:
-        page = pages.page(title, body)
-    except ImportError:
-        page = f"<!doctype html><title>{title}</title><h1>{title}</h1>{body}"
-    io.write_text(output_dir / PAGE_NAME, page)
+    body = f'<p class="what">{what}</p><p>{escape(text)}</p>'
+    io.write_text(output_dir / PAGE_NAME, pages.page(TASK_TITLES[task], body))
 
 
 def _find_submission(task: int) -> Path:
@@ -125,38 +116,20 @@ def _find_submission(task: int) -> Path:
     return path
 
 
-def _check(reference_dir: Path, task: int) -> None:
-    """Check a submission whose answers are not here against the template."""
-    if task == 4:
-        played.read(Path(), reference_dir)
-        return
-    if task == 3:
-        _read_ranking(reference_dir)
-        return
-    path = _find_submission(task)
-    template_path = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
-    source = submission.submission_source(path, path.name, template_path)
-    submission.read_predictions(source, schema.PREDICTED_COLUMN[task], template_path)
-
-
-def _read_ranking(reference_dir: Path) -> tuple[Path, Path, tuple[io.IntArray, io.IntArray]]:
-    """Read a submission of task 3; return its path, the template's, and questions with ranks."""
-    path = _find_submission(3)
-    template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
-    source = submission.submission_source(path, path.name, template)
-    expected = submission.read_ranking_template(template)
-    return path, template, submission.read_ranking(source, expected)
-
-
 def _with_error(value: float, error: float) -> dict[str, float]:
     """Return a score and its standard error, which may not be known, NaN."""
     known = {} if np.isnan(error) else {"standard_error": round(error, _ERROR_DIGITS)}
     return {"score": value, **known}
 
 
-def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
+def _judge_pairs(reference_dir: Path, task: int, phase: str, has_answers: bool) -> Judged:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
+    if not has_answers:
+        template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
+        source = submission.submission_source(path, path.name, template)
+        submission.read_predictions(source, schema.PREDICTED_COLUMN[task], template)
+        return None
     reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
     scored, outside = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
@@ -166,10 +139,15 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str) -> Judged:
     return _with_error(float(right.mean()), error), "pairs.html", explain
 
 
-def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
+def _judge_ranking(reference_dir: Path, task: int, phase: str, has_answers: bool) -> Judged:
     """Score task 3."""
+    path = _find_submission(task)
+    template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
+    source = submission.submission_source(path, path.name, template)
+    ranked = submission.read_ranking(source, submission.read_ranking_template(template))
+    if not has_answers:
+        return None
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
-    path, template, ranked = _read_ranking(reference_dir)
     judged = ranking.read_judgements(reference_path)
     ranks = ranking.rank_pairs(judged, *ranked)
     shares, _ = metrics.expert_agreement(*ranks, judged.better)
@@ -181,9 +159,11 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str) -> Judged:
     return _with_error(best, error), "ranking.html", explain
 
 
-def _judge_games(reference_dir: Path, task: int, phase: str) -> Judged:
+def _judge_games(reference_dir: Path, task: int, phase: str, has_answers: bool) -> Judged:
     """Score task 4: what the ingestion program has played."""
     record = played.read(Path(), reference_dir)
+    if not has_answers:
+        return None
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
 
