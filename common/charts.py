@@ -151,50 +151,54 @@ def share_chart(groups: pd.DataFrame, *, label: str) -> str:
     The columns are accuracy, low and high (its interval) and, where it is known, majority (a
     diamond), all NaN where they would rest on too little; share (the bar), and n_answers.
     """
-    known = groups.reindex(columns=["accuracy", "low", "high", "majority", "share"])
+    columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
+    figures = groups.reindex(columns=columns).to_numpy().T.tolist()
+    accuracy, low, high, majority, share, n_answers = figures
     rows = _Rows([str(name) for name in groups.index], 0.36 * WIDTH, PAD + TITLE_HEIGHT)
     drawing = Drawing(rows.bottom + TICK_HEIGHT + PAD)
-    values = ["–" if isnan(value) else f"{value:.3f}" for value in known["accuracy"]]
-    shares = ["<1%" if 0 < share < 0.005 else f"{share:.0%}" for share in known["share"]]
+    values = ["–" if isnan(value) else f"{value:.3f}" for value in accuracy]
+    shares = ["<1%" if 0 < part < 0.005 else f"{part:.0%}" for part in share]
     left, beside = rows.right + _BESIDE, [7 + max(map(text_width, x)) for x in (values, shares)]
     room = WIDTH - PAD - left - sum(beside) - _BETWEEN
     # Dots get three quarters of the room, bars one.
     middle, start = left + 0.75 * room, left + 0.75 * room + beside[0] + _BETWEEN
-    counts = known["share"] >= _SHARE_THAT_COUNTS
-    drawn = [known[["accuracy", "majority"]], known.loc[counts, ["low", "high"]]]
-    ends = np.concatenate([part.to_numpy().ravel() for part in drawn])
-    low, high = (np.nanmin(ends), np.nanmax(ends)) if not np.isnan(ends).all() else (0.0, 1.0)
-    margin = max(0.06 * (high - low), (_NARROWEST - (high - low)) / 2)
-    limits = low - margin, high + margin
+    intervals = [*zip(low, high, strict=True)]
+    matter = [*accuracy, *majority]
+    for part, ends in zip(share, intervals, strict=True):
+        matter += ends if part >= _SHARE_THAT_COUNTS else ()
+    matter = [value for value in matter if not isnan(value)] or [0.0, 1.0]
+    span = max(matter) - min(matter)
+    margin = max(0.06 * span, (_NARROWEST - span) / 2)
+    least, most = min(matter) - margin, max(matter) + margin
     dots, bars = (
         Axes(drawing, scale, (0, 1), left=begin, right=end, top=rows.top, bottom=rows.bottom)
         for scale, begin, end in (
-            (limits, left, middle),
-            ((0, known["share"].max() or 1), start, start + 0.25 * room),
+            ((least, most), left, middle),
+            ((0, max(share) or 1), start, start + 0.25 * room),
         )
     )
     # Numbers of few digits, and few of them: the axis may be narrow.
-    names = ticks(*limits, 3, factors=(1, 2, 5))
+    names = ticks(least, most, 3, factors=(1, 2, 5))
     dots.name_x(names[:: ceil(len(names) / _MOST_TICKS)], grid=True)
     dots.title("accuracy")
     bars.title("answers")
     rows.write(drawing)
-    for place, (name, accuracy, low, high, majority, share) in enumerate(known.itertuples()):
-        y, told = rows.middles[place], f"{groups['n_answers'].iloc[place]:,} answers"
-        is_shown, has_mark = not isnan(accuracy), not isnan(majority)
-        told += f", accuracy {accuracy:.3f}" * is_shown + f", majority {majority:.3f}" * has_mark
+    for k, (name, y) in enumerate(zip(groups.index, rows.middles, strict=True)):
+        is_shown, has_mark = not isnan(accuracy[k]), not isnan(majority[k])
+        told = f"{n_answers[k]:,.0f} answers" + f", accuracy {accuracy[k]:.3f}" * is_shown
+        told += f", majority {majority[k]:.3f}" * has_mark
         if is_shown:
-            ends_at = [(dots.x(min(max(end, limits[0]), limits[1])), y) for end in (low, high)]
+            ends_at = [(dots.x(min(max(end, least), most)), y) for end in intervals[k]]
             drawing.line(ends_at, stroke(ACCENT, 1.6))
         if has_mark:
-            drawing.diamond(dots.x(majority), y, f"{name}: diamond, {told}")
+            drawing.diamond(dots.x(majority[k]), y, f"{name}: diamond, {told}")
         if is_shown:
-            drawing.dot(dots.x(accuracy), y, ACCENT, f"{name}: {told}")
-        half = min(rows.heights[place] - 6, ROW_HEIGHT) / 2
-        bar = (start, bars.x(share)), (y - half, y + half)
+            drawing.dot(dots.x(accuracy[k]), y, ACCENT, f"{name}: {told}")
+        half = min(rows.heights[k] - 6, ROW_HEIGHT) / 2
+        bar = (start, bars.x(share[k])), (y - half, y + half)
         drawing.box(*bar, f"fill: {GREY}", f"{name}, bar: {told}")
-        drawing.text(dots.right + 7, y, values[place])
-        drawing.text(bars.right + 7, y, shares[place])
+        drawing.text(dots.right + 7, y, values[k])
+        drawing.text(bars.right + 7, y, shares[k])
     return drawing.svg(label)
 
 

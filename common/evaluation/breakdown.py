@@ -188,14 +188,15 @@ def most_lost(
         ranked = table.sort_values("lost", ascending=False, kind="stable")[:_N_LOST]
         return ranked[(ranked["lost"] > 0) & (ranked["n_answers"] >= FEW)]
 
-    questions = by_question.assign(name=by_question.index, about="")
+    questions = rank(by_question.assign(name=by_question.index, about=""))
     if subjects is None:
-        return rank(questions), None
+        return questions, None
     deepest = subjects.groupby("QuestionId")["Level"].transform("max")
     own = subjects[subjects["Level"] == deepest]
-    about = own.groupby("QuestionId")["Name"].agg(", ".join)
-    questions["about"] = about.reindex(questions.index, fill_value="")
+    about = own[own["QuestionId"].isin(questions.index)].groupby("QuestionId")["Name"]
+    questions["about"] = about.agg(", ".join).reindex(questions.index, fill_value="")
     columns = {"name": ("Name", "first"), "about": ("Parent", "first")}
     columns |= {name: (name, "sum") for name in by_question}
-    by_subject = own.join(by_question, on="QuestionId").groupby("SubjectId").agg(**columns)
-    return rank(questions), rank(by_subject)
+    return questions, rank(
+        own.join(by_question, on="QuestionId").groupby("SubjectId").agg(**columns)
+    )
