@@ -60,17 +60,14 @@ class Bundle:
 
     folder: Path
     title: str
-    tasks: dict[int, Task]
+    tasks: dict[Any, Task]
     phases: list[Phase]
     columns: list[Column]
     pages: dict[str, Path]
 
 
 def read_bundle(path: Path, folder: Path, private: Path | None = None) -> Bundle:
-    """Unpack a bundle, or copy its folder, lay its private part over it, and read it.
-
-    `InputError` if something of it is missing, or is not as `make_bundle.py` writes it.
-    """
+    """Unpack a bundle, or copy its folder, lay its private part over it, and read it."""
     if path.is_dir():
         shutil.copytree(path, folder, dirs_exist_ok=True)
     else:
@@ -196,10 +193,8 @@ def _run_steps(
 
 
 def _run_program(app: Path, time_limit: int) -> tuple[int, list[str]]:
-    """Run the program in ``app/program``; whatever it has started ends with it.
-
-    Returns its exit code and the last lines of its stderr. `InputError` if it takes longer than it
-    may, or cannot be started.
+    """Run the program in ``app/program`` and end whatever it has started; return its exit code and
+    the last lines of its stderr.
     """
     command = yaml.safe_load((app / "program" / METADATA_NAMES[0]).read_bytes())["command"]
     words = [word.replace("/app/", f"{app}{os.sep}") for word in shlex.split(command)]

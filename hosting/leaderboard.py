@@ -7,7 +7,7 @@ seen from the leaderboard's, or empty), and the scores by the keys of their colu
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -22,8 +22,6 @@ from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 
 _ABOUT = ("team", "file", "submitted", "task", "fault", "details")
-# By the index of the task.
-Boards = Mapping[int, pd.DataFrame]
 
 # With how many decimal places the platform keeps a score.
 _DECIMALS = 10
@@ -45,7 +43,7 @@ def write(bundle: Bundle, phase: str, attempts: Sequence[dict[str, Any]], folder
     """Print the leaderboards of a phase, and write their files, all or none."""
     frame = as_frame(bundle, attempts)
     boards = make_boards(bundle, frame)
-    for index, board in boards.items():
+    for index, board in boards.groupby("task"):
         print(bundle.tasks[index].name)
         width = min(_WIDEST_NAME, board["team"].str.len().max())
         scores = _as_text(bundle, board).filter([bundle.columns[0].key, _ERROR])
@@ -68,35 +66,30 @@ def as_frame(bundle: Bundle, attempts: Sequence[dict[str, Any]]) -> pd.DataFrame
     return frame.astype(dict.fromkeys(keys, float))
 
 
-def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> Boards:
-    """Rank the best attempt of every team, for each task that any was scored on.
+def make_boards(bundle: Bundle, attempts: pd.DataFrame) -> pd.DataFrame:
+    """Rank the best attempt of every team at each task.
 
     The platform orders by the first column, then by the others, each as it is to be sorted, then by
     time (api/serializers/leaderboards.py, get_submissions); a value that is missing comes last. An
     attempt gets its `rank`, and how many `submissions` of the team were scored.
     """
     keys = [column.key for column in bundle.columns]
-    ascending = [*(column.sorting == "asc" for column in bundle.columns), True, True]
-    boards = {}
-    for index in bundle.tasks:
-        scored = attempts[(attempts["task"] == index) & (attempts["fault"] == "")]
-        rounded = scored.assign(**scored[keys].round(_DECIMALS))
-        order = rounded.sort_values([*keys, "submitted", "file"], ascending=ascending).index
-        best = scored.loc[order].drop_duplicates("team")
-        if len(best):
-            n_scored = best["team"].map(scored["team"].value_counts())
-            boards[index] = best.assign(rank=range(1, len(best) + 1), submissions=n_scored)
-    return boards
+    ascending = [column.sorting == "asc" for column in bundle.columns]
+    scored = attempts[attempts["fault"] == ""]
+    rounded = scored.assign(**scored[keys].round(_DECIMALS))
+    by = ["task", *keys, "submitted", "file"]
+    order = rounded.sort_values(by, ascending=[True, *ascending, True, True]).index
+    best = scored.loc[order].drop_duplicates(["task", "team"])
+    n_scored = scored.groupby(["task", "team"])["file"].transform("size")
+    return best.assign(rank=best.groupby("task").cumcount() + 1, submissions=n_scored)
 
 
 def _as_text(bundle: Bundle, board: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of a board by the keys of their columns, empty where there is none."""
     texts = {}
     for column in bundle.columns:
-        scores = board[column.key]
-        texts[column.key] = scores.map(f"{{:.{column.precision}f}}".format).where(
-            scores.notna(), ""
-        )
+        scores, as_text = board[column.key], f"{{:.{column.precision}f}}".format
+        texts[column.key] = scores.map(as_text).where(scores.notna(), "")
     return pd.DataFrame(texts)
 
 
@@ -105,31 +98,24 @@ def safe(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def as_table(bundle: Bundle, phase: str, boards: Boards) -> pd.DataFrame:
-    """Return all boards as one table: a row for each place, with the value of every column."""
+def as_table(bundle: Bundle, phase: str, boards: pd.DataFrame) -> pd.DataFrame:
+    """Return all boards as they are written: a row for each place, the value of every column."""
+    table = boards.assign(phase=phase)
+    table["task"] = [bundle.tasks[index].number for index in boards["task"]]
+    table["time"] = [time.isoformat(timespec="seconds") for time in boards["submitted"]]
+    for name in ("team", "file"):
+        table[name] = boards[name].map(safe)
     keys = [column.key for column in bundle.columns]
-    names = ["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]
-    parts = [
-        board.assign(task=bundle.tasks[index].number, phase=phase)
-        for index, board in boards.items()
-    ]
-    if not parts:
-        return pd.DataFrame(columns=names)
-    table = pd.concat(parts)
-    table["time"] = [time.isoformat(timespec="seconds") for time in table["submitted"]]
-    return table.assign(team=table["team"].map(safe), file=table["file"].map(safe))[names]
+    return table[["task", "phase", "rank", "team", *keys, "submissions", "time", "file"]]
 
 
 # ---- Pages -------------------------------------------------------------------------------------
 
 
 def as_page(
-    bundle: Bundle, phase: str, boards: Boards, attempts: pd.DataFrame, written: str
+    bundle: Bundle, phase: str, boards: pd.DataFrame, attempts: pd.DataFrame, written: str
 ) -> str:
-    """Return the leaderboards as a page that needs no network but the pages that it links to.
-
-    All attempts are given, so that those that failed are listed too; `written` says when.
-    """
+    """Return the leaderboards, and which of all attempts failed, as a page; `written` says when."""
     # Tasks on which a file failed alike are named together.
     failed = []
     for (file, fault), same in attempts.groupby(["file", "fault"], sort=False):
@@ -145,7 +131,9 @@ def as_page(
         n_teams=attempts["team"].nunique(),
         written=written,
         score=bundle.columns[0].title,
-        sections=[_section(bundle, bundle.tasks[index], board) for index, board in boards.items()],
+        sections=[
+            _section(bundle, bundle.tasks[index], board) for index, board in boards.groupby("task")
+        ],
         failed=failed,
     )
 

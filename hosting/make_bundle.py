@@ -70,7 +70,13 @@ def main() -> None:
                 write_for_platform(data_dir, templates, bundle, private, part)
                 write_for_participants(data_dir, templates, bundle, part)
                 competition.write(bundle, part, describe_public(data_dir, part.tasks))
-                _write_for_organiser(data_dir, private)
+                # What only the organiser may know.
+                folder, lists = (place / competition.ORGANISER_DIR for place in (private, data_dir))
+                if marker := made.simulated_files(data_dir) and made.read_marker(data_dir):
+                    known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
+                    io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")
+                if lists.is_dir():
+                    shutil.copytree(lists, folder, dirs_exist_ok=True)
                 steps.update()
             with io.atomic_write(*names) as files:
                 for file, name in zip(files, names, strict=True):
@@ -234,18 +240,6 @@ def _get_data(
     generator = importlib.import_module("generate_sample")
     generator.generate(data_dir, base / "unused_templates", options.size or "small", seed)
     return data_dir, []
-
-
-def _write_for_organiser(data_dir: Path, private: Path) -> None:
-    """Write what only the organiser may know."""
-    folder = private / competition.ORGANISER_DIR
-    marker = made.read_marker(data_dir) if made.simulated_files(data_dir) else None
-    if marker:
-        known = {"best_expected_accuracy": marker["best_expected_accuracy"]}
-        io.write_text(folder / "best_possible.json", json.dumps(known, indent=1) + "\n")
-    lists_of_ids = data_dir / competition.ORGANISER_DIR
-    if lists_of_ids.is_dir():
-        shutil.copytree(lists_of_ids, folder, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

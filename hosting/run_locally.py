@@ -23,8 +23,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import cli, io, layout, made, run_log, zips
 from common.adaptive.entry_files import ENTRY_FILE
@@ -40,16 +41,9 @@ FILES = {task: layout.submission_name(task) for task in (1, 2, 3)} | {4: ENTRY_F
 BOTH = "both"
 # By the submission's digest and the task's index.
 Records = dict[tuple[str, int], dict[str, Any]]
-
-
-class Submitted(NamedTuple):
-    """A submission in a folder, with team and name as they may be shown."""
-
-    submitted: datetime
-    file: str
-    team: str
-    path: Path
-    size: int
+# A submission in a folder, with file and team as they may be shown: values by these names.
+Submitted = dict[str, Any]
+_SUBMITTED = ("submitted", "file", "team", "path", "size")
 
 
 def main() -> None:
@@ -74,7 +68,12 @@ def main() -> None:
             digest = made.digest(path) + (made.digest(held) if held else "")
             n_failed = _score_folder(bundle, digest, phases, options)
         else:
-            _describe(bundle)
+            print(bundle.title)
+            for phase in bundle.phases:
+                names = "; ".join(task.name for task in phase.tasks)
+                limit = f"{phase.execution_time_limit} s"
+                print(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}")
+            print(f"Leaderboard: {', '.join(column.title for column in bundle.columns)}")
     if n_failed:
         sys.exit(2)
 
@@ -99,23 +98,11 @@ def _parse() -> argparse.Namespace:
     return p.parse_args()
 
 
-def _describe(bundle: Bundle) -> None:
-    """Print what is in a bundle."""
-    print(printable(bundle.title))
-    for phase in bundle.phases:
-        names = "; ".join(task.name for task in phase.tasks)
-        limit = f"{phase.execution_time_limit} s"
-        print(printable(f"{phase.name}: from {phase.start} to {phase.end}, {limit}; {names}"))
-    print(printable(f"Leaderboard: {', '.join(column.title for column in bundle.columns)}"))
-
-
 def _find_phases(
     bundle: Bundle, options: argparse.Namespace, private: Path
 ) -> list[tuple[Phase, list[Task]]]:
-    """Return the phases that the flags name with their tasks, all or those that the flags name.
-
-    The answers of a phase that is to be scored must be there: those of some are in the private part
-    of the bundle.
+    """Return the phases that the flags name, each with its tasks; to score one takes its answers,
+    which may be in the private part of the bundle.
     """
     known = {phase.name.casefold(): phase for phase in bundle.phases}
     found = []
@@ -231,33 +218,32 @@ def _find_submissions(folder: Path) -> tuple[list[Submitted], list[str]]:
         team = path.stem if path.parent == folder else path.parent.name
         status = path.stat()
         submitted, file = datetime.fromtimestamp(status.st_mtime, UTC), printable(name.as_posix())
-        found.append(Submitted(submitted, file, printable(team), path, status.st_size))
-    return sorted(found), others
+        values = submitted, file, printable(team), path, status.st_size
+        found.append(dict(zip(_SUBMITTED, values, strict=True)))
+    return sorted(found, key=itemgetter("submitted", "file")), others
 
 
 def _score_all(
     bundle: Bundle, digest: str, submissions: Sequence[Submitted], phase: Phase,
     tasks: Sequence[Task], folder: Path, known: Records,
 ) -> int:  # fmt: skip
-    """Score submissions in a phase, write its leaderboards; return how many failed.
-
-    What was scored is known from a file of records, so that nothing is scored twice.
+    """Score submissions that are not known in a phase, write its leaderboards; return how many
+    failed.
     """
     import leaderboard
     import pandas as pd
 
     attempts: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
-    for submitted in submissions:
-        about = submitted._asdict()
+    for about in submissions:
         try:
             # What is for other tasks only is none of these tasks' failures.
-            held = _tasks_of(phase.tasks, submitted.path)
+            held = _tasks_of(phase.tasks, about["path"])
             runs += [{**about, "task": task.index} for task in tasks if task in held]
         except InputError as error:
-            fault = str(error).removeprefix(f"{submitted.path}: ")
+            fault = str(error).removeprefix(f"{about['path']}: ")
             attempts.append({**about, "task": -1, "fault": fault, "details": ""})
-    chosen = pd.DataFrame(runs, columns=[*Submitted._fields, "task"])
+    chosen = pd.DataFrame(runs, columns=[*_SUBMITTED, "task"])
     chosen = chosen.groupby(["team", "task"]).tail(phase.max_submissions)
     if n_left_out := len(runs) - len(chosen):
         taken = f"the phase takes {phase.max_submissions} of a team"
@@ -282,7 +268,7 @@ def _score_all(
             run_log.append_line(folder / RECORDS_NAME, known[key])
         told = {name: known[key][name] for name in ("fault", "details")}
         attempts.append(known[key]["scores"] | run | told)
-    attempts.sort(key=lambda attempt: (attempt["submitted"], attempt["file"]))
+    attempts.sort(key=itemgetter("submitted", "file"))
     leaderboard.write(bundle, phase.name, attempts, folder)
     failed = [attempt for attempt in attempts if attempt["fault"]]
     for attempt in failed:
@@ -295,9 +281,8 @@ def _score_all(
 
 
 def _read_records(folder: Path, bundle: str) -> Records:
-    """Return what was scored with a bundle.
-
-    Not what failed, which is tried again since the machine may have been busy, or lost its page.
+    """Return what was scored with a bundle. What failed is tried again: the machine may have been
+    busy; so is what lost its page.
     """
     path = folder / RECORDS_NAME
     lines = path.read_bytes().splitlines() if path.is_file() else []

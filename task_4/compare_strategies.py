@@ -14,7 +14,8 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from common import charts, cli, io, layout, made, pages
 from common.adaptive import training
@@ -41,28 +42,15 @@ _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 Case = tuple[Bank, Reference, str]
 
 
-class Protocol(NamedTuple):
-    """How one paper splits students and answers, and what it publishes, and where.
-
-    The students are shuffled and cut into `n_parts` equal parts, of which `n_test` are examined and
-    `n_unused` validate settings there: here none are chosen, and their answers are not used. Of a
-    student examined, `target_share` of the answers are to be predicted.
-    """
-
-    title: str
-    n_parts: int
-    n_test: int
-    n_unused: int
-    target_share: float
-    source: str
-    # Method, accuracy, AUC ("" where unknown).
-    published: tuple[tuple[str, str, str], ...]
-
-
+# How papers split students and answers, and what they publish: method, accuracy, AUC ("" where
+# unknown). The students are shuffled and cut into `n_parts` equal parts, of which `n_test` are
+# examined and `n_unused` validate settings there: here none are chosen, and their answers are not
+# used. Of a student examined, `target_share` of the answers are to be predicted.
+Protocol = SimpleNamespace
 PROTOCOLS = {
     "bobcat": Protocol(
-        "BOBCAT's protocol: students 60/20/20, of an examined student's answers 80 % may be asked "
-        "and 20 % are to be predicted",
+        title="BOBCAT's protocol: students 60/20/20, of an examined student's answers 80 % may be "
+        "asked and 20 % are to be predicted",
         n_parts=5,
         n_test=1,
         n_unused=1,
@@ -75,8 +63,8 @@ PROTOCOLS = {
         ),
     ),
     "ncat": Protocol(
-        "NCAT's protocol: students 70/30, of an examined student's answers half may be asked and "
-        "half are to be predicted",
+        title="NCAT's protocol: students 70/30, of an examined student's answers half may be asked "
+        "and half are to be predicted",
         n_parts=10,
         n_test=3,
         n_unused=0,
@@ -243,11 +231,9 @@ def read_cases(
 def splits(
     answers: pd.DataFrame, protocol: Protocol, n_splits: int, n_questions: int, n_columns: int
 ) -> Iterator[tuple[pd.DataFrame, Reference]]:
-    """Yield for every split what to learn from, and whom to examine with a mask of its name.
-
-    Split s examines the next part of the shuffled students, so that `n_parts / n_test` splits
-    examine everyone once; after that they are shuffled again. Students with fewer answers that may
-    be asked than the test has questions are not examined; the arrays get `n_columns` columns.
+    """Yield for every split what to learn from, and whom to examine with a mask of its name: the
+    next part of the shuffled students, so that `n_parts / n_test` splits examine everyone once, but
+    for those with fewer answers that may be asked than the test has questions.
     """
     students, row = np.unique(answers["UserId"], return_inverse=True)
     if len(students) < protocol.n_parts:
@@ -323,10 +309,7 @@ def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, A
 
 
 def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
-    """Return tables of scores by what they show, with mean lengths if tests end by precision.
-
-    A row for each strategy; the cells are text, and the name of a column may have two lines.
-    """
+    """Return tables of scores as text by what they show, with mean lengths if tests end early."""
     games = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
     statistics = {"mean": games.mean(), "std": games.std()}
 
@@ -372,18 +355,16 @@ def describe(options: argparse.Namespace, cases: list[Case]) -> list[tuple[str, 
     students = np.unique(np.concatenate([reference.student for _, reference, _ in cases]))
     n_targets = sum(int(reference.targets[mask].sum()) for _, reference, mask in cases)
     parts = ("split" if options.protocol else "mask") + "s" * (len(cases) > 1)
-    facts = [
-        ("Students", f"{len(students):,}"),
-        ("Targets", f"{n_targets:,} in {len(cases)} {parts}"),
-        ("Length", f"{options.questions} questions"),
-    ]
-    if options.protocol:
-        facts.append(("Protocol", PROTOCOLS[options.protocol].title))
-    if options.max_exposure < 1:
-        facts.append(("Limit of exposure", f"{options.max_exposure:g} of the students"))
-    if options.stop_at_error:
-        facts.append(("Stop", f"at a standard error of {options.stop_at_error:g} deviations"))
-    return facts
+    limit, stop = options.max_exposure, options.stop_at_error
+    facts = {
+        "Students": f"{len(students):,}",
+        "Targets": f"{n_targets:,} in {len(cases)} {parts}",
+        "Length": f"{options.questions} questions",
+        "Protocol": PROTOCOLS[options.protocol].title if options.protocol else "",
+        "Limit of exposure": f"{limit:g} of the students" if limit < 1 else "",
+        "Stop": f"at a standard error of {stop:g} deviations" if stop else "",
+    }
+    return [(name, value) for name, value in facts.items() if value]
 
 
 if __name__ == "__main__":

@@ -72,10 +72,8 @@ def checkpoints(n_questions: int) -> list[int]:
 
 
 def know_nothing(bank: Bank, askable: BoolArray) -> Any:
-    """Return the posterior of `item_response/`, with the abilities besides.
-
-    They are questions that nobody answers, in further columns: the logit of ability d is the
-    ability itself.
+    """Return the posterior of `item_response/`, with the abilities in further columns: questions
+    that nobody answers, whose logit is the ability itself.
     """
     n_students, q = askable.shape
     k = bank.model.slopes.shape[1]
@@ -153,13 +151,10 @@ def choose(
     """Let a strategy choose for every student, no question more often than is left of it.
 
     All choose at once. Where more students want a question than may get it, the first ones do, and
-    the others choose again among what is left: a hard limit, which holds exactly as long as every
-    student has a question left.
-
-    `order` holds the rows of the students who are asked, who comes first first, and `left` how
-    often each question may still be asked, shape (questions,). Returns the questions, int64, shape
-    (students,), -1 for students who are not asked, and how many students had to be asked a question
-    of which nothing was left.
+    the others choose again among what is left, as long as there is any. `order` holds the rows of
+    the students who are asked, who comes first first, and `left` how often each question may still
+    be asked, shape (questions,). Returns the questions, int64, shape (students,), -1 for students
+    who are not asked, and how many had to be asked a question of which nothing was left.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = pd.Series(np.arange(len(order)), index=order)

@@ -74,7 +74,13 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     files = submission_dir, found[0] if found else train, train, metadata_dir
     setting = playing.Setting(*files, limits=LIMITS)
     if not found:
-        _try(setting, train)
+        try:
+            playing.dry_run(submission_dir, train, metadata_dir, setting.rules, setting.limits)
+        except InputError as fault:
+            # With few answers for each student there is nobody to try it with.
+            if not str(fault).startswith(str(train)):
+                raise
+        print("tried with students of the training file")
         return {}
     started = time.perf_counter()
     reference = playing.read_students(setting)
@@ -99,18 +105,6 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
         **evaluation.figures_of(setting, reference, run, curves, seconds, training),
         "standard_error": error,
     }
-
-
-def _try(setting: playing.Setting, train: Path) -> None:
-    """Play with students of the training file, which tells an entry that fails."""
-    entry = setting.submission, train, setting.metadata_dir
-    try:
-        playing.dry_run(*entry, setting.rules, setting.limits)
-    except InputError as fault:
-        # With few answers for each student there is nobody to try it with.
-        if not str(fault).startswith(str(train)):
-            raise
-    print("tried with students of the training file")
 
 
 if __name__ == "__main__":

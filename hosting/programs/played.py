@@ -45,11 +45,7 @@ def _sign(content: str, program: Path) -> str:
 
 
 def read(folder: Path, program: Path) -> dict[str, Any]:
-    """Read what the ingestion program wrote about the submission in a folder.
-
-    `InputError` if it was not played, with the reason; if it was not the ingestion program that
-    wrote this, or about another submission; if the platform ran a program of the submission's own.
-    """
+    """Read what the ingestion program, and nothing else, wrote about the submission in a folder."""
     not_played = "the entry was not played to its end: the log of the ingestion program says why"
     try:
         signed = json.loads((folder / NAME).read_text(encoding="utf-8"))

@@ -39,7 +39,7 @@ def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier
         *(attempt("often", place, score=place / 10) for place in (3, 8, 5)),
         attempt("often", 4, fault="wrong"),
     ]
-    board = make_boards(bundle, as_frame(bundle, attempts))[0]
+    board = make_boards(bundle, as_frame(bundle, attempts))
     places = [*zip(board["rank"], board["team"], strict=True)]
     assert places == [*enumerate(["often", "sure", "early", "late", "none", "last"], 1)]
     first = board.iloc[0]
@@ -48,8 +48,9 @@ def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier
 
 def test_no_scores_make_empty_files(bundle: Bundle) -> None:
     names = "task phase rank team score standard_error mask_0 mask_1 submissions time file"
-    assert list(as_table(bundle, "Public", {})) == names.split()
-    page = as_page(bundle, "Public", {}, as_frame(bundle, []), "now")
+    boards = make_boards(bundle, as_frame(bundle, []))
+    assert list(as_table(bundle, "Public", boards)) == names.split()
+    page = as_page(bundle, "Public", boards, as_frame(bundle, []), "now")
     assert "No submission was scored." in read_page(page).text
 
 
