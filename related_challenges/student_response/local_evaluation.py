@@ -41,7 +41,7 @@ def main() -> None:
     rows = [[name, *map("{:.4f}".format, values)] for name, *values in measured.itertuples()]
     labels = responses.LABEL_SETS[ways]
     predicted_as = zip((*labels, responses.UNINTERPRETABLE), counts, strict=True)
-    count_rows = [
+    confusion = [
         [f"predicted {name}", *map(str, row)]
         for name, row in predicted_as
         if name in labels or row.any()
@@ -49,7 +49,7 @@ def main() -> None:
     caption = "Numbers of answers, predictions in rows as in the paper."
     body = pages.table(header, rows, caption="Micro: weighted by class size", stacks=True)
     body += "<h2>Confusion matrix</h2>"
-    body += pages.table(["", *(f"truly {name}" for name in labels)], count_rows, caption=caption)
+    body += pages.table(["", *(f"truly {name}" for name in labels)], confusion, caption=caption)
     lines = challenge.in_columns([header, *rows], 30, 9)
 
     corpus = measures.corpus_of(folder)

@@ -27,9 +27,8 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 
 
 def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
-    """Count every combination of predicted and gold label, made coarser, as the paper's figures do.
-
-    Predictions are in rows, the last of which is ``uninterpretable``, gold labels in columns.
+    """Count every combination of predicted (row, ``uninterpretable`` last) and gold label (column),
+    both made coarser.
     """
     rows = [*responses.LABEL_SETS[ways], responses.UNINTERPRETABLE]
     numbers = [

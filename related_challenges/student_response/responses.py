@@ -99,32 +99,29 @@ def _read_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
     def attribute(element: dict[str, Any], name: str) -> str:
         if not element.get(name):
-            where = f"{path}: line {element['line']}"
-            raise InputError(f"{where}: <{element['tag']}> has no attribute '{name}'")
+            raise InputError(f"{element['place']}: <{element['tag']}> has no attribute '{name}'")
         return str(element[name])
 
     def texts(tag: str) -> list[str]:
         found = [element for element in elements if element["tag"] == tag]
-        for element in found or elements[:1]:
-            if not found or not element["text"]:
+        for element in found or [elements[0] | {"text": ""}]:
+            if not element["text"]:
                 told = f"<{tag}> is missing or empty, expected text"
-                raise InputError(f"{path}: line {element['line']}: {told}")
+                raise InputError(f"{element['place']}: {told}")
         return [element["text"] for element in found]
 
-    question = {
-        "question_id": attribute(elements[0], "id"),
-        "question_text": texts("questionText")[0],
-        "references": texts("referenceAnswer"),
-        "module": elements[0].get("module", ""),
-    }
+    root = elements[0]
+    if root["tag"] != "question":
+        raise InputError(
+            f"{path}: holds <{printable(root['tag'], MAX_SHOWN)}>, expected <question>"
+        )
+    question = {"question_id": attribute(root, "id"), "module": root.get("module", "")}
+    question["question_text"] = texts("questionText")[0]
+    question["references"] = texts("referenceAnswer")
     answers = [
-        {
-            "id": attribute(element, "id"),
-            "label": element.get("accuracy", ""),
-            # A student may leave an answer empty; that is an answer too.
-            "text": element["text"],
-            "place": f"{path}: line {element['line']}",
-        }
+        # A student may leave an answer empty; that is an answer too.
+        {"id": attribute(element, "id"), "label": element.get("accuracy", "")}
+        | {name: element[name] for name in ("text", "place")}
         for element in elements
         if element["tag"] == "studentAnswer"
     ]
@@ -132,7 +129,7 @@ def _read_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _read_elements(path: Path) -> list[dict[str, Any]]:
-    """Return the elements of an XML file in order: attributes, tag, line, and text at their start.
+    """Return the elements of an XML file in order: attributes, tag, place, and text at their start.
 
     The standard library's trees do not tell lines.
     """
@@ -143,7 +140,8 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     parser.buffer_text, parser.buffer_size = True, 1 << 20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        elements.append({**attributes, "tag": tag, "line": parser.CurrentLineNumber, "text": ""})
+        place = f"{path}: line {parser.CurrentLineNumber}"
+        elements.append({**attributes, "tag": tag, "place": place, "text": ""})
         parser.CharacterDataHandler = add_text
 
     def add_text(text: str) -> None:
@@ -160,26 +158,20 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     except (LookupError, ValueError) as error:
         # An encoding that Python or its XML reader does not know.
         raise InputError(f"{path}: cannot be read as XML: {error}") from None
-    root = elements[0]["tag"]
-    if root != "question":
-        raise InputError(f"{path}: holds <{printable(root, MAX_SHOWN)}>, expected <question>")
     return [element | {"text": element["text"].strip()} for element in elements]
 
 
 def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     """Find the smallest set that holds all labels; 5-way files may lack the rare ones."""
     used = {*answers["label"]}
-    if "" in used:
-        raise InputError(
-            f"{answers['place'][answers['label'] == ''].iloc[0]}: <studentAnswer> has no attribute "
-            "'accuracy'; files without labels can be predicted, not learned from or scored"
-        )
     labels = LABEL_SETS[5]
     if "incorrect" in used and not used & {*LABEL_SETS[5]} - {*LABEL_SETS[3]}:
         labels = LABEL_SETS[2] if used <= {*LABEL_SETS[2]} else LABEL_SETS[3]
-    wrong = answers[~answers["label"].isin(labels)]
-    if len(wrong):
-        place, answer_id, label = wrong[["place", "id", "label"]].iloc[0]
+    wrong = answers[~answers["label"].isin(labels)].sort_values("label", kind="stable")
+    for place, answer_id, label in wrong[["place", "id", "label"]].head(1).to_numpy():
+        if not label:
+            told = "files without labels can be predicted, not learned from or scored"
+            raise InputError(f"{place}: <studentAnswer> has no attribute 'accuracy'; {told}")
         told = f"attribute 'accuracy' of studentAnswer {quote(answer_id)} is {quote(label)}"
         raise InputError(f"{place}: {told}, expected one of {', '.join(sorted(labels))}")
     return labels
@@ -227,12 +219,12 @@ def read(options: argparse.Namespace) -> tuple[pd.DataFrame, Splits]:
     for learned, asked in pairs:
         counts = np.bincount(numbers[learned])
         n, n_most, name = learned.sum(), counts.max(), quote(labels[counts.argmax()])
+        told = f"of {n:,} answers to learn from only {n_most} are {name}, the most frequent label"
+        expected = f"at least {MIN_ANSWERS}"
         if n_most == n:
-            told = f"all {n:,} answers to learn from are {name}, expected at least two labels"
-            raise InputError(f"{folder}: {told}")
-        if n_most < MIN_ANSWERS:
-            told = f"of {n:,} answers to learn from only {n_most} are {name}, the most frequent"
-            raise InputError(f"{folder}: {told} label, expected at least {MIN_ANSWERS}")
+            told, expected = f"all {n:,} answers to learn from are {name}", "at least two labels"
+        if n_most < MIN_ANSWERS or n_most == n:
+            raise InputError(f"{folder}: {told}, expected {expected}")
         splits.append((learned, asked, np.where(learned, numbers, UNKNOWN)))
     if fold is not None:
         answers = answers.assign(label=pd.Categorical([None] * len(answers), labels))

@@ -22,17 +22,15 @@ def words(text: str) -> list[str]:
 def shared_phrases(left: Sequence[str], right: Sequence[str]) -> list[int]:
     """Find the lengths of the phrases that two texts share, the longest first.
 
-    The longest phrase that appears in both is taken out of both, then the longest that is left,
-    and so on; no phrase reaches across a gap.
+    The longest is taken out of both, then the longest that is left; none reaches across a gap.
     """
     # run[i, j]: how many words left of and with left[i] equal those left of and with right[j].
     equal = np.array([[a == b for b in right] for a in left], bool).reshape(len(left), len(right))
     lengths = []
     while equal.any():
-        run = np.zeros(equal.shape, np.int64)
-        run[0], run[:, 0] = equal[0], equal[:, 0]
+        run = equal.astype(np.int64)
         for i in range(1, len(left)):
-            run[i, 1:] = np.where(equal[i, 1:], run[i - 1, :-1] + 1, 0)
+            run[i, 1:] *= run[i - 1, :-1] + 1
         length = int(run.max())
         end_left, end_right = np.unravel_index(run.argmax(), run.shape)
         equal[end_left - length + 1 : end_left + 1] = False
