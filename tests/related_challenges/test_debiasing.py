@@ -271,6 +271,21 @@ def test_nothing_that_is_learned_from_shows_the_masked_click(part: int) -> None:
     assert len(described[0])
 
 
+def test_the_clicks_matched_are_those_on_neighbours_of_a_candidate() -> None:
+    phase = make_phase(3, n_clicks=200)
+    found, neighbours, _ = candidates.find_candidates(phase)
+    matched = candidates.match_clicks(phase, neighbours, found)
+    pairs = set(neighbours[["item", "neighbour"]].itertuples(index=False, name=None))
+    expected = [
+        (click, row, phase.item[click], item)
+        for row, user, item in found[["user", "item"]].itertuples(name=None)
+        for click in np.flatnonzero(phase.user == phase.test_user[user])
+        if (phase.item[click], item) in pairs
+    ]
+    assert len(expected) > 50
+    np.testing.assert_array_equal(matched[["click", "row", "item", "neighbour"]], expected)
+
+
 def test_rare_items_of_a_phase_are_not_told_apart_by_their_clicks() -> None:
     """Clicks in the phase count as four at least, those before it come on top."""
     phase = make_phase(1, n_clicks=240)

@@ -13,6 +13,7 @@ import pytest
 from question_files import Check, Kits, Run, Write, evaluation, last_record, page_in, scores_in
 
 exam = import_module("exam")
+ranker = import_module("sample_model_ranker")
 
 FOLDER = "related_challenges/science_exam"
 HEADER = "id,prompt,A,B,C,D,E,answer\n"
@@ -33,6 +34,11 @@ def test_worked_examples(predicted: str, score: float) -> None:
 def test_the_interval_is_that_of_a_mean() -> None:
     for points, interval in (([1, 1, 1], (1, 1)), ([1, 1, 1, 0], (0.26, 1)), ([1], (0, 1))):
         assert exam.interval_95(np.array(points)) == pytest.approx(interval)
+
+
+def test_the_right_option_is_compared_with_each_wrong_one() -> None:
+    pairs = ranker.compare_options(np.arange(10)[:, None], np.array([1, 4]))
+    assert pairs.ravel().tolist() == [1, -1, -2, -3, 4, 3, 2, 1]
 
 
 def test_writes_the_three_highest_scores(tmp_path: Path) -> None:

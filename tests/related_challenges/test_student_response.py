@@ -67,6 +67,18 @@ def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
     assert answers["label"].isna().all()
 
 
+def test_the_labels_used_tell_which_set_they_are_of(write: Write) -> None:
+    for names, n_labels in (
+        ("correct", 5), ("correct contradictory", 5), ("correct incorrect", 2),
+        ("incorrect contradictory", 3),
+    ):  # fmt: skip
+        for name, label in zip("ab", names.split() * 2, strict=False):
+            folder = write(f"{name}.xml", one_answer(name, name, label)).parent
+        assert responses.labels_of(responses.read_responses(folder)) == [
+            *responses.LABEL_SETS[n_labels]
+        ]
+
+
 def test_finds_the_test_sets_of_a_folder(write: Write, tmp_path: Path) -> None:
     write("beetle/train/Core/t.xml", one_answer("t", "t.1"))
     write("beetle/test-unseen-questions/Core/b.xml", one_answer("b", "b.1"))
@@ -267,6 +279,7 @@ def test_words_are_told_apart_and_weighed(write: Write) -> None:
     rows = compared(write, "Why?", "the bulb b 12 bulbz", "b", "the not bulb")
     names = ("recall of symbols", "precision of symbols", "more negations")
     assert [[row[name] for name in names] for row in rows] == [[0.5, 1, 0], [0, 1, 1]]
+    assert compared(write, "Why?", "a b", "b")[0]["recall of symbols"] == 1  # An "a" is none.
     for text, kinds in (("nothing", "NEGATIONS"), ("does this", "FUNCTION_WORDS")):
         assert set(alignment.stems(text)) <= getattr(alignment, kinds), text
 
@@ -284,6 +297,8 @@ def test_words_are_told_apart_and_weighed(write: Write) -> None:
     lacking = "recall of what the question lacks"
     rows = compared(write, "Which bulb?", "bulb zebra", "bulb", "zebra")
     assert [row[lacking] for row in rows] == [0, 1]
+    # Where it has no other word, all of it counts.
+    assert [row[lacking] for row in compared(write, "Which bulb?", "bulb", "bulb", "x")] == [1, 0]
     assert compared(write, "Which bulb?", "bulbz zebra", "zebra")[0][lacking] < 1
 
 
