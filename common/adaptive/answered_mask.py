@@ -15,32 +15,19 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # Share of the answers of a test student that the masks hide.
 HIDDEN_SHARE = 0.2
-REGRESSION_PENALTY, COMPLETION_PENALTY = 12.0, 100.0
+_REGRESSION_PENALTY, _COMPLETION_PENALTY = 12.0, 100.0
 
 
 def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Count how often questions are answered by the same students.
 
-    Parameters
-    ----------
-    mask
-        Answered masks, float32 0 or 1, shape (students, questions).
-
-    Returns
-    -------
-    together : array of float32, shape (questions, questions)
-        Number of students who answered both questions.
-    similarity : array of float32, shape (questions, questions)
-        Their cosine: 1 for questions that the same students answered, 0 where nobody answered both.
+    Of answered masks, float32, shape (students, questions), returns the number of students who
+    answered both questions, and the cosine, 1 for questions that the same students answered, 0
+    where nobody answered both; float32, shape (questions, questions) each.
     """
     together = mask.T @ mask
     count = np.maximum(np.diagonal(together), 1)
     return together, together / np.sqrt(np.outer(count, count))
-
-
-def relative(mask: npt.NDArray[Any]) -> FloatArray:
-    """Divide masks, last axis, by the root of the number of questions answered; float32."""
-    return np.asarray(mask / np.sqrt(mask.sum(axis=-1, keepdims=True)), np.float32)
 
 
 def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -56,30 +43,26 @@ def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, Flo
     Returns
     -------
     mean : array of float32, shape (questions,)
-        Of the relative masks.
+        Of the masks, each divided by the root of the number of questions answered.
     weights : array of float32, shape (questions, k)
-        ``(relative(mask) - mean) @ weights`` is the expected deviation of the latent vector from
-        the mean of all.
+        What a mask, divided so, has beyond that mean, times these, is the expected deviation of the
+        latent vector from the mean of all.
     """
-    x = relative(mask)
+    x = np.asarray(mask / np.sqrt(mask.sum(axis=1, keepdims=True)), np.float32)
     mean = x.mean(axis=0)
     x -= mean
-    penalty = np.float32(REGRESSION_PENALTY) * np.eye(x.shape[1], dtype=np.float32)
+    penalty = np.float32(_REGRESSION_PENALTY) * np.eye(x.shape[1], dtype=np.float32)
     return mean, np.linalg.solve(x.T @ x + penalty, x.T @ (latent - latent.mean(axis=0)))
 
 
 def complete(together: FloatArray) -> FloatArray:
     """Predict a whole answered mask from one with hidden answers, by ridge regression.
 
-    No training masks with answers hidden at random are needed: the expectations over all ways of
-    hiding have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
-
-    Parameters
-    ----------
-    together
-        Number of students who answered both questions, shape (questions, questions).
+    No training masks with answers hidden at random are needed: from the numbers of students who
+    answered both questions, shape (questions, questions), the expectations over all ways of hiding
+    have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
     """
     kept = np.float32(1 - HIDDEN_SHARE)
     squares = kept**2 * together
-    np.fill_diagonal(squares, kept * np.diagonal(together) + COMPLETION_PENALTY)
+    np.fill_diagonal(squares, kept * np.diagonal(together) + _COMPLETION_PENALTY)
     return np.linalg.solve(squares, kept * together)

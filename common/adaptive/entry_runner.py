@@ -1,11 +1,8 @@
 """Run an entry of task 4 in a process of its own; the other end is `entry_process.py` beside it.
 
 This file is self-contained: a copy of it runs beside the entry's folder, with NumPy and without the
-kit, once `isolation.py` has isolated the process.
-Requests come through stdin and replies go through stdout, as messages that `write` and `read` both
-ends: one line of JSON, followed by the bytes of arrays. Both streams are moved to private
-descriptors first, so that whatever the entry prints goes to stderr and cannot garble a reply.
-Nothing is pickled.
+kit, once `isolation.py` has isolated the process. Requests come through stdin and replies go
+through stdout, as messages that `write` and `read` both ends; nothing is pickled.
 """
 
 import contextlib
@@ -36,10 +33,11 @@ METHODS = {
 ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 # No message may be larger: its line, its arrays.
 _MAX_LINE, _MAX_ARRAYS = 1 << 16, 1 << 30
+AnyArray = np.ndarray[Any, Any]
 
 
 def write(pipe: IO[bytes], message: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
-    """Write a message: an object of JSON and arrays of numbers."""
+    """Write a message: an object of JSON in one line, then the bytes of arrays of numbers."""
     kinds = [(array.dtype.str, array.shape) for array in arrays]
     pipe.write(json.dumps({**message, "arrays": kinds}).encode() + b"\n")
     for array in arrays:
@@ -47,7 +45,7 @@ def write(pipe: IO[bytes], message: dict[str, Any], arrays: Sequence[Any] = ()) 
     pipe.flush()
 
 
-def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[AnyArray]]:
     """Read a message; whatever exception there is, it is none that `write` has written."""
     message = json.loads(pipe.readline(_MAX_LINE))
     arrays, left = [], _MAX_ARRAYS
@@ -59,8 +57,7 @@ def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
         if not 0 <= size <= left:
             raise ValueError(f"{size} bytes")
         left -= size
-        content = pipe.read(size)
-        array: np.ndarray[Any, Any] = np.ndarray(shape, dtype, content)
+        array: AnyArray = np.ndarray(shape, dtype, pipe.read(size))
         # Any byte but 0 means True here, as it does elsewhere.
         arrays.append(array.view(np.uint8) != 0 if dtype.kind == "b" else array)
     return message, arrays
@@ -70,37 +67,27 @@ class UnfitError(Exception):
     """An entry lacks a method, or a method returned something other than an array of numbers."""
 
 
-def call(
-    entry: Any, method: str, arrays: tuple[Any, ...]
-) -> tuple[np.ndarray[Any, Any] | None, list[str]]:
-    """Call a method of an entry with int64 copies of arrays.
+def call(entry: Any, method: str, arrays: Sequence[AnyArray]) -> tuple[AnyArray | None, list[str]]:
+    """Call a method of an entry with int64 copies of arrays; `UnfitError` if that cannot be.
 
-    Returns what the method returned, None for `update_model`, and which arguments it changed: only
-    its copies. Raises `UnfitError` if it is not there or returned no array of numbers.
+    Returns what the method returned, None for `update_model`, and which of its copies it changed.
     """
-    function = _find_method(entry, METHODS.get(method, (method,)))
     copies = [array.astype(np.int64) for array in arrays]
-    result = function(*copies)
-    changed = [
-        name
-        for name, copy, array in zip(ARGUMENTS, copies, arrays, strict=False)
-        if not np.array_equal(copy, array)
-    ]
+    result = _find_method(entry, METHODS.get(method, (method,)))(*copies)
+    compared = zip(ARGUMENTS, copies, arrays, strict=False)
+    changed = [name for name, copy, array in compared if not np.array_equal(copy, array)]
     if method == "update_model" or result is None:
         return None, changed
     if hasattr(result, "detach"):
         # A torch tensor that still carries its gradient cannot be turned into an array.
         result = result.detach()
+    returned = f"returned a {type(result).__name__}"
     try:
         values = np.asarray(result)
     except (TypeError, ValueError) as error:
-        raise UnfitError(
-            f"returned a {type(result).__name__} that is not an array: {error}"
-        ) from None
+        raise UnfitError(f"{returned} that is not an array: {error}") from None
     if values.dtype.kind not in "biuf":
-        raise UnfitError(
-            f"returned a {type(result).__name__} of {values.dtype} values, expected numbers"
-        )
+        raise UnfitError(f"{returned} of {values.dtype} values, expected numbers")
     if values.nbytes > _MAX_ARRAYS:
         raise UnfitError(
             f"returned an array of {values.nbytes:,} bytes, expected at most {_MAX_ARRAYS:,}"
@@ -117,26 +104,13 @@ def _find_method(entry: Any, names: tuple[str, ...]) -> Any:
 
 def _create() -> Any:
     """Import the entry from the working directory and make one."""
-    module = importlib.import_module(MODULE)
-    submission = getattr(module, CLASS, None)
+    submission = getattr(importlib.import_module(MODULE), CLASS, None)
     if submission is None:
         raise UnfitError(f"{MODULE}.py has no class {CLASS}")
     entry = submission()
     for names in METHODS.values():
         _find_method(entry, names)
     return entry
-
-
-def _limit_memory(n_bytes: int) -> bool:
-    """Limit the address space of this process, and return whether the system enforces it."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
-    except (ImportError, ValueError, OSError):
-        return False
-    # macOS accepts the limit and ignores it.
-    return sys.platform != "darwin"
 
 
 def _describe(error: BaseException, folder: Path) -> str:
@@ -169,18 +143,46 @@ def _describe(error: BaseException, folder: Path) -> str:
     return f"raised {type(error).__name__}{': ' if text else ''}{text}{place}"
 
 
-def _serve(requests: IO[bytes], replies: IO[bytes], folder: Path) -> None:
-    """Answer requests until there are no more."""
+def _limit_memory(n_bytes: int) -> bool:
+    """Limit the address space of this process, and return whether the system enforces it."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+    except (ImportError, ValueError, OSError):
+        return False
+    # macOS accepts the limit and ignores it.
+    return sys.platform != "darwin"
+
+
+def main(memory: int, walls: dict[str, int]) -> None:
+    """Tell which walls are in force, then answer requests until there are no more.
+
+    The process has so many bytes of address space. Both streams are moved to private descriptors,
+    so that whatever the entry prints goes to stderr and cannot garble a reply.
+    """
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    folder, here = Path.cwd(), str(Path(__file__).resolve().parent)
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != here)]
+    for package in KIT:
+        if not (folder / package).exists() and not (folder / f"{package}.py").exists():
+            sys.modules[package] = None  # type: ignore[assignment]
+    write(replies, {"memory_limited": _limit_memory(memory), "walls": walls})
+
     entry = None
-    while requests.peek(1):  # type: ignore[attr-defined]
+    while requests.peek(1):
         request, arrays = read(requests)
         reply: dict[str, Any] = {}
-        result: np.ndarray[Any, Any] | None = None
+        result: AnyArray | None = None
         try:
             if request["method"] == "__init__":
                 entry = _create()
             else:
-                result, reply["changed"] = call(entry, request["method"], tuple(arrays))
+                result, reply["changed"] = call(entry, request["method"], arrays)
         except BaseException as error:
             reply = {"fault": _describe(error, folder)}
             if not isinstance(error, UnfitError):
@@ -190,21 +192,3 @@ def _serve(requests: IO[bytes], replies: IO[bytes], folder: Path) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         write(replies, reply, [] if result is None else [result])
-
-
-def main(memory: int, walls: dict[str, int]) -> None:
-    """Serve, with so many bytes of address space; tell first which walls are in force."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    os.close(nothing)
-
-    folder = Path.cwd()
-    here = str(Path(__file__).resolve().parent)
-    sys.path[:] = [str(folder), *(path for path in sys.path if path != here)]
-    for package in KIT:
-        if not (folder / package).exists() and not (folder / f"{package}.py").exists():
-            sys.modules[package] = None  # type: ignore[assignment]
-    write(replies, {"memory_limited": _limit_memory(memory), "walls": walls})
-    _serve(requests, replies, folder)

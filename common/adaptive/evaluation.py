@@ -11,19 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, metadata, metrics, probabilities
-from common.adaptive import entry_files
+from common.adaptive import entry_files, playing
 from common.adaptive.game import N_ROUNDS, FloatArray, Game, Reference
-from common.adaptive.playing import (
-    Run,
-    Setting,
-    add_data_flags,
-    add_flags,
-    examined,
-    measure_curves,
-    play_all,
-    read_students,
-    rules_and_limits,
-)
+from common.adaptive.playing import Run, Setting
 from common.adaptive.training import for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.evaluation import outcomes, score_files
@@ -36,7 +26,6 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-_OUTPUT_NAME = "entry_output_task_4.txt"
 # Of how many students the questions chosen are printed, and shown on the page.
 _N_SHOWN = 3
 _OUTCOMES = np.array(["wrong", "right"])
@@ -49,51 +38,48 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     the first argument names the submission.
     """
     options = _parse(doc, package)
-    setting = Setting(options.submission, *examined(options), *rules_and_limits(options))
+    rules_and_limits = playing.rules_and_limits(options)
+    setting = Setting(options.submission, *playing.examined(options), *rules_and_limits)
     inputs = [setting.submission, setting.reference, setting.train]
     name = score_files.score_name(4, options.phase)
     # What was asked, and what the entry printed, are written beside the score.
-    sequence_path = options.output_dir / f"sequence_{name}.csv"
-    output_path = options.output_dir / _OUTPUT_NAME
-    cli.require_outputs([sequence_path, output_path, options.probabilities], inputs)
+    asked_path = options.output_dir / f"sequence_{name}.csv"
+    output_path = options.output_dir / "entry_output_task_4.txt"
+    cli.require_outputs([asked_path, output_path, options.probabilities], inputs)
     score_files.remove_scores(options.output_dir, name, [*inputs, options.probabilities])
-    for path in (sequence_path, output_path):
+    for path in (asked_path, output_path):
         path.unlink(missing_ok=True)
+    submission, is_own = setting.submission, options.submission == package
     # The package as it is, on the kit's own local split: its weights may be of all students.
-    is_local = setting.reference == layout.answers_path(4, LOCAL)
-    is_own = package is not None and options.submission == package and is_local
-    submission: Path = options.submission
-    with (
-        for_local_split(submission, setting.reference)
-        if is_own
-        else nullcontext(submission) as played
-    ):
-        _evaluate(options, setting._replace(submission=played), sequence_path, output_path)
+    trains = is_own and setting.reference == layout.answers_path(4, LOCAL)
+    local = for_local_split(submission, setting.reference) if trains else nullcontext(submission)
+    with local as played:
+        _evaluate(options, setting._replace(submission=played), asked_path, output_path)
 
 
 def _evaluate(
-    options: argparse.Namespace, setting: Setting, sequence_path: Path, output_path: Path
+    options: argparse.Namespace, setting: Setting, asked_path: Path, output_path: Path
 ) -> None:
     """Play and score an entry: the submission, or a copy that knows less."""
     started = time.perf_counter()
-    reference = read_students(setting)
+    reference = playing.read_students(setting)
     entry_files.warn_of_names(options.submission, entry_files.names_inside(setting.submission))
-    run = play_all(setting, reference, output_path, bool(options.probabilities))
+    run = playing.play_all(setting, reference, output_path, bool(options.probabilities))
     seconds = time.perf_counter() - started
     curves: FloatArray | str = "not asked for"
     if not options.skip_curve:
-        curves = measure_curves(setting, reference, run.games)
+        curves = playing.measure_curves(setting, reference, run.games)
     if run.entry.output:
         io.write_text(output_path, run.entry.output)
 
     training = parse(entry_files.read_entry_file(setting.submission, TRAINING) or b"")
     figures = figures_of(setting, reference, run, curves, seconds, training)
     asked, targets = list_asked(reference, run.games), list_targets(reference, run.games)
-    evaluation, shown = describe(setting, figures, phase=options.phase, asked=asked)
     student, question, truth, predicted = (
         targets[name].to_numpy() for name in ("UserId", "QuestionId", "IsCorrect", "Predicted")
     )
     part = targets["Mask"].factorize()[0]
+    evaluation, shown = describe(setting, figures, phase=options.phase, asked=asked)
     evaluation = replace(
         evaluation,
         submission=options.submission,
@@ -102,27 +88,22 @@ def _evaluate(
         outcomes=outcomes.of_predictions(student, question, truth, predicted, part),
     )
     beliefs = None
-    if options.probabilities:
+    if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
-        probabilities.write_mask_probabilities(
-            options.probabilities,
-            targets["Mask"].to_numpy(),
-            student,
-            question.astype(np.int32),
-            p_right,
-        )
+        keys = targets["Mask"].to_numpy(), student, question.astype(np.int32)
+        probabilities.write_mask_probabilities(path, *keys, p_right)
         believed = np.stack([1 - p_right, p_right], axis=1)
         beliefs = metrics.score_probabilities(truth, believed, predicted)
-        shown["calibration"] = Html(score_files.calibration(beliefs, "answered correctly"))
-    name, template = score_files.score_name(4, options.phase), "games.html"
-    paths = score_files.write_scores(
-        options.output_dir, name, evaluation, template=template, **shown
-    )
-    io.write_csv(sequence_path, asked)
+        shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
+    name, page = score_files.score_name(4, options.phase), "games.html"
+    paths = score_files.write_scores(options.output_dir, name, evaluation, template=page, **shown)
+    io.write_csv(asked_path, asked)
     append_result(options.output_dir, 4, evaluation)
 
-    masks = "one mask" if len(run.games) == 1 else f"mean of {len(run.games)} masks"
-    print(f"score {evaluation.score:.4f}{_deviation(figures, ' ± ')} ({masks}, {setting.rules})")
+    n_masks, deviation = len(run.games), _deviation(figures)
+    masks = f"mean of {n_masks} masks" if n_masks > 1 else "one mask"
+    around = f" ± {deviation}" if deviation else ""
+    print(f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})")
     if beliefs:
         print(*score_files.probability_lines(beliefs), sep="\n")
     for title, note in figures["facts"]:
@@ -138,8 +119,8 @@ def _evaluate(
         answers = zip(rows["QuestionId"], _OUTCOMES[rows["IsCorrect"]], strict=True)
         print(f"UserId {user}, {mask}: {', '.join(f'{q} {answer}' for q, answer in answers)}")
     if 0 < options.show_sequences < len(reference.student):
-        print(f"and so on, of all {len(reference.student):,} students: {cli.show(sequence_path)}")
-    paths += [sequence_path, *([output_path] if run.entry.output else [])]
+        print(f"and so on, of all {len(reference.student):,} students: {cli.show(asked_path)}")
+    paths += [asked_path, *([output_path] if run.entry.output else [])]
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
@@ -148,23 +129,15 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     if package is None:
         p.add_argument("submission", type=Path, metavar="SUBMISSION", help="folder or zip")
     else:
-        p.add_argument(
-            "--submission", type=Path, default=package, help="folder or zip (default: this folder)"
-        )
-    add_data_flags(p)
+        named = "folder or zip (default: this folder)"
+        p.add_argument("--submission", type=Path, default=package, help=named)
+    playing.add_data_flags(p)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    add_flags(p)
-    p.add_argument(
-        "--probabilities",
-        type=Path,
-        metavar="FILE",
-        help="ask the entry for its probabilities too: write them to FILE (Parquet), score them",
-    )
-    p.add_argument(
-        "--skip_curve",
-        action="store_true",
-        help="do not measure the accuracy after each question, which takes further predictions",
-    )
+    playing.add_flags(p)
+    asks = "ask the entry for its probabilities too: write them to FILE (Parquet), score them"
+    p.add_argument("--probabilities", type=Path, metavar="FILE", help=asks)
+    skips = "do not measure the accuracy after each question, which takes further predictions"
+    p.add_argument("--skip_curve", action="store_true", help=skips)
     p.add_argument(
         "--show_sequences",
         type=cli.seed,
@@ -185,14 +158,10 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     parts = []
     for mask, game in games.items():
         row, number = np.indices(game.chosen.shape).reshape(2, -1)
+        part = pd.DataFrame({"Mask": mask, "UserId": reference.student[row], "Round": number + 1})
         question = game.chosen.ravel()
-        columns = {
-            "UserId": reference.student[row],
-            "Round": number + 1,
-            "QuestionId": question,
-            "IsCorrect": reference.is_correct[row, question],
-        }
-        parts.append(pd.DataFrame({"Mask": mask, **columns}))
+        is_correct = reference.is_correct[row, question]
+        parts.append(part.assign(QuestionId=question, IsCorrect=is_correct))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -203,14 +172,9 @@ def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFram
     parts = []
     for mask, game in games.items():
         row, question = np.nonzero(reference.targets[mask])
-        columns = {
-            "UserId": reference.student[row],
-            "QuestionId": question,
-            "IsCorrect": game.truth,
-            "Predicted": game.prediction,
-            "PRight": game.probability,
-        }
-        parts.append(pd.DataFrame({"Mask": mask, **columns}))
+        keys = {"Mask": mask, "UserId": reference.student[row], "QuestionId": question}
+        said = {"Predicted": game.prediction, "PRight": game.probability}
+        parts.append(pd.DataFrame({**keys, "IsCorrect": game.truth, **said}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -225,30 +189,26 @@ def figures_of(
     seconds: float,
     training: Made | None,
 ) -> dict[str, Any]:
-    """Return what the page tells of games that have been played, as JSON takes it.
-
-    The accuracy by mask, the confusion matrix of all, the accuracy after each question for the
-    entry's choices and for random ones, or the reason why that is not known, and facts.
+    """Return what the page tells of games that have been played, as JSON takes it: accuracies by
+    mask, the confusion matrix of all, the curves of the entry's choices and of random ones, facts.
     """
-    games, truth = run.games.values(), [game.truth for game in run.games.values()]
-    confusion = metrics.confusion_matrix(
-        np.concatenate(truth), np.concatenate([game.prediction for game in games]), (0, 1)
-    )
+    games = run.games.values()
+    truth = np.concatenate([game.truth for game in games])
+    predicted = np.concatenate([game.prediction for game in games])
     figures: dict[str, Any] = {
         "masks": {mask: game.accuracy for mask, game in run.games.items()},
-        "confusion": confusion.tolist(),
+        "confusion": metrics.confusion_matrix(truth, predicted, (0, 1)).tolist(),
         "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
         "seconds": seconds,
     }
-    memory = f"{setting.limits.memory / 2**30:g} GiB of memory"
-    if not run.entry.memory_limited:
-        memory += " (not enforced: this system cannot)"
+    enforced = "" if run.entry.memory_limited else " (not enforced: this system cannot)"
+    memory = f"{setting.limits.memory / 2**30:g} GiB of memory{enforced}"
     facts = [
         ("Weights trained by", describe_origin(training)),
         ("Training file given", cli.show(setting.train) if setting.train else "none"),
         ("Students", f"{len(reference.student):,}"),
         ("Questions (columns)", f"{reference.is_correct.shape[1]:,}"),
-        ("Targets scored", f"{confusion.sum():,}"),
+        ("Targets scored", f"{len(truth):,}"),
         ("Rules", f"{setting.rules}"),
         ("Limits", f"{setting.limits.seconds:g} s for one mask, {memory}"),
         ("Isolation", run.entry.isolation),
@@ -262,9 +222,9 @@ def figures_of(
     return {**figures, "facts": facts}
 
 
-def _deviation(figures: Mapping[str, Any], before: str = "") -> str:
+def _deviation(figures: Mapping[str, Any]) -> str:
     accuracies = [*figures["masks"].values()]
-    return f"{before}{np.std(accuracies, ddof=1):.4f}" if len(accuracies) > 1 else ""
+    return f"{np.std(accuracies, ddof=1):.4f}" if len(accuracies) > 1 else ""
 
 
 def describe(
@@ -276,11 +236,10 @@ def describe(
     first to the last, the page shows what they were asked with the first mask, if that is given.
     """
     accuracies, curves = figures["masks"], figures["curves"]
-    score = float(np.array(list(accuracies.values())).mean())
     evaluation = Evaluation(
         title=TASK_TITLES[4],
         metric=f"Accuracy on the targets after {N_ROUNDS} questions, mean over the target masks",
-        score=score,
+        score=float(np.mean([*accuracies.values()])),
         submission=setting.submission,
         reference=setting.reference,
         phase=phase,
@@ -293,7 +252,8 @@ def describe(
     if len(accuracies) > 1:
         dots = [charts.Dot(mask, accuracy) for mask, accuracy in accuracies.items()]
         label, axis = "Accuracy with each mask", "accuracy, mean dashed"
-        masks = charts.dot_chart(dots, label=label, digits=4, chance=score, axis=axis)
+        mean = evaluation.score
+        masks = charts.dot_chart(dots, label=label, digits=4, chance=mean, axis=axis)
     names = ["entry's choice", "random choice"]
     if not isinstance(curves, str):
         label, axis = "Accuracy after each question", "questions asked"
@@ -306,22 +266,21 @@ def describe(
         "curve_names": names,
         "asked": {} if asked is None else _choose_some(asked, setting.metadata_dir),
         "first_mask": next(iter(accuracies)),
-        "confusion": Html(score_files.confusion_table(confusion, _OUTCOMES.tolist())),
+        "confusion": score_files.confusion_table(confusion, ("wrong", "right")),
         "calibration": "",
     }
 
 
-def _choose_some(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, list[list[str]]]:
-    """Return what some students were asked with the first mask: rows of cells by UserId."""
+def _choose_some(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
+    """Return what some students were asked with the first mask: rows of texts by UserId."""
     asked = asked[asked["Mask"] == asked["Mask"].iloc[0]]
-    subjects = name_questions(metadata_dir, int(asked["QuestionId"].max()) + 1)
-    asked = asked.assign(
-        Subject=np.array(subjects)[asked["QuestionId"]], Answer=_OUTCOMES[asked["IsCorrect"]]
-    )
+    subjects = np.array(name_questions(metadata_dir, int(asked["QuestionId"].max()) + 1))
+    subject, answer = subjects[asked["QuestionId"]], _OUTCOMES[asked["IsCorrect"]]
+    rows = asked.assign(Subject=subject, Answer=answer).astype(str).set_index(asked["UserId"])
     students = asked["UserId"].unique()
     places = np.unique(np.linspace(0, len(students) - 1, _N_SHOWN).astype(int))
-    rows = asked.set_index("UserId")[["Round", "QuestionId", "Subject", "Answer"]].astype(str)
-    return {student: rows.loc[[student]].to_numpy().tolist() for student in students[places]}
+    columns = ["Round", "QuestionId", "Subject", "Answer"]
+    return {student: rows.loc[[student], columns].to_numpy() for student in students[places]}
 
 
 def name_questions(metadata_dir: Path, n_questions: int) -> list[str]:

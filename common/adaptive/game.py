@@ -1,9 +1,8 @@
 """The game of task 4: ask each student ten questions one after the other, then predict.
 
 An entry never sees a hidden answer: in every call it gets fresh copies of what has been revealed so
-far. The rules are the challenge's; where its published material is ambiguous, `Rules` names both
-readings. `rounds` is the one loop of choosing, revealing and learning: entries are played and
-replayed by it, and so are the strategies and the pages on students of `task_4/`.
+far. `rounds` is the one loop of choosing, revealing and learning: entries are played and replayed
+by it, and so are the strategies and the pages on students of `task_4/`.
 """
 
 from __future__ import annotations
@@ -41,15 +40,13 @@ class EntryError(InputError):
 
 @dataclass(frozen=True)
 class Rules:
-    """How the challenge's rules are read.
+    """How the challenge's rules are read, where what was published is ambiguous."""
 
-    `targets_queryable`: whether a question whose answer is to be predicted may be asked. The guide
-    forbids it; the scorer with ten masks that was published allowed it. `unobserved`: the value in
-    the arrays for an answer that is not revealed, -1 as documented, or 0 as in the published
-    evaluator (in the right/wrong array 0 then means wrong or unobserved).
-    """
-
+    # Whether a question whose answer is to be predicted may be asked: the guide forbids it, the
+    # scorer with ten masks that was published allowed it.
     targets_queryable: bool = False
+    # What the arrays hold for an answer that is not revealed: -1 as documented, or 0 as in the
+    # published evaluator (in the right/wrong array 0 then means wrong or unobserved).
     unobserved: int = -1
 
     def __str__(self) -> str:
@@ -76,11 +73,8 @@ class Reference:
 
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
-    """Read the students to be examined from a file of answers with one mask or several.
-
-    The columns are UserId, QuestionId, IsCorrect, possibly CorrectAnswer and AnswerValue, and
-    IsTarget, or IsTarget_0, IsTarget_1 and so on. There are at least `n_questions` questions, more
-    if the file holds larger QuestionIds.
+    """Read the students to be examined from a file of answers with one mask, IsTarget, or several,
+    IsTarget_0 and so on; of more than `n_questions` if the file holds larger QuestionIds.
     """
     answers = read_answers(path, masks=True)
     masks = {f"{name}": answers[name] for name in answers if schema.is_target_name(f"{name}")}
@@ -165,10 +159,7 @@ class GameState:
         self._option[rows, asked] = np.where(option > 0, option, self.rules.unobserved)
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
-        """Call a method of an entry with what it may see; return what it returned, once checked.
-
-        `EntryError` says when it failed and what is wrong with it.
-        """
+        """Call a method of an entry with what it may see, and return what it returned, checked."""
         arrays, asked_for = self.visible(), ""
         try:
             if method == "select_questions":
@@ -286,11 +277,8 @@ class LocalEntry(NamedTuple):
 
 
 class Game(NamedTuple):
-    """What an entry did with one mask.
-
-    `chosen` holds the QuestionIds in the order asked, int64, shape (students, N_ROUNDS); `truth`
-    and `prediction` 1 right, 0 wrong for every target, int8, `probability` P(right), float64, None
-    unless it was asked for, each of shape (targets,).
+    """What an entry did with one mask: the QuestionIds in the order asked, int64, shape (students,
+    N_ROUNDS); 1 right, 0 wrong, int8, and possibly P(right), float64, of all targets, (targets,).
     """
 
     chosen: IntArray
@@ -312,11 +300,8 @@ def play(
     on_round: Callable[[], object] = lambda: None,
     with_probability: bool = False,
 ) -> Game:
-    """Play the ten rounds with a fresh entry and score its predictions, as the challenge does.
-
-    `on_round` is called after every round, for a progress bar; `with_probability` asks for
-    probabilities too, once the predictions are made. An entry that fails or breaks a rule raises
-    `EntryError`.
+    """Play the ten rounds with a fresh entry, as the challenge does; then ask for its predictions,
+    and possibly probabilities. An entry that fails or breaks a rule raises `EntryError`.
     """
     for state in _states(entry, reference, mask, rules):
         if state.chosen:
@@ -330,10 +315,8 @@ def play(
 def replay(
     entry: Entry, reference: Reference, mask: str, chosen: IntArray, rules: Rules = Rules()
 ) -> FloatArray:
-    """Reveal given questions instead of the entry's own choices, and score it after every round.
-
-    `chosen` has the shape (students, N_ROUNDS); the accuracies after 0, 1, … questions have the
-    shape (N_ROUNDS + 1,). Faults are raised as by `play`.
+    """Reveal given questions, shape (students, N_ROUNDS), instead of the entry's own choices, and
+    return its accuracies after 0, 1, … questions, shape (N_ROUNDS + 1,); faults as of `play`.
     """
     scores = []
     for state in _states(entry, reference, mask, rules, chosen):
@@ -352,8 +335,7 @@ def _states(
     def choose(number: int) -> IntArray:
         if chosen is not None:
             return chosen[:, number - 1]
-        asked: IntArray = state.ask(entry, f"round {number}", "select_questions")
-        return asked
+        return np.asarray(state.ask(entry, f"round {number}", "select_questions"))
 
     for _ in rounds(state, choose, lambda k: state.ask(entry, f"round {k}", "update_model")):
         yield state

@@ -1,19 +1,10 @@
 """Start an entry of task 4 in isolation; `entry_process.py` beside it starts this.
 
 This file is self-contained: a copy of it runs beside the entry's folder with the standard library
-only. Before any code of the entry or of NumPy runs, it takes these steps, each where the system
-allows it, and none with a privilege; task_4/ISOLATION.md says what they close.
-
-1. Namespaces (Linux): the process leaves the machine's network, its System V IPC and POSIX queues,
-   and its processes; see namespaces(7).
-2. It splits in two. The first half supervises; the second half becomes the entry's.
-3. A root of its own, with nothing but what an interpreter needs; see mount_namespaces(7).
-4. It gives up all capabilities, and what Landlock can refuse; see landlock(7).
-5. A filter refuses the system calls by which one mask's game could leave something for the next,
-   or reach others where there are no namespaces; see seccomp(2).
-
-Without 3 and 4 a hook inside Python keeps it from opening files by accident; that is no wall.
-Then the runner beside this file takes over in the same process.
+only. Before any code of the entry or of NumPy runs, it puts up the walls of task_4/ISOLATION.md,
+each where the system allows it, and none with a privilege, in the order of this file: namespaces(7)
+with a root of its own, landlock(7), seccomp(2), or else a hook inside Python, which is no wall.
+Then half of the process supervises the other, in which the runner beside this file takes over.
 """
 
 import contextlib
@@ -80,10 +71,8 @@ _SHARED_MEMORY = "/dev/shm"
 
 
 def readable_paths(hidden: Iterable[str]) -> list[str]:
-    """List what an interpreter needs: its own files, packages, the system's libraries.
-
-    Raises `ValueError` if one of these holds a hidden folder. A folder that is only searched
-    (`PYTHONPATH`, such as the kit's own) is left out then.
+    """List the files of Python, its packages and the system's libraries; `ValueError` if one holds
+    a hidden folder. One that is only searched (`PYTHONPATH`) is left out then.
     """
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     needed = [f"{prefix}/{part}" for prefix in prefixes for part in _OF_PREFIX]
@@ -157,11 +146,9 @@ _MOUNT_SETATTR, _READ_ONLY, _ALL_BENEATH, _DETACH = 442, 1, 0x8000, 2
 
 
 def _enter_namespaces() -> bool:
-    """Leave the machine's network, IPC and, for children, processes; False if that is refused.
-
-    The kernel refuses it to a process with threads: here are none yet.
-    """
+    """Leave the machine's network, IPC and, for children, processes; False if that is refused."""
     users, groups = os.geteuid(), os.getegid()
+    # The kernel refuses it to a process with threads: here are none yet.
     # In a namespace of users of its own, whoever started this may do the rest; some containers
     # refuse that one, and let root have the others.
     for namespaces in (_NEW_USER | _NEW_OTHERS, _NEW_OTHERS):
@@ -218,9 +205,8 @@ def _mount(source: str, target: str, flags: int, kind: bytes | None = None) -> N
 
 
 def _expose(path: str, root: str, bound: set[str]) -> None:
-    """Make a file or folder appear in a new root at the same place, and the links that lead to it.
-
-    What lies in a path that is `bound` is there already.
+    """Make a path appear in a new root, and the links that lead to it, unless what is `bound` has
+    brought it there.
     """
     place = ""
     for name in path.split("/")[1:]:
@@ -287,13 +273,10 @@ def ruleset(version: int) -> bytes:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> int:
-    """Give up, for good, everything that Landlock can refuse, except some files.
-
-    What is readable may be executed too, with all beneath; in what is writable everything may be
-    done but making devices; files that are missing are skipped. This holds for the calling thread
-    and what it starts, so it must come before other threads. Returns the version in force, at most
-    the kernel's and the one given; 0 if the system refuses.
+    """Give up, for good, everything that Landlock can refuse, but reading and executing some files,
+    and doing in others everything but making devices; return the version in force, 0 if refused.
     """
+    # It holds for the calling thread and what it starts, so it must come before other threads.
     version = min(version, landlock_version())
     if version < 1:
         return 0
@@ -362,11 +345,7 @@ _IDLE = {
 
 
 def _filter_calls(has_root: bool) -> bool:
-    """Refuse system calls from now on; False on a machine with unknown numbers.
-
-    Where the process has a root of its own, local sockets reach nobody outside, and modes and times
-    of foreign files cannot be changed anyway.
-    """
+    """Refuse system calls from now on; False on a machine with unknown numbers."""
     audit, column = _MACHINES.get(platform.machine(), (0, 0))
     if not audit or sys.byteorder != "little" or sys.maxsize < 1 << 32:
         return False
@@ -379,6 +358,7 @@ def _filter_calls(has_root: bool) -> bool:
         # Of all that is sorted out here, the kernel takes the lower half only.
         cases = b"".join(_step(0x15, value, 0, 1) + inside for value in values)
         rules[numbers[column]] = _load(16 + 8 * place) + cases + outside
+    # With a root of its own, modes and times of foreign files cannot be changed anyway.
     if not has_root:
         rules |= {numbers[column]: pretend for numbers in _IDLE.values() if numbers[column] >= 0}
     # Neither the calls of 32 bits nor, on x86_64, the third set of numbers.
@@ -405,11 +385,8 @@ def _load(place: int) -> bytes:
 
 
 def _guard_files(folder: Path, readable: Iterable[str]) -> None:
-    """Let Python open only files in one folder, Python's own and the system's.
-
-    This catches an entry that reads data from where they lie on one machine, such as the full
-    training file, which holds the hidden answers of the local split. It is no wall against a
-    program that means harm, nor against a library that opens files without Python's help.
+    """Let Python open only files in one folder, Python's own and the system's: it catches an entry
+    that reads data where they lie on one machine, such as the hidden answers of the local split.
     """
     system = ["/dev", "/etc", "/proc", "/sys", "/System", "/var/lib"]
     windows = [os.environ[name] for name in ("SystemRoot", "ProgramFiles") if name in os.environ]
@@ -441,10 +418,9 @@ def _guard_files(folder: Path, readable: Iterable[str]) -> None:
 
 
 def _supervise(has_namespaces: bool, folder: Path) -> None:
-    """Split this process in two: return in the one for the entry, and stay in the other until all
-    that the entry started has ended; then remove the folder, and end as the entry did.
-
-    Everything ends when the evaluator terminates this process, or its pipe to the entry closes.
+    """Split this process in two: return in the one for the entry, and stay in the other until that
+    has ended, the evaluator terminates this one, or is gone; then end all that the entry started,
+    remove the folder, and end as the entry did.
     """
     # Orphans of the entry become children of this process, whatever session they are in.
     _prctl(_SET_CHILD_SUBREAPER, 1)

@@ -10,21 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import cli, io, layout, made, schema
+from common.adaptive import game
 from common.adaptive.entry_files import read_trained_students
 from common.adaptive.entry_process import EntryProcess, Limits
-from common.adaptive.game import (
-    N_ROUNDS,
-    EntryError,
-    FloatArray,
-    Game,
-    Reference,
-    Rules,
-    choose_at_random,
-    make_reference,
-    play,
-    read_reference,
-    replay,
-)
+from common.adaptive.game import N_ROUNDS, EntryError, Game, Reference, Rules
 from common.adaptive.training import count_questions
 from common.answers import read_answers
 from common.errors import InputError
@@ -34,15 +23,17 @@ import numpy as np
 
 # The dry run plays with this many students, the first ones of the training file.
 N_DRY_RUN_STUDENTS = 30
+# What an entry is given of the metadata.
+_METADATA = (
+    layout.QUESTION_METADATA_TASK_3_4, layout.STUDENT_METADATA_TASK_3_4,
+    layout.ANSWER_METADATA_TASK_3_4, layout.SUBJECT_METADATA,
+)  # fmt: skip
 # Entries that take 0 for unobserved use what they find as an index or a count.
 _NEEDS_0 = re.compile(r"raised IndexError|raised .*\b(out of (bounds|range)|negative)\b")
 
 
 class Setting(NamedTuple):
-    """What an entry, a folder or zip, is scored on and how.
-
-    It is given the training file, None if there is none, and the metadata that their folder holds.
-    """
+    """What an entry, a folder or zip, is scored on and how; it may be given no training file."""
 
     submission: Path
     reference: Path
@@ -71,9 +62,8 @@ def add_data_flags(p: argparse.ArgumentParser) -> None:
         help="public, private: the released students in data/test_data (default local)",
     )
     cli.add_folder(p, "--input_dir", "data/test_input")
-    p.add_argument(
-        "--ref_data", metavar="FILE", help=f"students and masks (default {layout.VALID_TASK_4})"
-    )
+    students = f"students and masks (default {layout.VALID_TASK_4})"
+    p.add_argument("--ref_data", metavar="FILE", help=students)
 
 
 def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
@@ -93,11 +83,8 @@ def examined(options: argparse.Namespace) -> tuple[Path, Path | None, Path]:
 
 def add_flags(p: argparse.ArgumentParser) -> None:
     """Add the flags of the rules and of the limits."""
-    p.add_argument(
-        "--targets_queryable",
-        action="store_true",
-        help="targets may be asked, as in the published scorer (the guide forbids it)",
-    )
+    queryable = "targets may be asked, as in the published scorer (the guide forbids it)"
+    p.add_argument("--targets_queryable", action="store_true", help=queryable)
     p.add_argument(
         "--unobserved",
         type=int,
@@ -106,12 +93,11 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         help="value for an answer not revealed: -1 as documented (default), "
         "0 as in the published evaluator",
     )
-    seconds, memory = Limits()
-    time_help = f"seconds for one mask (default {seconds:g})"
-    p.add_argument("--time_limit", type=_positive, default=seconds, help=time_help)
-    gib = memory / 2**30
-    memory_help = f"GiB of address space (default {gib:g}; only Linux limits it)"
-    p.add_argument("--memory_limit", type=_positive, default=gib, help=memory_help)
+    seconds, gib = Limits().seconds, Limits().memory / 2**30
+    time = f"seconds for one mask (default {seconds:g})"
+    p.add_argument("--time_limit", type=_positive, default=seconds, help=time)
+    memory = f"GiB of address space (default {gib:g}; only Linux limits it)"
+    p.add_argument("--memory_limit", type=_positive, default=gib, help=memory)
 
 
 def _positive(text: str) -> float:
@@ -131,14 +117,12 @@ def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
 
 
 def read_students(setting: Setting) -> Reference:
-    """Read the students to be examined; `InputError` if the entry knows their answers.
-
-    They may neither be in the training file that it is given nor, by its own record, among the
-    students that its model was trained on.
+    """Read the students to be examined, who may neither be in the training file that the entry is
+    given nor, by its own record, among those that its model was trained on.
     """
     made.require_current([setting.reference, *([setting.train] if setting.train else [])])
     n_questions = count_questions(setting.train, setting.metadata_dir)
-    reference = read_reference(setting.reference, n_questions)
+    reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
         given = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
         if len(known := np.intersect1d(reference.student, given)):
@@ -158,13 +142,7 @@ def read_students(setting: Setting) -> Reference:
 
 def _entry_of(setting: Setting) -> EntryProcess:
     """Return an entry whose folder will hold what the challenge gives to every entry."""
-    given = [
-        layout.QUESTION_METADATA_TASK_3_4,
-        layout.STUDENT_METADATA_TASK_3_4,
-        layout.ANSWER_METADATA_TASK_3_4,
-        layout.SUBJECT_METADATA,
-    ]
-    files = {name: setting.metadata_dir / name for name in given}
+    files = {name: setting.metadata_dir / name for name in _METADATA}
     files = {name: path for name, path in files.items() if path.is_file()}
     if setting.train is not None:
         # Whatever it is called here: that of the local split, say.
@@ -185,23 +163,22 @@ def play_all(
     """
     from tqdm import tqdm
 
-    games, entry = dict[str, Game](), _entry_of(setting)
-    n_rounds = N_ROUNDS * len(reference.targets)
+    run, n_rounds = Run({}, _entry_of(setting)), N_ROUNDS * len(reference.targets)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
         how = setting.rules, progress.update, with_probability
         for mask in reference.targets:
             try:
-                with entry:
-                    games[mask] = play(entry, reference, mask, *how)
+                with run.entry as entry:
+                    run.games[mask] = game.play(entry, reference, mask, *how)
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {fault}"
                 if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
-                if entry.output and output_path is not None:
-                    io.write_text(output_path, entry.output)
+                if output_path is not None and run.entry.output:
+                    io.write_text(output_path, run.entry.output)
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
-    return Run(games, entry)
+    return run
 
 
 def dry_run(
@@ -219,33 +196,31 @@ def dry_run(
     answers = answers[answers["UserId"].isin(enough[:N_DRY_RUN_STUDENTS])]
     answers = answers.sort_values("UserId", kind="stable")
     masks = {"dry run": np.arange(len(answers)) % 5 == 0}
-    reference = make_reference(str(train), answers, masks, count_questions(train, metadata_dir))
+    n_questions = count_questions(train, metadata_dir)
+    reference = game.make_reference(str(train), answers, masks, n_questions)
     play_all(Setting(submission, train, train, metadata_dir, rules, limits), reference)
 
 
 def measure_curves(
     setting: Setting, reference: Reference, games: Mapping[str, Game]
-) -> FloatArray | str:
+) -> game.FloatArray | str:
     """Score the entry's predictions after every question, for its own and for random choices.
 
-    Returns the accuracies after 0 to N_ROUNDS questions, shape (masks, 2, N_ROUNDS + 1), or the
-    reason why there are none: an entry may rely on `select_questions` being called. The games are
-    replayed separately from the scored ones, so that the additional calls of `predict` cannot
-    affect the score.
+    Returns the accuracies after 0 to N_ROUNDS questions, shape (masks, 2, N_ROUNDS + 1), or why
+    there are none: an entry may rely on `select_questions`. The games are replayed separately, so
+    that the additional calls of `predict` cannot affect the score.
     """
     from tqdm import tqdm
 
-    scores = []
+    scores, n_games = [], 2 * len(games)
+    progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)
     try:
-        with (
-            _entry_of(setting) as entry,
-            tqdm(total=2 * len(games), desc="Curve", unit="game", disable=None) as progress,
-        ):
-            for seed, (mask, game) in enumerate(games.items()):
-                at_random = choose_at_random(reference, mask, setting.rules, seed)
-                for chosen in (game.chosen, at_random):
+        with progress, _entry_of(setting) as entry:
+            for seed, (mask, played) in enumerate(games.items()):
+                at_random = game.choose_at_random(reference, mask, setting.rules, seed)
+                for chosen in (played.chosen, at_random):
                     entry.restart()
-                    scores.append(replay(entry, reference, mask, chosen, setting.rules))
+                    scores.append(game.replay(entry, reference, mask, chosen, setting.rules))
                     progress.update()
     except EntryError as fault:
         return f"replaying the games without select_questions, {fault}"

@@ -17,7 +17,7 @@ def test_completion_against_hiding_answers() -> None:
         kept = (patterns & (rng.random(patterns.shape) > answered_mask.HIDDEN_SHARE)).astype(float)
         squares += kept.T @ kept / n_times
         products += kept.T @ patterns / n_times
-    expected = np.linalg.solve(squares + answered_mask.COMPLETION_PENALTY * np.eye(8), products)
+    expected = np.linalg.solve(squares + 100 * np.eye(8), products)
     whole = patterns.astype(np.float32)
     assert answered_mask.complete(whole.T @ whole) == pytest.approx(expected, abs=2e-3)
 
@@ -28,11 +28,12 @@ def test_regression_against_minimising_its_loss() -> None:
     mask[:, 0] = 1
     latent = rng.normal(1, 1, (40, 2)).astype(np.float32)
     mean, weights = answered_mask.regress(mask, latent)
-    assert_allclose(mean, answered_mask.relative(mask).mean(axis=0))
+    relative = mask / np.sqrt(mask.sum(axis=1, keepdims=True))
+    assert_allclose(mean, relative.mean(axis=0), rtol=1e-6)
 
     def loss(weights: np.ndarray) -> float:
-        error = (answered_mask.relative(mask) - mean) @ weights - (latent - latent.mean(axis=0))
-        return float((error**2).sum() + answered_mask.REGRESSION_PENALTY * (weights**2).sum())
+        error = (relative - mean) @ weights - (latent - latent.mean(axis=0))
+        return float((error**2).sum() + 12 * (weights**2).sum())
 
     least = loss(weights)
     assert all(loss(weights + 0.05 * rng.normal(size=weights.shape)) > least for _ in range(50))
