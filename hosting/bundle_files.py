@@ -195,7 +195,8 @@ def _is_kit(path: Path) -> bool:
     is_data = inner[:1] == ["metadata"] and first == "data"
     is_data |= inner[1:2] == ["data"] and first == layout.RELATED_DIR.name
     is_hidden = any(part.startswith(".") for part in inner)
-    return not inner or (not (is_data or is_hidden) and path.suffix in _KIT_SUFFIXES)
+    is_file_of_it = path.suffix in _KIT_SUFFIXES or path.name == "published.csv"
+    return not inner or (not (is_data or is_hidden) and is_file_of_it)
 
 
 def describe_public(data_dir: Path, tasks: Sequence[int]) -> str:
