@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 LOCAL = "local"
 OUTPUT_NAME = "strategies_task_4.html"
+PUBLISHED = Path(__file__).with_name("published.csv")
 N_SPLITS = 5
 # Length of the challenge's tests; there and earlier strategies are compared in pairs.
 _LENGTH = 10
@@ -41,11 +42,10 @@ _MEASURES = {"Accuracy": "accuracy", "AUC": "auc", "Log loss": "log_loss"}
 # The model, students to be examined, and the name of a mask.
 Case = tuple[Bank, Reference, str]
 
-
-# How papers split students and answers, and what they publish: method, accuracy, AUC ("" where
-# unknown). The students are shuffled and cut into `n_parts` equal parts, of which `n_test` are
-# examined and `n_unused` validate settings there: here none are chosen, and their answers are not
-# used. Of a student examined, `target_share` of the answers are to be predicted.
+# How papers split students and answers; published.csv holds what they publish. The students are
+# shuffled and cut into `n_parts` equal parts, of which `n_test` are examined and `n_unused`
+# validate settings there: here none are chosen, and their answers are not used. Of a student
+# examined, `target_share` of the answers are to be predicted.
 Protocol = SimpleNamespace
 PROTOCOLS = {
     "bobcat": Protocol(
@@ -56,11 +56,6 @@ PROTOCOLS = {
         n_unused=1,
         target_share=0.2,
         source="Ghosh and Lan 2021, arXiv 2108.07386, Eedi-2, ten questions",
-        published=(
-            ("IRT-Active", "0.6804", "0.7436"),
-            ("BiIRT-Approx", "0.6947", "0.7596"),
-            ("BiNN-Approx", "0.7004", "0.7663"),
-        ),
     ),
     "ncat": Protocol(
         title="NCAT's protocol: students 70/30, of an examined student's answers half may be asked "
@@ -70,16 +65,6 @@ PROTOCOLS = {
         n_unused=0,
         target_share=0.5,
         source="Zhuang et al. 2022, AAAI; not checked in its text, nor after how many questions",
-        published=(
-            ("IRT, random", "0.658", ""),
-            ("IRT, MFI", "0.676", ""),
-            ("IRT, KLI", "0.672", ""),
-            ("IRT, MAAT", "0.674", ""),
-            ("IRT, BOBCAT", "0.681", ""),
-            ("IRT, NCAT", "0.703", ""),
-            ("NCDM, BOBCAT", "0.695", ""),
-            ("NCDM, NCAT", "0.716", "0.739"),
-        ),
     ),
 }
 
@@ -123,13 +108,16 @@ def main() -> None:
     files = {"Learned from": train, "Examined": [reference_path]}
     if options.protocol:
         files = {"Students of": [*train, reference_path]}
+    published = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
+    published = published[published["protocol"] == options.protocol].drop(columns="protocol")
     page = pages.render(
         "strategies.html",
         title="Task 4: which question to ask next",
         simulated=simulated,
         results=results,
         # Beside simulated answers stands nothing that was published of a protocol.
-        published=None if simulated else PROTOCOLS.get(options.protocol),
+        protocol=None if simulated else PROTOCOLS.get(options.protocol),
+        published=published.to_numpy(),
         sentences=[
             (name, (strategy.__doc__ or "").strip().partition("\n")[0])
             for name, strategy in strategies.items()
