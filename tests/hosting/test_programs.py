@@ -24,6 +24,8 @@ RECORD = "played_task_4.json"
 PAST = ("--start", "2020-02-01", "--end", "2020-03-31")
 ENTRY_NAME = "submission_model_task_4.py"
 HONEST = ENTRY.format(select="pass", update="pass")
+# The same, but given other questions than it has asked for it fails: its curve takes no time.
+QUICK = ENTRY.format(select="self.asked = True", update="self.asked")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def bundles(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def submission_for(bundle: Path, task: int) -> dict[str, str]:
     """Return what is in a valid zip."""
     if task == 4:
-        return {ENTRY_NAME: HONEST}
+        return {ENTRY_NAME: QUICK}
     name = layout.TEMPLATE_TASK_3 if task == 3 else layout.TEMPLATE_TASK_1_2
     shutil.unpack_archive(bundle / "public_data.zip", bundle.parent / "public_data")
     template = bundle.parent / "public_data/submission_templates" / name
@@ -220,7 +222,7 @@ def test_what_is_handed_on_is_of_no_use_to_a_program_beside_it(bundles: Path) ->
     (run.result / ENTRY_NAME).rename(run.result / "other.py")
     assert is_refused(run, "is another submission than this one")
     # Replaces it by the record of a better submission, by its own, or by none.
-    other = Platform(bundle, 4, "public", {ENTRY_NAME: HONEST + "# better\n"})
+    other = Platform(bundle, 4, "public", submission_for(bundle, 4))
     for text, fault in (
         (record, "is another submission than this one"),
         (record.replace("0.", "1."), "is not signed by the ingestion program"),

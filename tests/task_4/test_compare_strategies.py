@@ -37,41 +37,38 @@ def compare(split_kit: Path, tmp_path: Path, succeeds: Says) -> Compare:
     return run
 
 
-def figures(page: Page, table: str, name: str, rule: int = 0) -> list[float]:
-    """Return the figures of a strategy in a table, which stands there for each rule."""
-    found = [t for t in page.tables if t.caption.startswith(table)]
-    return [float(cell) for cell in found[rule].row(name)[1:]]
+def figures(page: Page, caption: str, rule: int = 0) -> pd.DataFrame:
+    """Return the figures of a table, which stands there for each rule, by strategy."""
+    table = [table for table in page.tables if table.caption.startswith(caption)][rule]
+    return pd.DataFrame(table.rows).set_index(0).astype(float)
 
 
 def test_every_strategy_is_played_by_both_rules(compare: Compare) -> None:
     flags = ["--phase", "public", "--questions", 10, "--masks", 1, "--targets_queryable"]
     printed, page = compare(*flags)
+    last = []
     for rule in (0, 1):
-        for name in NAMES:
-            accuracy = figures(page, "Accuracy", name, rule)
-            # After 1, 3, 5 and 10 questions.
-            assert len(accuracy) == 4
-            assert all(0.4 < value < 0.9 for value in accuracy)
-            assert 0.5 < figures(page, "AUC", name, rule)[3] < 0.95
-            assert 0.4 < figures(page, "Log loss", name, rule)[3] < 0.8
-            exposure, overlap, bank = figures(page, "Largest", name, rule)
-            assert 0 < overlap <= exposure <= 1
-            assert 0 < bank <= 1
+        # After 1, 3, 5 and 10 questions.
+        accuracy = figures(page, "Accuracy", rule)
+        assert accuracy.index.tolist() == NAMES and accuracy.columns.tolist() == [1, 2, 3, 4]
+        assert accuracy.stack().between(0.4, 0.9).all()
+        assert figures(page, "AUC", rule)[4].between(0.5, 0.95).all()
+        assert figures(page, "Log loss", rule)[4].between(0.4, 0.8).all()
+        exposure, overlap, bank = figures(page, "Largest", rule).to_numpy().T
+        assert ((overlap > 0) & (overlap <= exposure) & (exposure <= 1)).all()
+        assert ((bank > 0) & (bank <= 1)).all()
+        last.append(accuracy[4])
     # What is asked is known, not predicted.
-    accuracies = [figures(page, "Accuracy", OWN, rule)[3] for rule in (0, 1)]
-    assert accuracies[1] > accuracies[0]
-    ahead = [t for t in page.tables if t.caption.startswith(f"{OWN} ahead")]
-    for rule, table in enumerate(ahead):
-        assert table.column("strategy") == [name for name in NAMES if name != OWN]
-        values = []
-        for name, _, shown in table.rows:
-            value, error = map(float, shown.rstrip("*").split(" ± "))
-            other = figures(page, "Accuracy", name, rule)[3]
-            assert value == pytest.approx(accuracies[rule] - other, abs=2e-4)
-            assert shown.endswith("*") == (abs(value) > error)
-            values.append(abs(value))
-        assert max(values) > 5e-3
-    assert len(ahead) == 2
+    assert last[1][OWN] > last[0][OWN]
+    ahead = [table for table in page.tables if table.caption.startswith(f"{OWN} ahead")]
+    for accuracy, table in zip(last, ahead, strict=True):
+        others = accuracy.drop(OWN)
+        assert table.column("strategy") == others.index.tolist()
+        shown = pd.Series(table.column("after 10"), others.index)
+        values = shown.str.rstrip("*").str.split(" ± ", expand=True).astype(float)
+        assert values[0].to_numpy() == pytest.approx((accuracy[OWN] - others).to_numpy(), abs=2e-4)
+        assert (shown.str.endswith("*") == (values[0].abs() > values[1])).all()
+        assert values[0].abs().max() > 5e-3
     assert "From simulated answers" in page.text
     # The kit's own comes first.
     assert [chart.titles[-1] for chart in page.charts] == [OWN, OWN]
@@ -88,17 +85,16 @@ def test_it_repeats_and_flags_have_an_effect(compare: Compare) -> None:
     first, unlimited = compare(*two, 5)
     assert compare(*two, 5)[0].split("Time")[0] == first.split("Time")[0]
     assert "eddi" not in first
-    assert figures(unlimited, "Largest", "most_popular")[0] > 0.2
+    assert figures(unlimited, "Largest")[1]["most_popular"] > 0.2
 
     limited, page = compare(*two, 5, "--max_exposure", 0.2)
     for name in ("most_popular", OWN):
-        exceeds = figures(page, "Largest", name)[0] > 0.2
+        exceeds = figures(page, "Largest")[1][name] > 0.2
         assert (f"{name} exceeds the limit of exposure" in limited) == exceeds
     assert dict(page.tables[-1].rows)["Limit of exposure"] == "0.2 of the students"
 
     _, page = compare(*two, 12, "--stop_at_error", 0.8)
-    *_, length = figures(page, "Largest", OWN)
-    assert 1 <= length < 12
+    assert 1 <= figures(page, "Largest")[4][OWN] < 12
     assert "at a standard error of 0.8" in page.text
 
 
@@ -112,7 +108,7 @@ def test_a_new_function_shows_up(compare: Compare, split_kit: Path, tmp_path: Pa
         )
     flags = ["--questions", 3, "--masks", 1, "--strategies", "first_column", "random", "untold"]
     printed, page = compare(*flags, kit=own)
-    assert len(figures(page, "Accuracy", "first_column")) == 2
+    assert figures(page, "Accuracy").shape == (3, 2)
     told = dict(page.tables[-2].rows)
     assert (told["first_column"], told["untold"]) == ("The first question of all.", "")
     # There is nothing to compare with the kit's own strategy.
