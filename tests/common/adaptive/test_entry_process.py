@@ -17,7 +17,7 @@ from typing import Any
 from common.adaptive import entry_process, isolation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.entry_process import EntryProcess, Limits
-from common.adaptive.game import Reference, Rules, make_reference
+from common.adaptive.game import EntryError, Reference, Rules, make_reference
 from common.adaptive.playing import Setting, measure_curves, play_all
 from common.errors import InputError
 
@@ -78,16 +78,12 @@ def with_entry(setting: Setting, **methods: str) -> Setting:
     return setting
 
 
-@pytest.mark.parametrize("zipped", [False, True])
-def test_well_behaved_entry(setting: Setting, students: Reference, zipped: bool) -> None:
-    if zipped:
-        path = write_zip(setting.reference.parent / "entry.zip", {ENTRY_FILE: WELL_BEHAVED})
-        setting = setting._replace(submission=path)
-    result = play_all(setting, students)
+def test_well_behaved_entry_in_a_zip(setting: Setting, students: Reference) -> None:
+    path = write_zip(setting.reference.parent / "entry.zip", {ENTRY_FILE: WELL_BEHAVED})
+    result = play_all(setting._replace(submission=path), students)
     assert [game.accuracy for game in result.games.values()] == [2 / 3]
     assert result.games["IsTarget"].chosen.tolist() == [list(range(10))] * N_STUDENTS
-    assert result.entry.output == ""
-    assert not result.entry.changed
+    assert (result.entry.output, result.entry.changed) == ("", {})
 
 
 LOOK_AROUND = "open('/proc/1/environ').read()"
@@ -97,11 +93,9 @@ for number in range(3, 20):
     except OSError: pass
 time.sleep(1000)"""
 CHEATS = {
-    "asks a target": ("select_questions", "return np.full(len(can_query), 18)", "is a target"),
     "opens the answers": ("__init__", "open('ANSWERS')", "denied .*valid_task_4.csv, which is n"),
     "looks at others": ("__init__", LOOK_AROUND, "starting Submission: was denied "
                         "/proc/.*/environ, which is neither in the zip nor given"),
-    "returns objects": ("predict", "return np.ones(masked_data.shape, object)", "object values"),
     "raises": ("update_model", "raise KeyError('nothing here')", "round 1, update_model: raised "
                r"KeyError: 'nothing here' \(submission_model_task_4.py, line 16\)"),
     "counts what it does not see": ("update_model", "np.bincount(masked_data.ravel())",
@@ -117,13 +111,8 @@ CHEATS = {
     "prints forever": ("predict", "while True: print('x' * 1000)", "printed more than 5 MB"),
     "imports the kit": ("__init__", "import common.io", "imports common.*, the kit's shared code"),
 }  # fmt: skip
-OF_LINUX = {
-    "looks at others",
-    "crashes",
-    "ends by a signal without a name",
-    "garbles the channel",
-    "allocates much",
-}
+OF_LINUX = {"looks at others", "crashes", "ends by a signal without a name", "garbles the channel",
+            "allocates much"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -220,45 +209,49 @@ def wait_for(look: Callable[[], Any], seconds: float = 20) -> Any:
 # What an entry writes to the channel itself, and what is said of it. It then sleeps.
 GARBLED = "closed or garbled the channel"
 FORGED = {
-    "nothing but a line": (b"\n", GARBLED),
-    "no end": (b'{"arr', GARBLED),
-    "nested": (b"[" * 60_000 + b"\n", GARBLED),
-    "a number": (b"3\n", GARBLED),
-    "no arrays": (b"{}\n", GARBLED),
-    "no array": (b'{"arrays": []}\n', "predict: returned nothing, expected an array"),
-    "two arrays": (b'{"arrays": [["|i1", [1]], ["|i1", [1]]]}\nab', GARBLED),
-    "an array that does not come": (b'{"arrays": [["<i8", [9]]]}\n', GARBLED),
-    "a huge array": (b'{"arrays": [["<i8", [1000000000000]]]}\n', GARBLED),
-    "many large arrays": (b'{"arrays": [' + b'["<i8", [99999999]], ' * 99 + b"0]}\n", GARBLED),
-    "no size": (b'{"arrays": [["<i8", [-1, -9]]]}\n', GARBLED),
-    "objects": (b'{"arrays": [["|O", [1]]]}\n12345678', GARBLED),
-    "several numbers in one": (b'{"arrays": [["<i4,<i4", [1]]]}\n12345678', GARBLED),
-    "no list of changes": (b'{"changed": 5, "arrays": []}\n', GARBLED),
-    "no text as fault": (b'{"fault": [1], "arrays": []}\n', GARBLED),
-    "lines and colours": (
-        b'{"fault": "a\\n\\u001b[31mb", "arrays": []}\n',
-        r"predict: a \\x1b\[31mb$",
-    ),
-    "a long fault": (b'{"fault": "' + b"x" * 60_000 + b'", "arrays": []}\n', "predict: x{1000}$"),
+    b"\n": GARBLED,
+    b'{"arr': GARBLED,
+    b"[" * 60_000 + b"\n": GARBLED,
+    b"3\n": GARBLED,
+    b"{}\n": GARBLED,
+    b'{"arrays": [["|i1", [1]], ["|i1", [1]]]}\nab': GARBLED,
+    b'{"arrays": [["<i8", [9]]]}\n': GARBLED,
+    b'{"arrays": [["<i8", [1000000000000]]]}\n': GARBLED,
+    b'{"arrays": [' + b'["<i8", [99999999]], ' * 99 + b"0]}\n": GARBLED,
+    b'{"arrays": [["<i8", [-1, -9]]]}\n': GARBLED,
+    b'{"arrays": [["|O", [1]]]}\n12345678': GARBLED,
+    b'{"arrays": [["<i4,<i4", [1]]]}\n12345678': GARBLED,
+    b'{"changed": 5, "arrays": []}\n': GARBLED,
+    b'{"fault": [1], "arrays": []}\n': GARBLED,
+    b'{"fault": "a\\n\\u001b[31mb", "arrays": []}\n': r"^a \\x1b\[31mb$",
+    b'{"fault": "' + b"x" * 60_000 + b'", "arrays": []}\n': "^x{1000}$",
 }
-FORGE = """import os, stat, time
-for number in range(3, 20):
-    try:
-        if stat.S_ISFIFO(os.fstat(number).st_mode): os.write(number, {!r})
-    except OSError: pass
-time.sleep(1000)"""
+# Answers twice as the runner does, then like this; it needs neither walls nor NumPy.
+STAND_IN = """import sys, time
+walls = b'{"namespaces": 0, "root": 0, "filter": 0, "Landlock": 0}'
+ready = b'{"walls": ' + walls + b', "memory_limited": false, "arrays": []}\\n'
+for reply in (ready, b'{"arrays": []}\\n', FORGED):
+    sys.stdin.readline()
+    sys.stdout.buffer.write(reply)
+    sys.stdout.flush()
+time.sleep(1000)
+"""
 
 
 @linux
-@pytest.mark.parametrize("forged", FORGED)
+@pytest.mark.parametrize("forged", FORGED, ids=range(len(FORGED)))
 def test_forged_replies_end_the_game_at_once(
-    setting: Setting, students: Reference, monkeypatch: pytest.MonkeyPatch, forged: str
+    setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: bytes
 ) -> None:
     monkeypatch.setattr(entry_process, "_MAX_REPLYING", 0.5)
-    content, message = FORGED[forged]
+    (tmp_path / "stand_in.py").write_text(STAND_IN.replace("FORGED", repr(forged)))
+    monkeypatch.setattr(isolation, "__file__", str(tmp_path / "stand_in.py"))
     started = time.monotonic()
-    with pytest.raises(InputError, match=message) as caught:
-        play_all(with_entry(setting, predict=FORGE.format(content)), students)
+    with (
+        pytest.raises(EntryError, match=FORGED[forged]) as caught,
+        EntryProcess(setting.submission, {}, Limits(60), setting.reference) as entry,
+    ):
+        entry.call("predict", ())
     assert time.monotonic() - started < SOONER
     assert len(f"{caught.value}") < 1500 and f"{caught.value}".isprintable()
 
@@ -267,8 +260,13 @@ def test_forged_replies_end_the_game_at_once(
 def test_a_forged_reply_is_checked_as_any_other(setting: Setting, students: Reference) -> None:
     """What names changed arguments names nothing else; any byte but 0 means True."""
     reply = '{"changed": ["<b>", ["x"], "can_query"], "arrays": [["|b1", [4, 20]]]}\n'
-    content = reply.encode() + b"\x07" * 80
-    body = FORGE.format(content).replace("time.sleep(1000)", "os._exit(0)")
+    forge = """import os, stat
+for number in range(3, 20):
+    try:
+        if stat.S_ISFIFO(os.fstat(number).st_mode): os.write(number, {!r})
+    except OSError: pass
+os._exit(0)"""
+    body = forge.format(reply.encode() + b"\x07" * 80)
     result = play_all(with_entry(setting, predict=body), students)
     assert result.games["IsTarget"].prediction.tolist() == [1] * 12
     assert result.entry.changed == {"predict": {"can_query"}}
@@ -287,44 +285,45 @@ def find_processes(text: str) -> list[int]:
     return found
 
 
-SESSION = "subprocess.Popen({}, start_new_session=True)"
-OTHERS = ["sh", "-c", "for i in $(seq 100); do setsid sleep SECONDS & sleep 0.05; done"]
-STARTING = {
-    "a session": SESSION.format(["sleep", "SECONDS"]),
-    "an orphan": "os.system('setsid sleep SECONDS > /dev/null 2>&1 &')",
-    "a session that starts others": SESSION.format(OTHERS),
-}
+# A session of its own, an orphan, and a session that starts others.
+STARTING = """import os, subprocess, sys
+others = "for i in $(seq 100); do setsid sleep SECONDS & sleep 0.05; done"
+subprocess.Popen(["sleep", "SECONDS"], start_new_session=True)
+os.system("setsid sleep SECONDS > /dev/null 2>&1 &")
+subprocess.Popen(["sh", "-c", others], start_new_session=True)
+print("started")
+sys.stdout.flush()
+"""
+NONE = dict.fromkeys(isolation.WALLS, 0)
 
 
 @linux
-@pytest.mark.parametrize("means", [isolation.WALLS, dict.fromkeys(isolation.WALLS, 0)])
 @pytest.mark.parametrize(
-    ("kind", "then", "seconds", "fault"),
+    ("walls", "then", "seconds", "fault"),
     [
-        *((kind, "return np.ones(masked_data.shape)", 60, None) for kind in STARTING),
-        ("a session", "os._exit(3)", 60, "predict: its process ended with exit code 3"),
-        ("a session", "os.killpg(0, 9)", 60, "predict: its process was ended by SIGKILL"),
+        (isolation.WALLS, "return np.ones(masked_data.shape)", 60, None),
+        (isolation.WALLS, "os._exit(3)", 60, "predict: its process ended with exit code 3"),
         # The limit leaves a busy machine time to get as far as `predict`.
-        ("a session", "while True: pass", 5, "has not finished; expected a whole game within 5 s"),
+        (isolation.WALLS, "while True: pass", 3, "not finished; expected a whole game within 3 s"),
+        (NONE, "return np.ones(masked_data.shape)", 60, None),
+        (NONE, "os.killpg(0, 9)", 60, "predict: its process was ended by SIGKILL"),
     ],
 )
 def test_what_an_entry_started_ends_with_it(
     setting: Setting,
     students: Reference,
     monkeypatch: pytest.MonkeyPatch,
-    means: dict[str, int],
-    kind: str,
+    walls: dict[str, int],
     then: str,
     seconds: int,
     fault: str | None,
 ) -> None:
     """Though it holds the pipes that the evaluator reads: closing must not wait for them."""
-    monkeypatch.setattr(isolation, "WALLS", means)
+    monkeypatch.setattr(isolation, "WALLS", walls)
     # A time that no other process sleeps.
     mark = f"60.{time.time_ns()}"
     output = setting.submission.parent / "output.txt"
-    body = f"import os, subprocess\n{STARTING[kind].replace('SECONDS', mark)}\nprint('started')\n"
-    entry = with_entry(setting, predict=body + "import sys; sys.stdout.flush()\n" + then)
+    entry = with_entry(setting, predict=STARTING.replace("SECONDS", mark) + then)
     started = time.monotonic()
     if fault is None:
         assert "started" in play_all(entry, students).entry.output
