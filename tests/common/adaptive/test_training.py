@@ -1,14 +1,17 @@
 """What a trainer of task 4 reads and saves."""
 
+import contextlib
+import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from common.adaptive import training, weights
 
 import numpy as np
 import pytest
-from run_scripts import run_process
 
 Write = Callable[[str, str | bytes], Path]
 HEADER = "QuestionId,UserId,IsCorrect\n"
@@ -73,26 +76,26 @@ def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> Non
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-KILLED = """import os, pathlib, sys
-import numpy as np
-from common.adaptive import training
-rename, left = pathlib.Path.replace, [int(sys.argv[2])]
-def replace(self, target):
-    left[0] -= 1
-    return rename(self, target) if left[0] >= 0 else os._exit(9)
-pathlib.Path.replace = replace
-with training.replace_weights(pathlib.Path(sys.argv[1]), np.array([3])) as folder:
-    (folder / 'weights').write_text('b')
-"""
+def be_killed(folder: Path, n_before: int) -> None:
+    """Save weights in a process that is killed before its n-th rename."""
+    process = os.fork()
+    if not process:
+        rename, numbers = Path.replace, itertools.count()
+        end = {"replace": lambda *p: rename(*p) if next(numbers) < n_before else os._exit(9)}
+        with mock.patch.multiple(Path, **end), contextlib.suppress(BaseException):
+            train(folder, [3], "b")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process that is killed is forked")
 @pytest.mark.parametrize("n_before", range(4))
 def test_a_killed_run_leaves_no_student_out_that_the_weights_may_know(
     tmp_path: Path, n_before: int
 ) -> None:
-    """It is killed before the n-th rename: of the record, of the weights, of the record again."""
+    """It renames the record, the weights, and the record again."""
     train(tmp_path, [1, 2], "a")
-    assert run_process(["-c", KILLED, tmp_path, n_before]).returncode == 9
+    be_killed(tmp_path, n_before)
     known = {"a": {1, 2}, "b": {3}}[(tmp_path / "weights").read_text()]
     assert known <= set(np.load(tmp_path / weights.TRAINED_STUDENTS).tolist())
     # The next run takes away what this one has left.
