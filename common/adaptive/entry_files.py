@@ -135,9 +135,8 @@ def read_trained_students(submission: Path) -> IntArray | None:
 
 
 def fingerprint_code(submission: Path, training_code: str = "") -> str:
-    """Return a fingerprint of an entry's Python files, the same for a folder and for its zip.
-
-    The fingerprint of the code that made its weights, which need not be part of it, goes in too.
+    """Return a fingerprint of an entry's Python files, the same for a folder and for its zip, and
+    of the code that made its weights, which need not be part of it.
     """
     code = sorted(name for name in names_inside(submission) if name.endswith(".py"))
     contents = {name: read_entry_file(submission, name) or b"" for name in code}

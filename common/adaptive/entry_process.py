@@ -53,13 +53,9 @@ class EntryProcess:
 
     The submission is a folder or a zip. `files`, by the names that they get, are what the challenge
     gives to every entry; they replace files of the entry that have the same name. `hidden` is the
-    file that holds the answers: its folder is out of reach, and variables that name it are not in
-    the environment.
-
-    Of all processes so far, `output` is the end of what each wrote to stdout and stderr, `changed`
-    tells for each method which of its arguments the entry changed; of the last one,
-    `memory_limited` whether the system limited its memory, and `isolation` what kept it from files
-    and processes, in words.
+    file that holds the answers: its folder is out of reach, no variable names it. `changed` tells
+    for each method which of its arguments the entry changed, `memory_limited` whether the system
+    limited its memory, `isolation` what kept it from files and processes.
     """
 
     def __init__(

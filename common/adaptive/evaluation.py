@@ -148,9 +148,6 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     return p.parse_args()
 
 
-# ---- What was asked and predicted --------------------------------------------------------------
-
-
 def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return every selection: Mask, UserId, Round (from 1), QuestionId and IsCorrect, in order."""
     import pandas as pd
@@ -176,9 +173,6 @@ def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFram
         said = {"Predicted": game.prediction, "PRight": game.probability}
         parts.append(pd.DataFrame({**keys, "IsCorrect": game.truth, **said}))
     return pd.concat(parts, ignore_index=True)
-
-
-# ---- The page ----------------------------------------------------------------------------------
 
 
 def figures_of(

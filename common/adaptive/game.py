@@ -110,9 +110,6 @@ def make_reference(
     )
 
 
-# ---- The loop ----------------------------------------------------------------------------------
-
-
 class GameState:
     """What is revealed, and what may be asked, in a game with one mask.
 
@@ -249,9 +246,6 @@ def rounds(
         state.reveal(choose(number))
         learn(number)
         yield number
-
-
-# ---- Entries -----------------------------------------------------------------------------------
 
 
 class Entry(Protocol):

@@ -36,8 +36,6 @@ WALLS = {"namespaces": 1, "root": 1, "filter": 1, "Landlock": 10}
 # How long the supervisor tries to end what an entry has left behind, in seconds.
 _MAX_ENDING = 5.0
 
-# ---- Which files can be read ---------------------------------------------------------------------
-
 # Of each prefix of Python's; on Windows and macOS some have other names.
 _OF_PREFIX = (
     "bin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl", "pyvenv.cfg",
@@ -381,9 +379,6 @@ def _load(place: int) -> bytes:
     return _step(0x20, place)
 
 
-# ---- Elsewhere -----------------------------------------------------------------------------------
-
-
 def _guard_files(folder: Path, readable: Iterable[str]) -> None:
     """Let Python open only files in one folder, Python's own and the system's: it catches an entry
     that reads data where they lie on one machine, such as the hidden answers of the local split.
@@ -516,9 +511,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-# ---- All steps -----------------------------------------------------------------------------------
 
 
 def describe(walls: Mapping[str, int]) -> str:

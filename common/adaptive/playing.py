@@ -50,9 +50,6 @@ class Run(NamedTuple):
     entry: EntryProcess
 
 
-# ---- Flags --------------------------------------------------------------------------------------
-
-
 def add_data_flags(p: argparse.ArgumentParser) -> None:
     """Add the flags that name the students examined."""
     p.add_argument(
@@ -111,9 +108,6 @@ def rules_and_limits(options: argparse.Namespace) -> tuple[Rules, Limits]:
     """Return the rules and the limits that the flags name."""
     limits = Limits(options.time_limit, int(options.memory_limit * 2**30))
     return Rules(options.targets_queryable, options.unobserved), limits
-
-
-# ---- Games --------------------------------------------------------------------------------------
 
 
 def read_students(setting: Setting) -> Reference:

@@ -58,10 +58,7 @@ def training_paths(options: argparse.Namespace) -> tuple[list[Path], Path]:
 
 
 def count_questions(train: Path | None, metadata_dir: Path) -> int:
-    """Count the columns of task 4's arrays: the largest QuestionId known, plus one.
-
-    948 with the official files; 0 if there is neither a training file nor question metadata.
-    """
+    """Count the columns of task 4's arrays: the largest QuestionId known, plus one, or 0."""
     paths = [metadata_dir / layout.QUESTION_METADATA_TASK_3_4, train]
     known = [path for path in paths if path is not None and io.is_there(path)]
     ids = [io.read_columns(path, [schema.QUESTION_ID])["QuestionId"] for path in known]
@@ -79,11 +76,9 @@ def read_training(paths: list[Path], metadata_dir: Path) -> tuple[pd.DataFrame, 
 def replace_weights(folder: Path, student: IntArray) -> Iterator[Path]:
     """Give a folder to save weights in; put them into the package, with how they were made.
 
-    Beside the weights come the students, and the command with its code: the evaluation refuses to
-    score a model on a student that it was trained on, and the record of all scores holds the
-    command. Where the weights replace those of other students, it says so. Weights that are not
-    saved whole replace nothing, and whenever a run is killed, no student that the weights may know
-    is missing beside them.
+    Beside the weights come the students, whom the evaluation refuses to examine, and the command
+    with its code, for the record. Weights that are not saved whole replace nothing, and whenever a
+    run is killed, no student that the weights may know is missing beside them.
 
     Parameters
     ----------
@@ -156,10 +151,7 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
 
 
 def warn_of_local(package: Path) -> str:
-    """Return a warning, one line, if the weights of a package were trained with --local.
-
-    Nothing for other weights, or where it is not recorded how they were trained.
-    """
+    """Return a warning, one line, if the weights of a package were trained with --local."""
     origin = read_origin(package)
     if origin is None or "local" not in origin.options:
         return ""

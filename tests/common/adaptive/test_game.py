@@ -58,19 +58,14 @@ class First:
     def __init__(
         self,
         select: Callable[[Array], Any] = lambda chosen: chosen,
-        predict: Callable[[Array, Array], Any] = lambda data, binary: np.ones(data.shape, int),
+        predict: Callable[[Array], Any] = lambda data: np.ones(data.shape, int),
+        believe: Any = None,
     ) -> None:
-        self.change_selection = select
-        self.make_prediction = predict
-
-    def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-        return self.change_selection(can_query.argmax(axis=1))
-
-    def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
-        pass
-
-    def predict(self, data: Array, binary: Array) -> Any:
-        return self.make_prediction(data, binary)
+        self.select_questions = lambda data, binary, can_query: select(can_query.argmax(axis=1))
+        self.update_model = lambda *arrays: None
+        self.predict = lambda data, binary: predict(data)
+        if believe is not None:
+            self.predict_probabilities = lambda *arrays: np.broadcast_to(believe, arrays[0].shape)
 
 
 def play_with(entry: Any, students: Reference | None = None, rules: Rules = DEFAULT) -> Game:
@@ -87,8 +82,9 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     asked = np.zeros_like(targets)
     calls = []
 
-    class Watchful(First):
-        def look(self, data: Array, binary: Array) -> None:
+    class Watchful:
+        def look(self, call: str, data: Array, binary: Array) -> None:
+            calls.append(call)
             assert data.dtype == binary.dtype == np.int64
             known = asked & (students.option > 0)
             assert np.array_equal(data, np.where(known, students.option, unobserved))
@@ -96,8 +92,7 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
             data[:], binary[:] = 4, 1
 
         def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-            calls.append("select")
-            self.look(data, binary)
+            self.look("select", data, binary)
             allowed = answered if targets_queryable else answered & ~targets
             assert np.array_equal(can_query, (allowed & ~asked).astype(np.int64))
             # The last one that may be asked.
@@ -107,14 +102,12 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
             return chosen
 
         def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
-            calls.append("update")
-            self.look(data, binary)
+            self.look("update", data, binary)
             assert not (can_query.astype(bool) & asked).any()
             can_query[:] = 1
 
         def predict(self, data: Array, binary: Array) -> Any:
-            calls.append("predict")
-            self.look(data, binary)
+            self.look("predict", data, binary)
             return np.ones(data.shape, bool)
 
     game = play_with(Watchful(), students, Rules(targets_queryable, unobserved))
@@ -130,9 +123,9 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
         First(select=lambda chosen: chosen.tolist()),
         First(select=lambda chosen: chosen.astype(np.uint16)),
         First(select=lambda chosen: chosen[:, None]),
-        First(predict=lambda data, _: np.ones(data.shape, bool)),
-        First(predict=lambda data, _: np.ones(data.shape, np.float16)),
-        First(predict=lambda data, _: np.ones(data.shape).tolist()),
+        First(predict=lambda data: np.ones(data.shape, bool)),
+        First(predict=lambda data: np.ones(data.shape, np.float16)),
+        First(predict=lambda data: np.ones(data.shape).tolist()),
     ],
 )
 def test_numbers_of_many_kinds(entry: First) -> None:
@@ -171,32 +164,21 @@ def test_predictions_must_be_0_or_1_on_the_targets(value: float) -> None:
     with pytest.raises(
         EntryError, match=f"^after round 10, predict: {re.escape(fault)}, expected "
     ):
-        play_with(First(predict=lambda *_: np.where(place, value, 1.0)), students)
-    elsewhere = First(predict=lambda *_: np.where(targets, 1, value))
+        play_with(First(predict=lambda data: np.where(place, value, 1.0)), students)
+    elsewhere = First(predict=lambda data: np.where(targets, 1, value))
     assert play_with(elsewhere, students).accuracy == play_with(First(), students).accuracy
-
-
-class Sure(First):
-    """Believes something of every answer."""
-
-    def __init__(self, probability: Any) -> None:
-        super().__init__()
-        self.probability = probability
-
-    def predict_probabilities(self, data: Array, binary: Array) -> Any:
-        return np.broadcast_to(self.probability, data.shape)
 
 
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        (First(predict=lambda *_: None), r"predict: returned nothing, expected an array of shape"),
-        (First(predict=lambda *_: [1] * 40), r"predict: returned shape \(40,\), expected \(7, 40"),
+        (First(predict=lambda data: None), "predict: returned nothing, expected an array of"),
+        (First(predict=lambda data: [1] * 40), r"returned shape \(40,\), expected \(7, 40"),
         (First(), "--probabilities asks for: class Submission has no method predict_prob"),
-        (Sure(1.01), r"predicted 1\.01 for QuestionId 1\d .* expected a number from 0 to 1"),
-        (Sure(np.nan), "predicted nan for QuestionId"),
-        (Sure(-1), "predicted -1 for QuestionId"),
-        (Sure(np.full((7, 40), "half")), "values, expected numbers"),
+        (First(believe=1.01), r"predicted 1\.01 for QuestionId 1\d .* a number from 0 to 1"),
+        (First(believe=np.nan), "predicted nan for QuestionId"),
+        (First(believe=-1), "predicted -1 for QuestionId"),
+        (First(believe=np.full((7, 40), "half")), "values, expected numbers"),
         (object(), "no method select_questions or select_feature"),
     ],
 )
@@ -272,6 +254,6 @@ def test_most_popular_answer_on_the_real_students(real_data: Path) -> None:
     assert students.is_correct.shape == (615, 948)
     assert len(students.targets) == 10
     mostly_correct = statistics.set_index("QuestionId").MajorityCorrect.reindex(range(948))
-    entry = LocalEntry(First(predict=lambda data, _: np.tile(mostly_correct, (len(data), 1))))
+    entry = LocalEntry(First(predict=lambda data: np.tile(mostly_correct, (len(data), 1))))
     scores = [play(entry, students, mask).accuracy for mask in students.targets]
     assert np.mean(scores) == pytest.approx(0.6365, abs=0.0001)
