@@ -205,13 +205,6 @@ def share_chart(groups: pd.DataFrame, *, label: str) -> str:
 # ---- Columns side by side, and a table of shades -------------------------------------------------
 
 
-class Mark(NamedTuple):
-    """A dashed line to compare with: its place in columns from the left edge, and what it is."""
-
-    place: float
-    text: str
-
-
 def column_chart(
     heights: Sequence[float],
     tooltips: Sequence[str],
@@ -220,12 +213,12 @@ def column_chart(
     label: str,
     axis: str,
     unit: str,
-    mark: Mark | None = None,
+    mark: Tick | None = None,
 ) -> str:
     """Draw columns side by side from 0 up, whose heights count units.
 
     The names below the axis have places in columns from the left edge of the first one: 0.5 is its
-    middle. Those that have no room are left out.
+    middle. Those that have no room are left out. The mark, a dashed line to compare with, has one.
     """
     drawing = Drawing(175)
     # The text of a mark stands above the columns.
@@ -238,10 +231,10 @@ def column_chart(
     for place, (height, tooltip) in enumerate(zip(heights, tooltips, strict=True)):
         axes.bar((place + 0.07, place + 0.93), height, f"fill: {ACCENT}", tooltip)
     if mark:
-        axes.upright(mark.place, stroke(TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
-        gap, anchor = (-GAP, "end") if mark.place > len(heights) / 2 else (GAP, "start")
-        text_at = axes.x(mark.place) + gap, axes.top + LINE_HEIGHT / 2
-        drawing.text(*text_at, mark.text, anchor=anchor)
+        at, text = mark
+        axes.upright(at, stroke(TEXT, 0.9, "; stroke-dasharray: 2.7,2.7"))
+        gap, anchor = (-GAP, "end") if at > len(heights) / 2 else (GAP, "start")
+        drawing.text(axes.x(at) + gap, axes.top + LINE_HEIGHT / 2, text, anchor=anchor)
     axes.name_x(thin(names, (axes.right - axes.left) / len(heights)), axis)
     return drawing.svg(label)
 

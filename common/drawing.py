@@ -87,10 +87,9 @@ def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
 # ---- Scales --------------------------------------------------------------------------------------
 
 
-def limits_of(values: Iterable[float], margin: float) -> Point:
+def limits_of(values: Sequence[float], margin: float) -> Point:
     """Return ends of a scale for values, with a part of their range as a margin."""
-    known = list(values)
-    low, high = min(known), max(known)
+    low, high = min(values), max(values)
     if low == high:
         spread = 0.05 * abs(low) or 0.05
         low, high = low - spread, high + spread
@@ -291,13 +290,6 @@ class Axes:
             middle, below = (self.left + self.right) / 2, self.bottom + TICK_HEIGHT
             self.drawing.note(middle, below + LINE_HEIGHT / 2, axis, "middle", FONT_SIZE)
 
-    def name_y(self, names: Sequence[Tick]) -> None:
-        """Write names at the left, with lines beside them."""
-        for value, name in names:
-            y = self.y(value)
-            self.drawing.line([(self.left, y), (self.right, y)], THIN)
-            self.drawing.note(self.left - GAP, y, name, "end")
-
     def title(self, text: str) -> None:
         """Write what is drawn above, at the left."""
         if text:
@@ -310,7 +302,7 @@ def upright_axes(
 ) -> Axes:  # fmt: skip
     """Return axes that fill a drawing, but for their names and what else stands around them.
 
-    The names at the left are drawn, those below are left to the caller.
+    The names at the left are drawn, with lines beside them; those below are left to the caller.
     """
     axes = Axes(
         drawing,
@@ -321,6 +313,8 @@ def upright_axes(
         right=drawing.width - PAD - max(beside, SMALL / 2),
         bottom=drawing.height - PAD - below - TICK_HEIGHT - (LINE_HEIGHT if axis else 0),
     )
-    axes.name_y(y_names)
+    for value, name in y_names:
+        drawing.line([(axes.left, axes.y(value)), (axes.right, axes.y(value))], THIN)
+        drawing.note(axes.left - GAP, axes.y(value), name, "end")
     axes.title(title)
     return axes

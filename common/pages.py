@@ -69,23 +69,13 @@ def _breakable(text: str) -> Html:
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', html))
 
 
-def page(title: str, body: str, *, tab: str = "", style: str = "") -> str:
-    """Return a page whose body, and CSS that only it needs, are there already."""
-    return render("page.html", title=title, body=Html(body), tab=tab, style=Html(style))
+def page(title: str, body: str) -> str:
+    """Return a page whose body, HTML, is there already."""
+    return render("page.html", title=title, body=Html(body), tab="")
 
 
 def table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    css_class: str = "",
-    caption: str = "",
-    stacks: bool = False,
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", stacks: bool = False
 ) -> str:
     """Return a table as HTML; the macro says more."""
-    return part("table", header, rows, css_class, caption, stacks)
-
-
-def simulated_note(simulated: bool) -> str:
-    """Return a note, as HTML, that the answers are simulated; nothing for real answers."""
-    return part("simulated_note", simulated)
+    return part("table", header, rows, "", caption, stacks)

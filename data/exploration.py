@@ -13,7 +13,7 @@ from typing import Any
 
 from common import charts, io, metadata, schema
 from common.answers import read_answers
-from common.charts import Dot, Mark, Panel, compact
+from common.charts import Dot, Panel, compact
 from common.schema import OPTIONS
 
 import numpy as np
@@ -434,7 +434,7 @@ def numbers_figure(title: str, values: pd.Series, things: str, axis: str, **fact
         [(place(number), f"{number:,}") for number in numbers],
         axis=axis,
         unit=things,
-        mark=Mark(place(values.median()), f"median {median}"),
+        mark=(place(values.median()), f"median {median}"),
     )
     return title, chart, {**facts, "median": median, "is_wide": is_wide}
 
@@ -476,7 +476,7 @@ def shares_chart(shares: pd.Series, things: str, axis: str) -> Chart:
         [(float(at), f"{5 * at}%") for at in range(0, 21, 4)],
         axis=axis,
         unit=things,
-        mark=Mark(20 * median, f"median {median:.0%}"),
+        mark=(20 * median, f"median {median:.0%}"),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from common import charts
-from common.charts import Curve, Dot, Mark, Panel, Step
+from common.charts import Curve, Dot, Panel, Step
 
 import numpy as np
 import pandas as pd
@@ -151,7 +151,7 @@ def test_bars_grow_with_their_shares(highest: float) -> None:
 @pytest.mark.parametrize("heights", [[3], [0, 0], [10**7, 0, 1, 5 * 10**6], [*range(40)]])
 def test_columns_are_as_high_as_their_values(heights: list[int]) -> None:
     names = [f"column {place}" for place in range(len(heights))]
-    mark = Mark(len(names) - 0.5, "here")
+    mark = (len(names) - 0.5, "here")
     chart = draw(charts.column_chart(heights, names, [], label="", axis="a", unit="u", mark=mark))
     chart.check_texts("a", "u", "here")
     assert list(chart.shapes) == names
