@@ -6,12 +6,13 @@ which the organiser keeps, always does: laid over the unpacked bundle, it makes 
 
 import contextlib
 import json
+import os
 import re
 import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import files
 from pathlib import Path
 
@@ -146,22 +147,26 @@ def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: 
         for name in {TEMPLATES[task] for task in plan.tasks if task in TEMPLATES}:
             members[f"{_TEMPLATES}/{name}"] = templates / name
     kit = {name: layout.ROOT / name for name in list_kit(layout.ROOT)}
-    there = {place for name in kit for place in (layout.ROOT / name, *(layout.ROOT / name).parents)}
+    there = {place for path in kit.values() for place in (path, *path.parents)}
     with (
         tempfile.TemporaryDirectory() as temporary,
         io.atomic_write(bundle / PUBLIC_DATA, bundle / STARTING_KIT) as (data_file, kit_file),
     ):
-        for name, page in kit.items():
-            if page.suffix != ".md":
-                continue
-
-            def keep_if_there(link: re.Match[str], folder: Path = page.parent) -> str:
-                return link[0] if (folder / link[2]).resolve() in there else link[1]
-
+        for name in filter(lambda name: name.endswith(".md"), list(kit)):
+            text = _without_links(kit[name], there)
             kit[name] = Path(temporary, name)
-            io.write_text(kit[name], _LINK.sub(keep_if_there, page.read_text(encoding="utf-8")))
+            io.write_text(kit[name], text)
         zips.write_zip_to(data_file, dict(sorted(members.items())))
         zips.write_zip_to(kit_file, kit)
+
+
+def _without_links(page: Path, there: Collection[Path]) -> str:
+    """Return a Markdown page in which links to files and folders that are not there are text."""
+
+    def keep_if_there(link: re.Match[str]) -> str:
+        return link[0] if Path(os.path.normpath(page.parent / link[2])) in there else link[1]
+
+    return _LINK.sub(keep_if_there, page.read_text(encoding="utf-8"))
 
 
 def find_public(data_dir: Path, tasks: Iterable[int]) -> list[str]:

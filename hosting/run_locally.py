@@ -145,13 +145,13 @@ def _score_one(bundle: Bundle, phase: Phase, tasks: list[Task], options: argpars
         for task in tqdm(chosen, desc="Tasks", disable=None)
     ]
     for task, result in results:
-        print(f"{printable(task.name)}: " + ("failed" if result.fault else "scored"))
+        print(f"{task.name}: {'failed' if result.fault else 'scored'}")
         for line in result.output:
             print(f"  {line}")
         for column in bundle.columns:
             if column.key in result.scores:
                 value = f"{result.scores[column.key]:.{column.precision}f}"
-                print(f"  {printable(column.title)}: {value}")
+                print(f"  {column.title}: {value}")
         if result.details:
             name = re.sub(r"\W+", "_", task.name.lower()).strip("_")
             page = (options.output_dir or DEFAULT_DIR) / f"detailed_results_{name}.html"
@@ -190,7 +190,7 @@ def _score_folder(
         n_failed = 0
         if submissions != seen:
             for name in others:
-                print(f"note: {printable(name)} is no zip, and is left out")
+                print(f"note: {name} is no zip, and is left out")
             for place in places:
                 n_failed += _score_all(bundle, digest, submissions, *place)
             if options.site:
