@@ -177,9 +177,7 @@ def student_page(
     axis = "share of the questions expected right"
     dots = {kind: expect(bank, course, members) for kind, members in subjects.items()}
     topics, chosen = subjects.get(_TOPICS, []), course.steps["QuestionId"][1:]
-    least_known = sorted(
-        dots.get(_TOPICS, []), key=lambda dot: np.subtract(*(dot.interval or (0, 0)))
-    )
+    least_known = sorted(dots.get(_TOPICS, []), key=lambda dot: -np.ptp(dot.interval or 0))
     p, truth = course.hidden_probability, course.hidden_truth
     prediction, outcomes = p > 0.5, []
     for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):

@@ -340,6 +340,8 @@ def test_the_platform_takes_it_and_shows_no_answers(secret: Path, tmp_path: Path
     described = yaml.safe_load((secret / "competition.yaml").read_text())
     assert described["docker_image"] == "codalab/codalab-legacy:py312"
     assert described["enable_detailed_results"] is True and "contact_email" not in described
+    # Its rule for the best one would look at all tasks together.
+    assert described["leaderboards"][0]["submission_rule"] == "Force_Latest_Multiple"
     for flag in ("make_programs_available", "make_input_data_available",
                  "can_participants_make_submissions_public",
                  "show_detailed_results_in_leaderboard"):  # fmt: skip
