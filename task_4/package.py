@@ -39,7 +39,7 @@ def main() -> None:
             file.write(draft.read_bytes())
     print(f"dry run: the ten rounds ran in an empty folder that held {', '.join(sorted(files))}")
     print(f"written: {cli.show(output)} ({output.stat().st_size:,} bytes)")
-    entry_files.warn_of_names(options.package, files)
+    entry_files.warn_of_names(options.package)
     if warning := training.warn_of_local(options.package):
         print(f"warning: {warning}", file=sys.stderr)
 

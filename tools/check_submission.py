@@ -23,7 +23,7 @@ from pathlib import Path
 
 from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files, playing
-from common.adaptive.entry_files import ENTRY_FILE, names_inside, unpack
+from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.entry_runner import CLASS, KIT, METHODS
 from common.errors import InputError
 from tools.tasks import task_of
@@ -163,7 +163,7 @@ def check_entry(options: argparse.Namespace, _task: int, faults: list[str]) -> l
         modules = check_code(folder, entry, faults)
     if faults:
         return []
-    entry_files.warn_of_names(entry, names_inside(entry))
+    entry_files.warn_of_names(entry)
     train_dir = options.input_dir or layout.TRAIN_DIR
     train = train_dir / (options.train_data or layout.TRAIN_TASK_3_4)
     metadata_dir = train_dir.parent / layout.METADATA_DIR.name

@@ -6,7 +6,6 @@ They are zipped, played and checked alike; the names of saved models are the cha
 import os
 import shutil
 import sys
-from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -82,7 +81,7 @@ def _finds_the_kit(name: str, content: bytes) -> bool:
     return PurePosixPath(name).name == "common.py" and b"common/layout.py" in content
 
 
-def names_inside(submission: Path) -> list[str]:
+def _names_inside(submission: Path) -> list[str]:
     """Return the names of the files of an entry's folder, as in its zip, or of its zip."""
     if submission.is_dir():
         return list(collect(submission))
@@ -97,7 +96,7 @@ def unpack(submission: Path, folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / name)
         return
-    names = names_inside(submission)
+    names = _names_inside(submission)
     if ENTRY_FILE not in names:
         inside = [name for name in names if name.endswith(f"/{ENTRY_FILE}")]
         fault = f"holds a folder ({inside[0]})" if inside else f"holds no {ENTRY_FILE}"
@@ -138,15 +137,15 @@ def fingerprint_code(submission: Path, training_code: str = "") -> str:
     """Return a fingerprint of an entry's Python files, the same for a folder and for its zip, and
     of the code that made its weights, which need not be part of it.
     """
-    code = sorted(name for name in names_inside(submission) if name.endswith(".py"))
+    code = sorted(name for name in _names_inside(submission) if name.endswith(".py"))
     contents = {name: read_entry_file(submission, name) or b"" for name in code}
     own = [part for part in contents.items() if not _finds_the_kit(*part)]
     return source_code.fingerprint_contents([*own, ("training", training_code.encode())])
 
 
-def warn_of_names(submission: Path, names: Iterable[str]) -> None:
+def warn_of_names(submission: Path) -> None:
     """Warn, a line for each, of files of an entry that seem to be models saved by other names."""
-    for name in sorted(names):
+    for name in sorted(_names_inside(submission)):
         if name.lower().endswith(_SAVED_MODELS) and not _is_named_by_the_rule(name):
             print(
                 f"warning: {cli.show(submission)}: {printable(name)} seems to be a saved model, "

@@ -36,7 +36,7 @@ _MAX_ENDING, _MAX_REPLYING, _MAX_READING = 10.0, 10.0, 1.0
 # Of a fault, which the entry may have made up, so many characters are shown.
 _MAX_FAULT = 1000
 
-Reply = tuple[dict[str, Any], list[npt.NDArray[Any]]]
+_Reply = tuple[dict[str, Any], list[npt.NDArray[Any]]]
 
 
 class Limits(NamedTuple):
@@ -134,7 +134,7 @@ class EntryProcess:
             self.changed.setdefault(method, set()).update(changed)
         return results[0] if results else None
 
-    def _exchange(self, request: dict[str, Any], arrays: tuple[IntArray, ...] = ()) -> Reply:
+    def _exchange(self, request: dict[str, Any], arrays: tuple[IntArray, ...] = ()) -> _Reply:
         """Send a request, and return the reply; `EntryError` if there is none."""
         # First tells that a reply begins, then what it is, or that it is none.
         arrived: queue.Queue[Any] = queue.Queue()
@@ -235,7 +235,7 @@ class EntryProcess:
         return environment | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
 
 
-def _check_reply(message: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Reply:
+def _check_reply(message: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> _Reply:
     """Return a message that the runner may have written; `ValueError` if it cannot have."""
     texts, names = message.get("fault", ""), message.get("changed", [])
     if not isinstance(texts, str) or not isinstance(names, list) or len(arrays) > 1:

@@ -33,7 +33,7 @@ METHODS = {
 ARGUMENTS = ("masked_data", "masked_binary_data", "can_query")
 # No message may be larger: its line, its arrays.
 _MAX_LINE, _MAX_ARRAYS = 1 << 16, 1 << 30
-AnyArray = np.ndarray[Any, Any]
+_Array = np.ndarray[Any, Any]
 
 
 def write(pipe: IO[bytes], message: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
@@ -45,7 +45,7 @@ def write(pipe: IO[bytes], message: dict[str, Any], arrays: Sequence[Any] = ()) 
     pipe.flush()
 
 
-def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[AnyArray]]:
+def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[_Array]]:
     """Read a message; whatever exception there is, it is none that `write` has written."""
     message = json.loads(pipe.readline(_MAX_LINE))
     arrays, left = [], _MAX_ARRAYS
@@ -57,7 +57,7 @@ def read(pipe: IO[bytes]) -> tuple[dict[str, Any], list[AnyArray]]:
         if not 0 <= size <= left:
             raise ValueError(f"{size} bytes")
         left -= size
-        array: AnyArray = np.ndarray(shape, dtype, pipe.read(size))
+        array: _Array = np.ndarray(shape, dtype, pipe.read(size))
         # Any byte but 0 means True here, as it does elsewhere.
         arrays.append(array.view(np.uint8) != 0 if dtype.kind == "b" else array)
     return message, arrays
@@ -67,7 +67,7 @@ class UnfitError(Exception):
     """An entry lacks a method, or a method returned something other than an array of numbers."""
 
 
-def call(entry: Any, method: str, arrays: Sequence[AnyArray]) -> tuple[AnyArray | None, list[str]]:
+def call(entry: Any, method: str, arrays: Sequence[_Array]) -> tuple[_Array | None, list[str]]:
     """Call a method of an entry with int64 copies of arrays; `UnfitError` if that cannot be.
 
     Returns what the method returned, None for `update_model`, and which of its copies it changed.
@@ -177,7 +177,7 @@ def main(memory: int, walls: dict[str, int]) -> None:
     while requests.peek(1):
         request, arrays = read(requests)
         reply: dict[str, Any] = {}
-        result: AnyArray | None = None
+        result: _Array | None = None
         try:
             if request["method"] == "__init__":
                 entry = _create()

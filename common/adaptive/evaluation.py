@@ -63,7 +63,7 @@ def _evaluate(
     """Play and score an entry: the submission, or a copy that knows less."""
     started = time.perf_counter()
     reference = playing.read_students(setting)
-    entry_files.warn_of_names(options.submission, entry_files.names_inside(setting.submission))
+    entry_files.warn_of_names(options.submission)
     run = playing.play_all(setting, reference, output_path, bool(options.probabilities))
     seconds = time.perf_counter() - started
     curves: FloatArray | str = "not asked for"

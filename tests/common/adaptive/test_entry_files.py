@@ -35,7 +35,7 @@ def test_all_beside_the_entry_is_taken(
     assert files == {name: package / name for name in sorted(TAKEN)}
     (tmp_path / "link").symlink_to(package)
     assert set(entry_files.collect(tmp_path / "link")) == TAKEN
-    entry_files.warn_of_names(package, files)
+    entry_files.warn_of_names(package)
     assert [line.split(": ")[2].split()[0] for line in capsys.readouterr().err.splitlines()] == [
         "mine.pt",
         "weights/mine.NPZ",

@@ -132,11 +132,6 @@ def open_own():
     return os.open(OWN, os.O_CREAT | os.O_RDWR)
 
 
-def chdir_and_open(folder):
-    with contextlib.chdir(folder):
-        return open("answers.csv").read()
-
-
 def import_from(place, name):
     sys.path.append(place)
     try:
@@ -162,19 +157,6 @@ def by_fork(path):
     os.close(writing)
     os.waitpid(child, 0)
     return read_descriptor(reading)
-
-
-def over_a_socket(path):
-    """A child opens it, and hands what is open over a socket."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX)
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
-        os._exit(0)
-    theirs.close()
-    os.waitpid(child, 0)
-    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
 
 
 def by_multiprocessing(method, path):
@@ -207,7 +189,6 @@ io.FileIO(file).read()
 io.open_code(file).read()
 read_descriptor(os.open(file, os.O_RDONLY))
 read_descriptor(os.open(file, os.O_RDWR))
-chdir_and_open(folder)
 read_text(file)
 read_text(os.path.relpath(file))
 read_text(f"/proc/self/root{file}")
@@ -314,7 +295,6 @@ run(sys.executable, "-I", "-S", "-c", f"print(open({file!r}).read())")
 by_multiprocessing("spawn", file)
 by_multiprocessing("forkserver", file)
 asyncio.run(by_asyncio(file))
-over_a_socket(file)
 run("unshare", "-Ur", "chroot", "/", "cat", file)  # needs a privilege
 run("unshare", "-Urm", "cat", f"/proc/1/root{file}")  # needs a privilege
 run("nsenter", "-t", "1", "-m", "cat", file)  # needs a privilege
