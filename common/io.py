@@ -54,7 +54,7 @@ _CHUNK = 1 << 16
 _BLOCK = 1 << 20
 # A file of more bytes is read by pyarrow, if it is there and these are not in the file: it takes
 # 0x10 for a number, and handles quotation marks in another way.
-LARGE = 1 << 24
+LARGE = 1 << 20
 _MARKS = (b'"', b"\0", b"x", b"X")
 # Stands at the end of a file that is read row by row; no UTF-8 text holds half a surrogate pair.
 _END = "\ud800"
