@@ -108,6 +108,8 @@ def main() -> None:
     students = np.tile(student_prior[0], (shape[0], 1)).astype(np.float32)
     # From here on, in the order of the matrix, which is sorted by student.
     student, question = matrix.tocoo().coords
+    # At the rate measured at full size, in answers a second.
+    progress.announce(options.iterations * len(answers) / 5e6)
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, questions, student, question)

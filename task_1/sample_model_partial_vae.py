@@ -19,6 +19,7 @@ import atexit
 import os
 
 from common import cli, progress, run_log, submission
+from common.adam import Adam
 from common.answers import find_ids, number_ids, read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -104,10 +105,12 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     sets = torch.split(answer, count.tolist())
     batch_size = min(max(128, len(sets) // 100), 1024, len(sets))
     n_steps = options.steps or max(420, 16 * len(sets) // batch_size)
-    adam = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
+    adam = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(adam, options.learning_rate, n_steps, pct_start=0.03)
     rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
     log = options.log if RANK == 0 else None
+    if RANK == 0:  # At the rate measured at full size, in answers a second.
+        progress.announce(n_steps * batch_size / len(sets) * len(answer) / 4e6)
     with progress.steps(n_steps, "training", log, disable=RANK > 0 or None) as (steps, show):
         for _ in steps:
             batch = rng.choice(len(sets), batch_size, replace=False)

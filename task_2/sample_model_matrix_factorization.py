@@ -119,6 +119,8 @@ def main() -> None:
     students = np.tile(student_prior[0], (n_students, 1)).astype(np.float32)
     # From here on in the order of `choices`, which are sorted by student.
     student, decision = choices.tocoo().coords
+    # At the rate measured at full size, in answers a second.
+    progress.announce(options.iterations * len(answers) / 2e6)
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, decisions, student, decision)

@@ -22,6 +22,7 @@ Control-C ends the training and ranks by what has been learned so far.
 """
 
 from common import cli, layout, progress, schema, submission
+from common.adam import Adam
 from common.answers import read_answers
 from common.errors import InputError
 
@@ -109,7 +110,7 @@ def main() -> None:
     share = torch.tensor(count / count.sum(axis=1, keepdims=True), dtype=torch.float32)
     model = PartialVAE(share, options.dimensions)
 
-    optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.99), fused=True)
+    optimiser = Adam(model.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.03)
     with progress.steps(N_STEPS, "training") as (steps, show):
         for _ in steps:

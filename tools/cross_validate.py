@@ -14,6 +14,7 @@ package.
 
 import argparse
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -213,7 +214,10 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     io.write_csv(reference_path, fold.table[fold.held_out])
     metadata = data.parent / layout.METADATA_DIR.name
     if fold.metadata is not None:
-        script_runs.link(fold.metadata, metadata)
+        try:
+            metadata.symlink_to(fold.metadata, target_is_directory=True)
+        except OSError:  # Where links are not allowed (Windows).
+            shutil.copytree(fold.metadata, metadata)
     trainer = package / "train_model.py"
     command = [copy / trainer.name, "--input_dir", data, "--train_data", train.name, *flags]
     script_runs.run_script(command, fold.title, shown=trainer)

@@ -24,11 +24,11 @@ from common.errors import InputError
 from common.evaluation.record import title_of
 from common.io import is_there, write_text
 
-TASKS = ("task_1", "task_2", "task_3", "task_4")
 PREFIX = "sample_model_"
 # Devices, whatever the ending.
 _ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
-DEFAULT_MODEL = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
+# Of each task.
+MODELS = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
 # The commands that train, score and package an entry, each with its purpose.
 _OF_SCRIPT = """
 python {entry}.py --local: trains and predicts on the local split
@@ -56,9 +56,9 @@ def main() -> None:
     p.add_argument(
         "task",
         type=lambda text: text.rstrip("/\\"),
-        choices=(*TASKS, *find_challenges()),
+        choices=(*MODELS, *find_challenges()),
         metavar="TASK",
-        help=f"{', '.join(TASKS)}, or the folder of a related challenge",
+        help=f"{', '.join(MODELS)}, or the folder of a related challenge",
     )
     p.add_argument(
         "name", type=entry_name, metavar="NAME", help="name of your entry, such as my_idea"
@@ -71,11 +71,10 @@ def main() -> None:
         "the shortest one of a related challenge)",
     )
     options = p.parse_args()
-    model = options.model or DEFAULT_MODEL.get(options.task) or shortest_model(options.task)
+    model = options.model or MODELS.get(options.task) or shortest_model(options.task)
     entry = copy_model(layout.ROOT / options.task, model, options.name)
     print(f"written: {cli.show(entry)}; replace the block that is marked in it, then")
-    is_task = options.task in TASKS
-    listed = commands(options.task, options.name) if is_task else commands_of_challenge(entry)
+    listed = commands(options.task, entry)
     width = max(len(command) for command, _ in listed)
     for command, purpose in listed:
         print(f"  {command:<{width}}  {purpose}")
@@ -158,7 +157,7 @@ def rename(text: str, old: str, new: str) -> str:
 
 def retitle(text: str, task: str, name: str, source: str) -> str:
     """Begin a script's docstring with the entry's own title and what it was copied from."""
-    kind = title_of(int(task[-1])).partition(":")[0] if task in TASKS else title_of(task)
+    kind = title_of(int(task[-1])).partition(":")[0] if task in MODELS else title_of(task)
     title = f"{kind}, {name}: say here in one line what it does."
     first, rest = text.split("\n", 1)
     old = first.removeprefix('"""').removesuffix('"""')
@@ -168,15 +167,16 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
     return f'"""{title}\n\nCopied from {source}, whose description is:\n{old}{closing}\n{rest}'
 
 
-def commands(task: str, name: str) -> list[tuple[str, str]]:
-    """Return the commands that train, score and package an entry, each with its purpose."""
-    text = {"task_3": _OF_RANKING, "task_4": _OF_PACKAGE}.get(task, _OF_SCRIPT)
-    lines = text.strip().format(task=task, entry=f"{task}/{name}").split("\n")
-    return [(command, purpose) for command, _, purpose in (line.partition(": ") for line in lines)]
+def commands(task: str, entry: Path) -> list[tuple[str, str]]:
+    """Return the commands that train, score and package an entry, each with its purpose.
 
-
-def commands_of_challenge(entry: Path) -> list[tuple[str, str]]:
-    """Return the commands that an entry's header names, with what each is for."""
+    Those of a related challenge are named in the entry's header.
+    """
+    if task in MODELS:
+        text = {"task_3": _OF_RANKING, "task_4": _OF_PACKAGE}.get(task, _OF_SCRIPT)
+        lines = text.strip().format(task=task, entry=f"{task}/{entry.stem}").split("\n")
+        parts = (line.partition(": ") for line in lines)
+        return [(command, purpose) for command, _, purpose in parts]
     purposes = {
         "local_data_split.py": "splits the data, once",
         entry.name: "predicts",

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -41,8 +40,13 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
             try:
                 code = process.wait()
             finally:
-                # Before its folder is removed, also where it would go on after Control-C.
-                _end(process)
+                # Before its folder is removed, also where it would go on after Control-C; where the
+                # system can, with all that it has started.
+                if os.name == "nt":
+                    process.kill()
+                else:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
         if not code:
             return
         printed.seek(max(0, printed.seek(0, 2) - _TAIL))
@@ -53,15 +57,6 @@ def run_script(command: Sequence[object], what: str, shown: Path | None = None) 
         f"{name}: ended with exit code {code} on {what}: "
         f"{printable(last.removeprefix('error: '), _MAX_SHOWN)}"
     )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process, and where the system can all that it has started."""
-    if os.name == "nt":
-        process.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def repeatable(
@@ -108,10 +103,9 @@ def run_on_split(
     writes; what is returned is the template among them, whose rows are the answers held out.
     """
     template = folder / TEMPLATE
-    held = table[held_out]
     names = [name for name in splits.PAIR_COLUMNS if name in table]
     io.write_csv(folder / TRAIN, table[~held_out])
-    io.write_csv(template, held[names])
+    io.write_csv(template, table.loc[held_out, names])
     places: list[object] = ["--input_dir", folder, "--train_data", TRAIN]
     places += ["--submission_template_dir", folder, "--submission_template_file", TEMPLATE]
     places += ["--output_dir", folder]
@@ -119,14 +113,6 @@ def run_on_split(
         places += ["--metadata_dir", metadata]
     run_script([script, *places, *flags], what)
     return template
-
-
-def link(folder: Path, place: Path) -> None:
-    """Make a folder appear at another place; a copy where links are not allowed (Windows)."""
-    try:
-        place.symlink_to(folder, target_is_directory=True)
-    except OSError:
-        shutil.copytree(folder, place)
 
 
 def reads_metadata(script: Path) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cli
+from common.adam import Adam
 from common.adaptive import answered_mask, training
 
 import numpy as np
@@ -166,7 +167,7 @@ class PartialVAE(nn.Module):
 
 def train(network: PartialVAE, right: Tensor, answered: Tensor) -> None:
     """Learn to predict students' answers from a few of them; arguments of 0.0 and 1.0."""
-    optimiser = torch.optim.Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
+    optimiser = Adam(network.parameters(), betas=(0.9, 0.99), fused=True)
     schedule = OneCycleLR(optimiser, LEARNING_RATE, N_STEPS, pct_start=0.05)
     for _ in trange(N_STEPS, desc="training", disable=None):
         batch = torch.randperm(len(right))[:BATCH_SIZE]

@@ -118,6 +118,13 @@ def test_a_bar_ends_at_100_percent_or_says_that_it_stopped_early() -> None:
     assert after[:2] == [INTERRUPTED, "going on"]
 
 
+def test_a_wait_of_more_than_a_minute_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    for seconds in (59, 61, 150):
+        progress.announce(seconds)
+    lines = [f"this takes about {minutes} minutes on two cores" for minutes in (2, 3)]
+    assert capsys.readouterr().out.splitlines() == lines
+
+
 SCRIPTS = {
     "data/generate_sample.py --size tiny": {"simulate": "100%"},
     "task_1/sample_model_item_response.py": {"item response": "stopped early"},

@@ -130,7 +130,7 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
         begin = text.index("---- The model: replace this block by your own. -")
         assert begin < text.index("---- End of the model. -")
         assert text.startswith(f'"""{record.title_of(folder.name)}, {name}: say here')
-        listed = [command for command, _ in new_entry.commands_of_challenge(copy)]
+        listed = [command for command, _ in new_entry.commands(challenge, copy)]
         assert any(f"python {challenge}/{name}.py" in command for command in listed)
         assert f"python {challenge}/local_evaluation.py" in listed
         n_splits = sum("local_data_split.py" in command for command in listed)
