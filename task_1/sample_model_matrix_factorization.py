@@ -109,7 +109,7 @@ def main() -> None:
     # From here on, in the order of the matrix, which is sorted by student.
     student, question = matrix.tocoo().coords
     # At the rate measured at full size, in answers a second.
-    progress.announce(options.iterations * len(answers) / 5e6)
+    progress.announce(options.iterations * len(answers) / 3.5e6)
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, questions, student, question)

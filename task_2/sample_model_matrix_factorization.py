@@ -120,7 +120,7 @@ def main() -> None:
     # From here on in the order of `choices`, which are sorted by student.
     student, decision = choices.tocoo().coords
     # At the rate measured at full size, in answers a second.
-    progress.announce(options.iterations * len(answers) / 2e6)
+    progress.announce(options.iterations * len(answers) / 1.5e6)
     with progress.steps(options.iterations, "fitting", options.log) as (steps, show):
         for _ in steps:
             logits = compute_logits(students, decisions, student, decision)

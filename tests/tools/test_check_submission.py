@@ -67,7 +67,7 @@ CASES: list[tuple[Any, ...]] = [
      "6 of 6 pairs are missing", "6 rows hold pairs that are not in {reference}, first row 2"),
     ("everything at once", 1,
      good(1, ("1,10,1\n", ""), ("2,10,1", "2,10,maybe"), ("2,12,0", "2,12")) + "1,11,0\n9,9,1\n",
-     "row 4 has 2 columns, expected 3: '2,12' (1 such rows); is the file cut off?",
+     "row 4 has 2 columns, expected 3: '2,12'; is the file cut off?",
      "column 'IsCorrect': row 3 is 'maybe'",
      "row 7 repeats row 2: UserId 1 and QuestionId 11",
      "2 of 6 pairs are missing, first UserId 1 and QuestionId 10; UserId 2 and QuestionId 1",
