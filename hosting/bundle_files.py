@@ -125,7 +125,12 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
             train = data_dir / _TRAIN / layout.TRAIN_TASK_1_2
             known = {"reference": path, "train": train, "folder": data_dir / _METADATA}
             facts = read_facts(pairs, task, **known)
-            facts_file.write_facts(folder / "facts.npz", facts)
+            # Participants see what is left out and why, and not where it would lie.
+            left_out = [
+                part._replace(why=part.why.replace(f"{data_dir}{os.sep}", ""))
+                for part in facts.left_out
+            ]
+            facts_file.write_facts(folder / "facts.npz", facts._replace(left_out=left_out))
         else:
             # A submission holds the rows of both phases: of the other one the pairs alone.
             io.write_csv(folder / _TEST / path.name, pairs[["QuestionId", "UserId"]])

@@ -404,6 +404,9 @@ def test_a_bundle_of_ones_own_answers(
     team = write_zip(tmp_path / "team.zip", {layout.submission_name(1): fill_in(template, 1)})
     said = succeeds([PLAY, bundle.with_name("bundle.zip"), team, "--output_dir", tmp_path])
     assert "Task 1, public: scored" in said
+    # The page tells what is left out, and nothing of the organiser's folders.
+    page = read_page((tmp_path / "detailed_results_task_1_public.html").read_text())
+    assert "Accuracy by quiz: metadata/answer_metadata_task_1_2.csv is not there." in page.text
 
 
 # ---- Wrong flags ---------------------------------------------------------------------------------
