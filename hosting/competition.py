@@ -7,7 +7,6 @@ of the leaderboard.
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from common import io
@@ -53,37 +52,27 @@ class Plan:
 
 def write(bundle: Path, plan: Plan, public_files: str) -> None:
     """Write competition.yaml, the logo and the pages, which describe the public files."""
+    # `--help` does without this import.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     described = describe(plan)
     text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True, width=100)
     io.write_text(bundle / "competition.yaml", text)
     (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
-    # How the tasks share the answers.
-    parts = ["parts_pairs"] if {1, 2} & set(plan.tasks) else []
-    if parts and {3, 4} & set(plan.tasks):
-        parts.append("parts_own" if plan.origin == "own" else "parts_separate")
-    known = {
-        "files": public_files,
-        "title": plan.title,
-        "dates": plan.dates,
-        "tasks": "\n".join(_read_page(f"task_{task}") for task in plan.tasks),
-        "scores": "\n".join(_read_page(f"score_{task}") for task in plan.tasks).rstrip(),
-        "parts": "\n".join(map(_read_page, parts)).rstrip(),
-        "one_zip": _read_page("one_zip") if len(plan.tasks) > 1 else "",
-        # What makes a first submission, and checks it.
-        "sample": _read_page(f"sample_{plan.tasks[0]}").rstrip("\n"),
-        "origin": _read_page(f"origin_{plan.origin}"),
-        "contact": f"\nQuestions: {plan.contact}\n" if plan.contact else "",
-    }
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "pages"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    limits = {}
     for phase in described["phases"]:
-        limits = "{max_submissions_per_day} a day, {max_submissions} in all".format(**phase)
-        known[f"{phase['name'].lower()}_limits"] = limits
+        a_day, in_all = phase["max_submissions_per_day"], phase["max_submissions"]
+        limits[phase["name"].lower()] = f"{a_day} a day, {in_all} in all"
     for name in PAGES:
-        page = Template(_read_page(name)).substitute(known)
-        io.write_text(bundle / "pages" / f"{name}.md", page)
-
-
-def _read_page(name: str) -> str:
-    return (HERE / "pages" / f"{name}.md").read_text(encoding="utf-8")
+        page = environment.get_template(f"{name}.md")
+        text = page.render(plan=plan, files=public_files, limits=limits)
+        io.write_text(bundle / "pages" / f"{name}.md", text)
 
 
 def describe(plan: Plan) -> dict[str, Any]:
