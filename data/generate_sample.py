@@ -140,7 +140,7 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: Subject
     # The public ids of internal numbers.
     question_id, student_id, answer_id = (
         rng.permutation(n).astype(np.int32)
-        for n in (setting.n_questions, len(counts), len(incidence))
+        for n in (setting.n_questions, len(counts), len(question))
     )
     first_year, last_year = setting.birth_years
     students = pd.DataFrame(

@@ -18,7 +18,7 @@ describes it in words and compares it with the real files):
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.errors import InputError
 
@@ -76,8 +76,7 @@ class SchoolSetting:
     no_premium: float  # share of the others of whom it is not known
 
 
-@dataclass(frozen=True)
-class Sittings:
+class Sittings(NamedTuple):
     """One row for each time that a student sat down to a quiz: all of shape (n,)."""
 
     student: Array  # int32, as quiz, cohort and minute
@@ -87,8 +86,7 @@ class Sittings:
     alone: Array  # whether the student worked alone, not in class
 
 
-@dataclass(frozen=True)
-class Incidence:
+class Incidence(NamedTuple):
     """Who meets which question: for each answer its sitting, question and place there, (n,)."""
 
     sittings: Sittings
@@ -96,18 +94,13 @@ class Incidence:
     question: Array
     slot: Array  # int8
 
-    def __len__(self) -> int:
-        """Number of answers."""
-        return len(self.question)
-
     @property
     def student(self) -> Array:
         """For each answer its student; int32 (n,)."""
         return np.asarray(self.sittings.student[self.sitting])
 
 
-@dataclass(frozen=True)
-class Questions:
+class Questions(NamedTuple):
     """The n questions and how they work."""
 
     topic: Array  # int32 (n,)
@@ -118,8 +111,7 @@ class Questions:
     attraction_slope: Array  # change of that logit with ability; float32 (n, 4)
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """What the students chose.
 
     The limits are the expected accuracies of predicting right or wrong, and the option, from the
@@ -310,20 +302,11 @@ def _school_minute(day: Array) -> Array:
 
 def _append(incidence: Incidence, new: Incidence) -> Incidence:
     """Put two sets of sittings and their answers together."""
-    old = incidence.sittings
-    return Incidence(
-        sittings=Sittings(
-            *(
-                np.concatenate([getattr(old, name), getattr(new.sittings, name)])
-                for name in ("student", "quiz", "cohort", "minute", "alone")
-            )
-        ),
-        sitting=np.concatenate(
-            [incidence.sitting, (new.sitting + len(old.student)).astype(np.int32)]
-        ),
-        question=np.concatenate([incidence.question, new.question]),
-        slot=np.concatenate([incidence.slot, new.slot]),
-    )
+    n_sittings = len(incidence.sittings.student)
+    moved = new._replace(sitting=(new.sitting + n_sittings).astype(np.int32))
+    both = zip(incidence.sittings, new.sittings, strict=True)
+    sittings = Sittings(*(np.concatenate(columns) for columns in both))
+    return Incidence(sittings, *map(np.concatenate, zip(incidence[1:], moved[1:], strict=True)))
 
 
 def _sit_alone(
@@ -425,10 +408,11 @@ def _lift_rare_questions(
 ) -> Incidence:
     """Exchange answers to common questions for answers to questions that have too few."""
     n_questions, least = setting.n_questions, setting.min_answers_per_question
-    if len(incidence) < n_questions * least or len(cohort) < least:
+    n = len(incidence.question)
+    if n < n_questions * least or len(cohort) < least:
         raise InputError(
-            f"{n_questions:,} questions are too many for {len(incidence):,} answers, expected at "
-            f"most {len(incidence) // least:,}: choose fewer --questions or a larger --size"
+            f"{n_questions:,} questions are too many for {n:,} answers, expected at most "
+            f"{n // least:,}: choose fewer --questions or a larger --size"
         )
     quiz_of = _quiz_of(quizzes, n_questions)
     while True:
@@ -437,7 +421,7 @@ def _lift_rare_questions(
         if not len(rare):
             return incidence
         # One exchange per student and round, and no question gives away more than it can spare.
-        row = rng.permutation(len(incidence))[: 4 * int((least - counts[rare]).sum()) + 1000]
+        row = rng.permutation(n)[: 4 * int((least - counts[rare]).sum()) + 1000]
         row = row[
             rank_among_equals(incidence.question[row]) < counts[incidence.question[row]] - least
         ]
@@ -448,14 +432,9 @@ def _lift_rare_questions(
         seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
         new = ~_contains(seen, student * n_questions + wanted)
         row, student, wanted = row[new], student[new], wanted[new]
-        kept = np.ones(len(incidence), bool)
+        kept = np.ones(n, bool)
         kept[row] = False
-        incidence = Incidence(
-            incidence.sittings,
-            incidence.sitting[kept],
-            incidence.question[kept],
-            incidence.slot[kept],
-        )
+        incidence = Incidence(incidence.sittings, *(column[kept] for column in incidence[1:]))
         more = _sit_alone(rng, setting, cohort, student, quiz_of[wanted], wanted)
         incidence = _append(incidence, more)
 
@@ -551,7 +530,7 @@ def draw_choices(
 
     The abilities are those of each student in each topic; float32 (n_students, n_topics).
     """
-    n = len(incidence)
+    n = len(incidence.question)
     n_sittings = len(incidence.sittings.student)
     form = draw_form(rng, incidence.sittings)
     asked = rng.random(n_sittings, np.float32) < 0.1
