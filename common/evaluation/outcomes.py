@@ -56,11 +56,9 @@ def of_predictions(
     `part` numbers, from 0, the mask or fold that the answer belongs to, if there are several.
     """
     keys = pair_keys(student, question)
+    part = np.zeros(len(keys), np.int8) if part is None else part
     order = np.argsort(keys)
-    if part is None:
-        part = np.zeros(len(keys), np.int8)
-    else:
-        order = order[np.argsort(part[order], kind="stable")]
+    order = order[np.argsort(part[order], kind="stable")]
     students, place = number_ids(student)
     n_parts = int(part.max()) + 1
     cell = part.astype(np.int64) * len(students) + place
