@@ -224,7 +224,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     started = time.perf_counter()
     setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
     reference = playing.read_students(setting)
-    games = playing.play_all(setting, reference).games
+    games, _ = playing.play_all(setting, reference)
     targets = evaluation.list_targets(reference, games).drop(columns=["Mask", "PRight"])
     predicted = targets.rename(columns={"IsCorrect": "truth", "Predicted": "value"})
     seconds = time.perf_counter() - started

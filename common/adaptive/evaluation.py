@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from common import charts, cli, io, layout, metadata, metrics, probabilities
 from common.adaptive import entry_files, playing
+from common.adaptive.entry_process import EntryProcess
 from common.adaptive.game import N_ROUNDS, FloatArray, Game, Reference
-from common.adaptive.playing import Run, Setting
+from common.adaptive.playing import Setting
 from common.adaptive.training import for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.evaluation import outcomes, score_files
@@ -64,17 +65,17 @@ def _evaluate(
     started = time.perf_counter()
     reference = playing.read_students(setting)
     entry_files.warn_of_names(options.submission)
-    run = playing.play_all(setting, reference, output_path, bool(options.probabilities))
+    games, entry = playing.play_all(setting, reference, output_path, bool(options.probabilities))
     seconds = time.perf_counter() - started
     curves: FloatArray | str = "not asked for"
     if not options.skip_curve:
-        curves = playing.measure_curves(setting, reference, run.games)
-    if run.entry.output:
-        io.write_text(output_path, run.entry.output)
+        curves = playing.measure_curves(setting, reference, games)
+    if entry.output:
+        io.write_text(output_path, entry.output)
 
     training = parse(entry_files.read_entry_file(setting.submission, TRAINING) or b"")
-    figures = figures_of(setting, reference, run, curves, seconds, training)
-    asked, targets = list_asked(reference, run.games), list_targets(reference, run.games)
+    figures = figures_of(setting, reference, games, entry, curves, seconds, training)
+    asked, targets = list_asked(reference, games), list_targets(reference, games)
     student, question, truth, predicted = (
         targets[name].to_numpy() for name in ("UserId", "QuestionId", "IsCorrect", "Predicted")
     )
@@ -100,7 +101,7 @@ def _evaluate(
     io.write_csv(asked_path, asked)
     append_result(options.output_dir, 4, evaluation)
 
-    n_masks, deviation = len(run.games), _deviation(figures)
+    n_masks, deviation = len(games), _deviation(figures)
     masks = f"mean of {n_masks} masks" if n_masks > 1 else "one mask"
     around = f" ± {deviation}" if deviation else ""
     print(f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})")
@@ -120,7 +121,7 @@ def _evaluate(
         print(f"UserId {user}, {mask}: {', '.join(f'{q} {answer}' for q, answer in answers)}")
     if 0 < options.show_sequences < len(reference.student):
         print(f"and so on, of all {len(reference.student):,} students: {cli.show(asked_path)}")
-    paths += [asked_path, *([output_path] if run.entry.output else [])]
+    paths += [asked_path, *([output_path] if entry.output else [])]
     print(f"written: {', '.join(cli.show(path) for path in paths)}")
 
 
@@ -178,7 +179,8 @@ def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFram
 def figures_of(
     setting: Setting,
     reference: Reference,
-    run: Run,
+    games: Mapping[str, Game],
+    entry: EntryProcess,
     curves: FloatArray | str,
     seconds: float,
     training: Made | None,
@@ -186,16 +188,15 @@ def figures_of(
     """Return what the page tells of games that have been played, as JSON takes it: accuracies by
     mask, the confusion matrix of all, the curves of the entry's choices and of random ones, facts.
     """
-    games = run.games.values()
-    truth = np.concatenate([game.truth for game in games])
-    predicted = np.concatenate([game.prediction for game in games])
+    truth = np.concatenate([game.truth for game in games.values()])
+    predicted = np.concatenate([game.prediction for game in games.values()])
     figures: dict[str, Any] = {
-        "masks": {mask: game.accuracy for mask, game in run.games.items()},
+        "masks": {mask: game.accuracy for mask, game in games.items()},
         "confusion": metrics.confusion_matrix(truth, predicted, (0, 1)).tolist(),
         "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
         "seconds": seconds,
     }
-    enforced = "" if run.entry.memory_limited else " (not enforced: this system cannot)"
+    enforced = "" if entry.memory_limited else " (not enforced: this system cannot)"
     memory = f"{setting.limits.memory / 2**30:g} GiB of memory{enforced}"
     facts = [
         ("Weights trained by", describe_origin(training)),
@@ -205,12 +206,12 @@ def figures_of(
         ("Targets scored", f"{len(truth):,}"),
         ("Rules", f"{setting.rules}"),
         ("Limits", f"{setting.limits.seconds:g} s for one mask, {memory}"),
-        ("Isolation", run.entry.isolation),
+        ("Isolation", entry.isolation),
         ("Time", f"{seconds:.1f} s"),
     ]
     if deviation := _deviation(figures):
         facts.append(("Deviation over masks", deviation))
-    for method, names in run.entry.changed.items():
+    for method, names in entry.changed.items():
         note = f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
         facts.append(("Note", note))
     return {**figures, "facts": facts}

@@ -123,18 +123,17 @@ def _call(function: str | int, *arguments: int | bytes | None) -> int:
     return result
 
 
-_SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 22, 36, 38
-
-
-def _prctl(option: int, value: int, address: int = 0) -> bool:
-    try:
-        return _call("prctl", option, value, address, 0, 0) == 0
-    except OSError:
-        return False
+def _works(function: str | int, *arguments: int | bytes | None) -> bool:
+    """Make a call, and return whether the system has not refused it."""
+    with contextlib.suppress(OSError):
+        return _call(function, *arguments) >= 0
+    return False
 
 
 # ---- Namespaces ----------------------------------------------------------------------------------
 
+# prctl(2)
+_SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 22, 36, 38
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x00020000
 # System V IPC, processes, network.
 _NEW_OTHERS = 0x08000000 | 0x20000000 | 0x40000000
@@ -150,13 +149,11 @@ def _enter_namespaces() -> bool:
     # In a namespace of users of its own, whoever started this may do the rest; some containers
     # refuse that one, and let root have the others.
     for namespaces in (_NEW_USER | _NEW_OTHERS, _NEW_OTHERS):
-        with contextlib.suppress(OSError):
-            _call("unshare", namespaces)
-            if namespaces & _NEW_USER:
-                with contextlib.suppress(OSError):
-                    Path("/proc/self/setgroups").write_text("deny")
-                    Path("/proc/self/uid_map").write_text(f"{users} {users} 1")
-                    Path("/proc/self/gid_map").write_text(f"{groups} {groups} 1")
+        if _works("unshare", namespaces):
+            with contextlib.suppress(OSError):
+                Path("/proc/self/setgroups").write_text("deny")
+                Path("/proc/self/uid_map").write_text(f"{users} {users} 1")
+                Path("/proc/self/gid_map").write_text(f"{groups} {groups} 1")
             return True
     return False
 
@@ -290,8 +287,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], version: int) -> 
                 rights &= handled if os.path.isdir(path) else handled & _FOR_FILES
                 # struct landlock_path_beneath_attr
                 rule = struct.pack("=Qi", rights, descriptor)
-                with contextlib.suppress(OSError):
-                    _call(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+                _works(_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
                 # /proc makes its files anew when nobody holds them, and a rule is about the file
                 # it was made for.
                 if not path.startswith("/proc"):
@@ -367,7 +363,7 @@ def _filter_calls(has_root: bool) -> bool:
     steps = ctypes.create_string_buffer(program + allow)
     described = struct.pack("@HP", len(program + allow) // 8, ctypes.addressof(steps))
     for_filter = ctypes.create_string_buffer(described)
-    return _prctl(_SET_SECCOMP, 2, ctypes.addressof(for_filter))
+    return _works("prctl", _SET_SECCOMP, 2, ctypes.addressof(for_filter), 0, 0)
 
 
 def _step(code: int, value: int, skip_if: int = 0, skip_if_not: int = 0) -> bytes:
@@ -418,11 +414,11 @@ def _supervise(has_namespaces: bool, folder: Path) -> None:
     remove the folder, and end as the entry did.
     """
     # Orphans of the entry become children of this process, whatever session they are in.
-    _prctl(_SET_CHILD_SUBREAPER, 1)
+    _works("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # The first process of a namespace adopts orphans: there this one is not seen.
     first = os.fork() if has_namespaces else None
     if first == 0:
-        _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        _works("prctl", _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         _let_go_of_pipes()
         while True:
@@ -431,7 +427,7 @@ def _supervise(has_namespaces: bool, folder: Path) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     entry = os.fork()
     if entry == 0:
-        _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        _works("prctl", _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
         os.setsid()
         return
@@ -531,16 +527,13 @@ def describe(walls: Mapping[str, int]) -> str:
     shown = {"namespaces": namespaces, "own root": root, "filtered system calls": filtered}
     by = ", ".join(name for name in [*shown, f"Landlock {version}"] if shown.get(name, version))
     closed = ", ".join(name for name, value in is_closed.items() if value)
-    is_guarded_only = not is_closed.pop("files")
-    open_ways = ", ".join(name for name, value in is_closed.items() if not value)
-    parts = [
-        "Python's own file functions only (this system offers neither namespaces nor Landlock)"
-        if is_guarded_only
-        else "",
-        f"enforced by the operating system ({by}): {closed}" if closed else "",
-        f"open: {open_ways}" if open_ways else "",
-    ]
-    return "; ".join(filter(None, parts))
+    parts = [f"enforced by the operating system ({by}): {closed}"] if closed else []
+    if not is_closed.pop("files"):
+        lacking = "this system offers neither namespaces nor Landlock"
+        parts.insert(0, f"Python's own file functions only ({lacking})")
+    if open_ways := ", ".join(name for name, value in is_closed.items() if not value):
+        parts.append(f"open: {open_ways}")
+    return "; ".join(parts)
 
 
 def _protect(folder: Path, readable: list[str], allowed: Mapping[str, int]) -> dict[str, int]:
@@ -550,10 +543,9 @@ def _protect(folder: Path, readable: list[str], allowed: Mapping[str, int]) -> d
         walls["namespaces"] = allowed["namespaces"] and _enter_namespaces()
         _supervise(bool(walls["namespaces"]), folder)
         walls["root"] = walls["namespaces"] and allowed["root"] and _enter_root(folder, readable)
-        _prctl(_SET_NO_NEW_PRIVS, 1)
+        _works("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         # Of what root may do, here or in a namespace, nothing is left; no program gives it back.
-        with contextlib.suppress(OSError):
-            _call("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
+        _works("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
         # Without a root of its own, what lies in /dev/shm would stay there for the next mask.
         own = [f"{folder}/entry", f"{folder}/tmp", *[_SHARED_MEMORY] * walls["root"]]
         walls["Landlock"] = restrict([str(folder), *readable], own, allowed["Landlock"])
@@ -577,11 +569,9 @@ def main() -> None:
     The line is an object of JSON: ``memory`` (bytes of address space), ``hidden`` (folders),
     ``walls`` (those that may be used, as in `WALLS`).
     """
-    line = b""
-    while not line.endswith(b"\n"):
-        # Byte by byte: what comes next is for the runner.
-        line += os.read(0, 1) or b"\n"
-    settings = json.loads(line)
+    # Without a buffer: what comes next is for the runner.
+    with open(0, "rb", buffering=0, closefd=False) as requests:
+        settings = json.loads(requests.readline())
     try:
         readable = readable_paths(settings["hidden"])
     except ValueError as refusal:

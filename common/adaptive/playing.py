@@ -43,13 +43,6 @@ class Setting(NamedTuple):
     limits: Limits = Limits()
 
 
-class Run(NamedTuple):
-    """What an entry did: its games by mask, and its processes, which tell the rest."""
-
-    games: dict[str, Game]
-    entry: EntryProcess
-
-
 def add_data_flags(p: argparse.ArgumentParser) -> None:
     """Add the flags that name the students examined."""
     p.add_argument(
@@ -149,30 +142,30 @@ def play_all(
     reference: Reference,
     output_path: Path | None = None,
     with_probability: bool = False,
-) -> Run:
-    """Play the ten rounds with every mask, a fresh process for each.
+) -> tuple[dict[str, Game], EntryProcess]:
+    """Play the ten rounds with every mask; return the games, and the entry, which tells the rest.
 
-    If the entry fails or breaks a rule, there is no score but an `InputError`; what it printed goes
-    to `output_path`.
+    If it fails or breaks a rule, there is an `InputError`; what it printed goes to `output_path`.
     """
     from tqdm import tqdm
 
-    run, n_rounds = Run({}, _entry_of(setting)), N_ROUNDS * len(reference.targets)
+    games, entry = dict[str, Game](), _entry_of(setting)
+    n_rounds = N_ROUNDS * len(reference.targets)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
         how = setting.rules, progress.update, with_probability
         for mask in reference.targets:
             try:
-                with run.entry as entry:
-                    run.games[mask] = game.play(entry, reference, mask, *how)
+                with entry:
+                    games[mask] = game.play(entry, reference, mask, *how)
             except EntryError as fault:
                 message = f"{setting.submission}: {mask}, {fault}"
                 if setting.rules.unobserved == -1 and _NEEDS_0.search(str(fault)):
                     message += "; an entry written for 0 as unobserved needs --unobserved 0"
-                if output_path is not None and run.entry.output:
-                    io.write_text(output_path, run.entry.output)
+                if output_path is not None and entry.output:
+                    io.write_text(output_path, entry.output)
                     message += f"; what it printed is in {cli.show(output_path)}"
                 raise InputError(message) from None
-    return run
+    return games, entry
 
 
 def dry_run(

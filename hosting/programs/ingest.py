@@ -84,25 +84,25 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
         return {}
     started = time.perf_counter()
     reference = playing.read_students(setting)
-    run = playing.play_all(setting, reference)
+    games, entry = playing.play_all(setting, reference)
     seconds = time.perf_counter() - started
-    print(f"played {len(run.games)} masks in {seconds:.1f} s")
+    print(f"played {len(games)} masks in {seconds:.1f} s")
     training = parse(read_entry_file(submission_dir, TRAINING) or b"")
     # The curve is left out where the time does not suffice.
-    left = (_ALL_SECONDS - seconds) / (2 * len(run.games))
+    left = (_ALL_SECONDS - seconds) / (2 * len(games))
     curves: FloatArray | str = "the entry is too slow for it"
-    if left > seconds / len(run.games):
+    if left > seconds / len(games):
         limits = Limits(min(left, setting.limits.seconds), setting.limits.memory)
-        curves = playing.measure_curves(setting._replace(limits=limits), reference, run.games)
+        curves = playing.measure_curves(setting._replace(limits=limits), reference, games)
         if isinstance(curves, str):  # Of which the entry may have written the end.
             curves = "the entry failed when it was given the questions"
     # What it says that it has changed could be any text.
-    run.entry.changed.clear()
-    targets = evaluation.list_targets(reference, run.games)
+    entry.changed.clear()
+    targets = evaluation.list_targets(reference, games)
     right = (targets["IsCorrect"] == targets["Predicted"]).to_numpy()
     error = metrics.clustered_standard_error(right, number_ids(targets["UserId"].to_numpy())[1])
     return {
-        **evaluation.figures_of(setting, reference, run, curves, seconds, training),
+        **evaluation.figures_of(setting, reference, games, entry, curves, seconds, training),
         "standard_error": error,
     }
 

@@ -7,7 +7,7 @@ from common import pages
 from common.adaptive.entry_process import EntryProcess, Limits
 from common.adaptive.evaluation import describe, figures_of, list_asked
 from common.adaptive.game import Game, make_reference
-from common.adaptive.playing import Run, Setting
+from common.adaptive.playing import Setting
 
 import numpy as np
 import pytest
@@ -32,8 +32,8 @@ def test_what_the_page_says(tmp_path: Path, curves: Any) -> None:
     answers = answers_frame(7 + 2 * row, question, right)
     students = make_reference("students.csv", answers, masks)
     setting = Setting(tmp_path, tmp_path, None, tmp_path)
-    run = Run(GAMES, EntryProcess(tmp_path, {}, Limits(), tmp_path))
-    figures = figures_of(setting, students, run, curves, 1.0, None)
+    entry = EntryProcess(tmp_path, {}, Limits(), tmp_path)
+    figures = figures_of(setting, students, GAMES, entry, curves, 1.0, None)
     asked = None if isinstance(curves, str) else list_asked(students, GAMES)
     evaluation, shown = describe(setting, figures, phase="local", asked=asked)
     score = {"evaluation": evaluation, "error": None, "facts": [], "title": "Scores", "tab": ""}
