@@ -23,11 +23,27 @@ def find_contexts(
     """Find the contexts of the training answers, and of the pairs to be predicted.
 
     The quiz of a class (QuizId and GroupId), where the answer metadata tell it for most pairs to be
-    predicted; a pair whose quiz is not known is then alone. Else, or without a folder of metadata
-    or AnswerIds, clusters of questions that the same students answer, on several levels.
+    predicted; a pair whose quiz is not known is then alone. Else clusters of questions that the
+    same students answer, on several levels.
 
-    Both are int32 of shapes (answers, levels) and (pairs, levels): whole numbers from 0 on nested
-    levels, for `item_response.fit` and `item_response.predict`.
+    Parameters
+    ----------
+    answers
+        The training answers; with their AnswerIds, if there may be metadata.
+    template
+        The pairs to be predicted.
+    metadata_dir
+        Folder that may hold the answer metadata; None if there are none.
+
+    Returns
+    -------
+    context, context_to_predict : array of int32, shape (answers, levels) and (pairs, levels)
+        Whole numbers from 0 on nested levels, for `item_response.fit` and `item_response.predict`.
+
+    Raises
+    ------
+    InputError
+        If the metadata are not as expected; see `metadata.read_circumstances`.
     """
     path = metadata.find(metadata_dir, layout.ANSWER_METADATA_TASK_1_2)
     circumstances = None

@@ -107,8 +107,14 @@ def read_students(files: list[Path]) -> pd.DataFrame:
 
 
 def number_ids(ids: IntArray | pd.Series) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Number the distinct ids from 0; return these, increasing, and the place of each given one in
-    them, int32, shape (ids,).
+    """Number the distinct ids from 0.
+
+    Returns
+    -------
+    distinct : array of int, shape (distinct ids,)
+        In increasing order.
+    number : array of int32, shape (ids,)
+        Place of each given id in `distinct`.
     """
     ids = np.asarray(ids)
     if ids.max() < 4 * len(ids) + _SMALL_TABLE:

@@ -243,7 +243,14 @@ def sample_model_parser(
 ) -> argparse.ArgumentParser:
     """Make the parser of a sample model of task 1, 2 or 3; a model adds its own flags to it.
 
-    `doc` is the script's docstring, the help; a model that ranks at random reads no answers.
+    Parameters
+    ----------
+    doc
+        The script's docstring.
+    task
+        Number of the task.
+    reads_answers
+        Whether the model learns from the training answers.
     """
     train, template = _default_names(task)
     p = parser(doc)
@@ -280,8 +287,11 @@ def sample_model_parser(
 def sample_model_paths(options: argparse.Namespace, task: int) -> _SampleModelPaths:
     """Return the paths that the flags of `sample_model_parser` name.
 
-    `InputError`, before any work starts, if a file to be read, or a folder that was named, is
-    missing, or a file cannot be written where it is to go.
+    Raises
+    ------
+    InputError
+        If a file to be read, or a folder that was named, is missing, or a file cannot be written
+        where it is to go; this is reported before any work starts.
     """
     train, template = _default_names(task)
     train = options.train_data or train

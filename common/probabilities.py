@@ -66,7 +66,21 @@ def write_probabilities(
 ) -> None:
     """Write probabilities for every row of a template, atomically; nothing if no path is given.
 
-    Those of task 1 are P(right), shape (rows,); of task 2 of options 1 to 4, shape (rows, 4).
+    Parameters
+    ----------
+    template
+        The pairs.
+    task
+        1 or 2.
+    probability
+        Task 1: P(right), shape (rows,). Task 2: that of options 1 to 4, shape (rows, 4).
+    path
+        What ``--probabilities`` names, or None.
+
+    Raises
+    ------
+    InputError
+        If they are not probabilities, or not as many as the template has rows.
     """
     if path is not None:
         _write(path, template[["UserId", "QuestionId"]], task, probability)

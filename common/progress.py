@@ -29,17 +29,32 @@ def announce(seconds: float) -> None:
 def steps(
     n_steps: int, name: str, log: Path | None = None, *, disable: bool | None = None
 ) -> Iterator[tuple[Iterable[int], Show]]:
-    """Go through the steps of a fit, which are named on a bar, on a terminal only.
+    """Go through the steps of a fit.
 
         with progress.steps(options.steps, "training", options.log) as (steps, show):
             for step in steps:
                 ...
                 show(loss=loss)
 
-    The steps are 0 to `n_steps` - 1; ``show(loss=0.53)`` shows numbers beside the bar and logs
-    them, once for each step, if there is a log (`run_log.add_log_flag`). Control-C leaves the
-    block, says so, and the script goes on with what has been learned so far. With `disable` there
-    is no bar.
+    Control-C leaves the block, says so, and the script goes on with what has been learned so far.
+
+    Parameters
+    ----------
+    n_steps
+        How many steps there are.
+    name
+        What they do, for the bar.
+    log
+        What `run_log.add_log_flag` reads: the log gets a line for each step. None: no log.
+    disable
+        True: no bar. None: a bar on a terminal only.
+
+    Yields
+    ------
+    iterable of int
+        0, 1, … to `n_steps` - 1.
+    function
+        ``show(loss=0.53)`` shows numbers beside the bar and logs them, once for each step.
     """
     log_event = run_log.open_log(log)
     step = 0

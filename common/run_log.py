@@ -41,12 +41,19 @@ def ignore_event(event: str, **values: Any) -> None:
 
 
 def open_log(path: Path | None) -> LogEvent:
-    """Open a log and log the start of the run; a run appends to what is there.
+    """Open a log and log the start of the run.
 
-    ``log_event(event, **values)``, which is returned, appends a line with the event's name, the
-    time (UTC), the seconds since the start and the values: texts, numbers (NumPy's too), lists of
-    them. NaN and infinities, which JSON does not have, become null. Without a path nothing is
-    written.
+    Parameters
+    ----------
+    path
+        The log; a run appends to what is there. None: nothing is written.
+
+    Returns
+    -------
+    function
+        ``log_event(event, **values)`` appends a line with the event's name, the time (UTC), the
+        seconds since the start and the values: texts, numbers (NumPy's too), lists of them. NaN
+        and infinities, which JSON does not have, become null.
     """
     if path is None:
         return ignore_event

@@ -43,10 +43,17 @@ _MAX_UNPACKED, _MAX_RATIO = 128 << 20, 20
 def read_template(path: Path) -> pd.DataFrame:
     """Read a template of tasks 1 and 2.
 
-    Returned are all columns of the file, in its row order: UserId, QuestionId and, if it is there,
-    AnswerId int32 (-1 where it is empty); further ones as text, to be passed through unchanged.
-    `InputError` if it names a pair twice, holds no ids, or was built from other data than now lie
-    there.
+    Returns
+    -------
+    DataFrame
+        All columns of the file, in its row order: UserId, QuestionId and, if it is there, AnswerId
+        int32 (-1 where it is empty); further columns as text, to be passed through unchanged.
+
+    Raises
+    ------
+    InputError
+        If it is missing, has no UserId or QuestionId, names a pair twice, has an AnswerId that is
+        none, or was built from other data than now lie there.
     """
     made.require_current([path])
     source = io.file_source(path)
@@ -74,9 +81,22 @@ def write_predictions(
 ) -> None:
     """Write a submission of task 1 or 2: the template with one column filled in, and its zip.
 
-    The task says which column, appended where the template lacks it; `value` is a prediction for
-    every row of the template, shape (rows,), whose order and further columns are kept. `path` is
-    the CSV; the zip goes beside it. `InputError` if there is not one valid prediction for each row.
+    Parameters
+    ----------
+    template
+        What to fill in; its row order and further columns are kept.
+    task
+        1 or 2, which says what column to fill in, or to append where the template lacks it, and
+        the name of the CSV inside the zip.
+    value
+        A prediction for every row of the template, shape (rows,).
+    path
+        Where the CSV goes; the zip goes beside it.
+
+    Raises
+    ------
+    InputError
+        If there is not exactly one valid prediction for every row.
     """
     table, name = template.copy(deep=False), schema.ANSWER_ID.name
     if name in table:
@@ -88,8 +108,22 @@ def write_predictions(
 def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
     """Rank questions, the best first; equal quality by QuestionId, unknown quality (NaN) last.
 
-    QuestionIds and quality, of which more is better, have the shape (questions,); so have the ranks
-    that are returned, int64: 1 the best, every rank once.
+    Parameters
+    ----------
+    question
+        QuestionIds, shape (questions,).
+    quality
+        A number for each question; higher is better.
+
+    Returns
+    -------
+    array of int64, shape (questions,)
+        Rank of each question, 1 the best, every rank once.
+
+    Raises
+    ------
+    InputError
+        If there is not one quality for each question.
     """
     if np.shape(quality) != question.shape:
         raise InputError(
@@ -104,10 +138,23 @@ def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
 
 
 def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member: str) -> None:
-    """Write a submission of task 3 and its zip, which holds the CSV under the name given.
+    """Write a submission of task 3 and its zip.
 
-    QuestionIds and ranks have the shape (questions,); `InputError` if these are not 1, the best, to
-    n, each once. `path` is the CSV; the zip goes beside it.
+    Parameters
+    ----------
+    question
+        QuestionIds, shape (questions,).
+    ranking
+        Rank of each, 1 the best, every rank once.
+    path
+        Where the CSV goes; the zip goes beside it.
+    zip_member
+        Name of the CSV inside the zip.
+
+    Raises
+    ------
+    InputError
+        If the ranks are not 1 to n, each once.
     """
     if not np.array_equal(np.sort(ranking), np.arange(1, len(ranking) + 1)):
         raise InputError(f"{path}: the ranks are not 1 to {len(ranking)}, each once")

@@ -21,9 +21,17 @@ _REGRESSION_PENALTY, _COMPLETION_PENALTY = 12.0, 100.0
 def count_together(mask: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Count how often questions are answered by the same students.
 
-    Of answered masks, float32, shape (students, questions), returns the number of students who
-    answered both questions, and the cosine, 1 for questions that the same students answered, 0
-    where nobody answered both; float32, shape (questions, questions) each.
+    Parameters
+    ----------
+    mask
+        Answered masks, float32 0 or 1, shape (students, questions).
+
+    Returns
+    -------
+    together : array of float32, shape (questions, questions)
+        Number of students who answered both questions.
+    similarity : array of float32, shape (questions, questions)
+        Their cosine: 1 for questions that the same students answered, 0 where nobody answered both.
     """
     together = mask.T @ mask
     count = np.maximum(np.diagonal(together), 1)
@@ -58,9 +66,13 @@ def regress(mask: npt.NDArray[Any], latent: FloatArray) -> tuple[FloatArray, Flo
 def complete(together: FloatArray) -> FloatArray:
     """Predict a whole answered mask from one with hidden answers, by ridge regression.
 
-    No training masks with answers hidden at random are needed: from the numbers of students who
-    answered both questions, shape (questions, questions), the expectations over all ways of hiding
-    have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
+    No training masks with answers hidden at random are needed: the expectations over all ways of
+    hiding have a closed form (Steck 2020, "Autoencoders that don't overfit towards the identity").
+
+    Parameters
+    ----------
+    together
+        Number of students who answered both questions, shape (questions, questions).
     """
     kept = np.float32(1 - HIDDEN_SHARE)
     squares = kept**2 * together
