@@ -5,12 +5,14 @@ and what is submitted to them.
 import os
 import zipfile
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from common import schema
+from common import layout, schema
 
 import yaml
+from competition import Plan, describe
 
 # Which file each task's scoring program reads.
 SCORED = {1: "submission_task_1.csv", 2: "submission_task_2.csv", 4: "played"}
@@ -69,32 +71,18 @@ class Submission:
 
 
 def content() -> dict[str, Any]:
-    """Return what competition.yaml of a bundle that is all right holds."""
-    ingestion = {"ingestion_program": "ingestion_program", "input_data": "input_data"}
-    tasks = [
-        {"name": f"Task {number}, {phase}", "scoring_program": "scoring_program",
-         "reference_data": f"ref/{number}_{phase}", **(ingestion if number == 4 else {})}
-        for number in SCORED for phase in ("public", "private")
-    ]  # fmt: skip
-    columns = [
-        {"key": title.lower().replace(" ", "_"), "title": title,
-         "sorting": "asc" if place == 1 else "desc", "precision": 4 if place < 2 else 3}
-        for place, title in enumerate(("Score", "Standard error", "Mask 0", "Mask 1"))
-    ]  # fmt: skip
-    days = {"Public": ("2026-10-01 09:00:00", "2026-11-01 09:00:00", [0, 2, 4]),
-            "Private": ("2026-11-01 09:01:00", "2026-12-01 09:00:00", [1, 3, 5])}  # fmt: skip
-    return {
-        "title": "Toy challenge",
-        "terms": "pages/terms.md",
-        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": [{"index": index, **task} for index, task in enumerate(tasks)],
-        "phases": [
-            {"name": name, "start": start, "end": end, "tasks": tasks, "max_submissions": 2,
-             "execution_time_limit": 600}
-            for name, (start, end, tasks) in days.items()
-        ],
-        "leaderboards": [{"columns": columns}],
-    }  # fmt: skip
+    """Return what competition.yaml holds: tasks 1, 2 and 4, one page, two submissions of a team."""
+    days = {
+        "public": (date(2026, 10, 1), date(2026, 10, 31)),
+        "private": (date(2026, 11, 1), date(2026, 12, 1)),
+    }
+    described = describe(Plan((*SCORED,), "Toy challenge", days, "own", "", False))
+    for phase in described["phases"]:
+        phase["max_submissions"] = 2
+    masks = [{"title": f"Mask {k}", "sorting": "desc", "precision": 3} for k in (0, 1)]
+    columns = described["leaderboards"][0]["columns"]
+    columns += [{"key": mask["title"].lower().replace(" ", "_"), **mask} for mask in masks]
+    return {**described, "pages": described["pages"][:1]}
 
 
 def write_folder(folder: Path, **changes: object) -> Path:
@@ -105,15 +93,16 @@ def write_folder(folder: Path, **changes: object) -> Path:
         "pages/terms.md": "Terms",
         "scoring_program/metadata.yaml": f"command: {COMMAND}",
         "scoring_program/score.py": SCORE,
-        "ingestion_program/metadata.yaml": f"command: {command}",
-        "ingestion_program/ingest.py": INGEST,
-        "input_data/students.csv": "UserId",
+        "input_data/task_4/students.csv": "UserId",
         "public_data.zip": "",
         "starting_kit.zip": "",
         "competition.yaml": yaml.safe_dump({**content(), **changes}),
     }
-    for number, name in SCORED.items():
-        texts |= {f"ref/{number}_{phase}/file.txt": name for phase in ("public", "private")}
+    for phase in layout.PHASES:
+        texts[f"ingestion_program/{phase}/metadata.yaml"] = f"command: {command}"
+        texts[f"ingestion_program/{phase}/ingest.py"] = INGEST
+        for task, name in SCORED.items():
+            texts[f"reference_data/task_{task}_{phase}/file.txt"] = name
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

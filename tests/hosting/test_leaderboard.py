@@ -61,9 +61,9 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
         [
             attempt(team, 1, score=0.61234, standard_error=0.00987),
             attempt("bob", 2, score=0.7, standard_error=0.2),
-            attempt("bob", 3, task=4, score=0.5, mask_0=0.4, mask_1=0.6),
+            attempt("bob", 3, task=2, score=0.5, mask_0=0.4, mask_1=0.6),
             attempt("eve", 4, fault="row 3 is '<i>'"),
-            attempt("eve", 4, task=2, fault="row 3 is '<i>'"),
+            attempt("eve", 4, task=1, fault="row 3 is '<i>'"),
             attempt("fay", task=-1, fault="is not a zip file"),
         ],
     )

@@ -76,7 +76,7 @@ assert "ingestionExitCode: 0" in (given / "res/metadata").read_text()
 assert not (given.parent / "input_data").exists()
 score(0.5, mask_0=0.25)
 """
-    result = play(bundle, tmp_path / "a.zip", after_ingestion, task=4)
+    result = play(bundle, tmp_path / "a.zip", after_ingestion, task=2)
     assert (result.fault, result.scores) == ("", {"score": 0.5, "mask_0": 0.25})
 
 
@@ -94,7 +94,7 @@ score(0.5, mask_0=0.25)
 def test_without_valid_scores_a_submission_fails(
     bundle: Bundle, tmp_path: Path, source: str, expected: str
 ) -> None:
-    result = play(bundle, tmp_path / "a.zip", source, task=4 if source == "fail" else 0)
+    result = play(bundle, tmp_path / "a.zip", source, task=2 if source == "fail" else 0)
     assert result.scores == {}
     assert expected in result.fault
     assert str(tmp_path) not in result.fault
@@ -128,7 +128,10 @@ def test_a_program_ends_in_time_with_what_it_started(bundle: Bundle, tmp_path: P
 
 
 def test_what_a_run_changes_does_not_reach_the_next(bundle: Bundle, tmp_path: Path) -> None:
-    own = [bundle.folder / "ref/1_public/file.txt", bundle.folder / "scoring_program/score.py"]
+    own = [
+        bundle.folder / "reference_data/task_1_public/file.txt",
+        bundle.folder / "scoring_program/score.py",
+    ]
     before = [path.read_text() for path in own]
     source = """
 for path in (given / "ref/file.txt", pathlib.Path(sys.argv[0])):
@@ -175,9 +178,9 @@ def test_one_submission_is_scored_on_its_tasks(folder: Path, tmp_path: Path, run
 def test_a_bundle_alone_is_checked(folder: Path, succeeds: Says) -> None:
     assert succeeds([SCRIPT, folder]).splitlines() == [
         "Toy challenge",
-        "Public: from 2026-10-01 09:00:00 to 2026-11-01 09:00:00, 600 s; "
+        "Public: from 2026-10-01 00:00:00 to 2026-10-31 23:59:59, 600 s; "
         "Task 1, public; Task 2, public; Task 4, public",
-        "Private: from 2026-11-01 09:01:00 to 2026-12-01 09:00:00, 600 s; "
+        "Private: from 2026-11-01 00:00:00 to 2026-12-01 23:59:59, 600 s; "
         "Task 1, private; Task 2, private; Task 4, private",
         "Leaderboard: Score, Standard error, Mask 0, Mask 1",
     ]
