@@ -7,17 +7,13 @@ the user's, which also reaches items that share no user with them.
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import clicks
 import numpy as np
 import pandas as pd
 import recommend
-from sample_model_item_cf_time import (
-    CLICKED_POWER,
-    SCORED_POWER,
-    pairs_of_clicks,
-    recent_clicks,
-)
+from sample_model_item_cf_time import CLICKED_POWER, SCORED_POWER, pairs_of_clicks, recent_clicks
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.extmath import randomized_svd
 
@@ -45,17 +41,16 @@ def mask_latest(
     latest = np.cumsum(n_clicks) - 1
     users = users[(n_clicks[users] >= 2) & (phase.time[latest[users]] >= 0)]
     rows = latest[users]
-    masked = dataclasses.replace(
-        phase,
-        user=np.delete(phase.user, rows),
-        item=np.delete(phase.item, rows),
-        time=np.delete(phase.time, rows),
-        # Users are numbers here; nothing is written for them.
-        test_user_ids=users,
-        test_user=users,
-        query_time=phase.time[rows],
-    )
-    return masked, phase.item[rows]
+    left: dict[str, Any] = {
+        name: np.delete(getattr(phase, name), rows) for name in ("user", "item", "time")
+    }
+    # Users are numbers here; nothing is written for them.
+    asked: dict[str, Any] = {
+        "test_user_ids": users,
+        "test_user": users,
+        "query_time": phase.time[rows],
+    }
+    return dataclasses.replace(phase, **left, **asked), phase.item[rows]
 
 
 def count_clicks(phase: recommend.Phase) -> clicks.IntArray:
@@ -153,16 +148,9 @@ def find_candidates(
         key = np.unique(np.concatenate([row * n_items + similar, row * n_items + close], axis=1))
         user, item = key // n_items, key % n_items
         best = np.maximum(score.max(axis=1), np.finfo(float).tiny)
-        found = pd.DataFrame(
-            {
-                "user": user + begin,
-                "item": item,
-                "score": score[user, item],
-                "rank": rank[user, item],
-                "share": score[user, item] / best[user],
-                "closeness": closeness[user, item],
-            }
-        )
+        found = pd.DataFrame({"user": user + begin, "item": item, "score": score[user, item]})
+        found["rank"], found["share"] = rank[user, item], found["score"] / best[user]
+        found["closeness"] = closeness[user, item]
         parts.append(found[(found["score"] > 0) | (found["closeness"] > 0)])
     return pd.concat(parts, ignore_index=True), neighbours, vectors
 
@@ -204,9 +192,5 @@ def clicks_around(
     begin, here, end = np.searchsorted(timeline, [start, now, stop])
     before = np.where(here > begin, now - timeline[here - 1], recommend.HISTORY + 1)
     after = np.where(here < end, timeline[np.minimum(here, len(timeline) - 1)] - now, 1)
-    n_near = [
-        np.searchsorted(timeline, np.minimum(now + distance, stop))
-        - np.searchsorted(timeline, np.maximum(now - distance, start))
-        for distance in near
-    ]
-    return before, after, n_near
+    edges = ((np.maximum(now - far, start), np.minimum(now + far, stop)) for far in near)
+    return before, after, [np.diff(np.searchsorted(timeline, two), axis=0)[0] for two in edges]

@@ -87,18 +87,19 @@ def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
     The users of the split are the published test users; only their latest click is hidden. The
     folder of the split has the test files of a phase that is scored, but no training files.
     """
-    is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase)) and not io.is_there(
-        folder / clicks.TRAIN_CLICKS.format(phase)
-    )
-    origin = made.read(submission)
-    if not is_split or origin is None:
-        return
+    is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase))
+    is_split = is_split and not io.is_there(folder / clicks.TRAIN_CLICKS.format(phase))
+    origin = made.read(submission) if is_split else None
     # A script elsewhere, or a notebook, may read the split without a flag.
-    is_beside = (layout.ROOT / origin.script).resolve().parent == Path(__file__).resolve().parent
-    if is_beside and not {"local", "test_dir"} & {*origin.options}:
+    if (
+        origin is None
+        or (layout.ROOT / origin.script).resolve().parent != Path(__file__).resolve().parent
+    ):
+        return
+    if not {"local", "test_dir"} & {*origin.options}:
         raise InputError(
-            f"{submission}: was made by `{origin.command}`, which reads the "
-            "answers among the test users' clicks; expected --local or --test_dir"
+            f"{submission}: was made by `{origin.command}`, which reads the answers among the test "
+            "users' clicks; expected --local or --test_dir"
         )
 
 

@@ -87,14 +87,13 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         is_older = (older["time"] < first) & (older["time"] >= begin - HISTORY * length)
         parts.append(older[is_older & older["item_id"].isin(item_ids)])
         first = min(first, older["time"].min())
-    found = pd.concat(parts)
-    user_ids, user = np.unique(found["user_id"], return_inverse=True)
-    order = np.lexsort((found["time"], user))
+    found = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
+    user, user_ids = found["user_id"].factorize()
     test_user_ids = queries["user_id"].to_numpy()
     return Phase(
-        user=user[order],
-        item=np.searchsorted(item_ids, found["item_id"])[order],
-        time=(found["time"].to_numpy()[order] - begin) / length,
+        user=user,
+        item=np.searchsorted(item_ids, found["item_id"]),
+        time=(found["time"].to_numpy() - begin) / length,
         item_ids=item_ids,
         test_user_ids=test_user_ids,
         test_user=pd.Index(user_ids).get_indexer(test_user_ids),

@@ -14,6 +14,7 @@ from common import challenge, cli, io
 
 import exam
 import numpy as np
+import pandas as pd
 
 N_QUESTIONS = 200
 N_TOPICS = 20
@@ -41,13 +42,11 @@ def write_sample(folder: Path, seed: int) -> None:
             options.append(" ".join(words).capitalize() + ".")
         question = f"Which of these, if any, is the {' '.join(prompt)}?"
         rows.append((str(number), question, *options, exam.LABELS[right]))
-    names = ("id", "prompt", *exam.LABELS, "answer")
-    columns = dict(zip(names, np.array(rows, object).T, strict=True))
-    io.write_csv(folder / exam.TRAIN, columns)
-    del columns["answer"]
-    io.write_csv(folder / exam.TEST, columns)
-    prediction = np.full(N_QUESTIONS, " ".join(exam.LABELS[: exam.N_GUESSES]), object)
-    io.write_csv(folder / exam.SAMPLE, {"id": columns["id"], "prediction": prediction})
+    questions = pd.DataFrame(rows, columns=["id", "prompt", *exam.LABELS, "answer"])
+    io.write_csv(folder / exam.TRAIN, questions)
+    io.write_csv(folder / exam.TEST, questions.drop(columns="answer"))
+    prediction = " ".join(exam.LABELS[: exam.N_GUESSES])
+    io.write_csv(folder / exam.SAMPLE, questions[["id"]].assign(prediction=prediction))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from common import cli
 import exam
 import numpy as np
 import pandas as pd
+from sample_model_tfidf import cosine_with_question
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -53,10 +54,7 @@ def describe(questions: pd.DataFrame) -> exam.FloatArray:
     """
     n, n_options = len(questions), len(exam.LABELS)
     texts = exam.texts_of(questions)
-    prompts = np.repeat(questions["prompt"], len(exam.LABELS))
-    vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])
-    vectors = vectorizer.transform(texts)
-    cosine = np.asarray(vectorizer.transform(prompts).multiply(vectors).sum(axis=1)).ravel()
+    vectors = TfidfVectorizer().fit([*questions["prompt"], *texts]).transform(texts)
     # The product of a vector with the sum of its question's five includes 1 for itself.
     of_question = csr_array(np.repeat(np.eye(n), n_options, axis=0))
     similar = np.asarray(vectors.multiply(of_question @ (of_question.T @ vectors)).sum(axis=1))
@@ -66,7 +64,7 @@ def describe(questions: pd.DataFrame) -> exam.FloatArray:
             np.log1p(length),
             length.reshape(n, n_options).argsort(axis=1).argsort(axis=1).ravel() / n_options,
             exam.shared_words(questions).ravel(),
-            cosine,
+            cosine_with_question(questions).ravel(),
             (similar.ravel() - 1) / (n_options - 1),
             [len(text) / len(text.split()) for text in texts],
             [np.log1p(sum(map(str.isdigit, text))) for text in texts],
