@@ -41,16 +41,11 @@ def mask_latest(
     latest = np.cumsum(n_clicks) - 1
     users = users[(n_clicks[users] >= 2) & (phase.time[latest[users]] >= 0)]
     rows = latest[users]
-    left: dict[str, Any] = {
-        name: np.delete(getattr(phase, name), rows) for name in ("user", "item", "time")
-    }
+    names = "user", "item", "time"
+    changed: dict[str, Any] = {name: np.delete(getattr(phase, name), rows) for name in names}
     # Users are numbers here; nothing is written for them.
-    asked: dict[str, Any] = {
-        "test_user_ids": users,
-        "test_user": users,
-        "query_time": phase.time[rows],
-    }
-    return dataclasses.replace(phase, **left, **asked), phase.item[rows]
+    changed |= {"test_user_ids": users, "test_user": users, "query_time": phase.time[rows]}
+    return dataclasses.replace(phase, **changed), phase.item[rows]
 
 
 def count_clicks(phase: recommend.Phase) -> clicks.IntArray:

@@ -96,7 +96,7 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         time=(found["time"].to_numpy() - begin) / length,
         item_ids=item_ids,
         test_user_ids=test_user_ids,
-        test_user=pd.Index(user_ids).get_indexer(test_user_ids),
+        test_user=pd.Index(user_ids).get_indexer(pd.Index(test_user_ids)),
         query_time=(queries["time"].to_numpy() - begin) / length,
         n_users=len(user_ids),
         number=number,
