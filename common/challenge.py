@@ -152,9 +152,8 @@ def write_scores(
     body: str = "",
     **found: Any,
 ) -> None:
-    """Print lines; write a score as text, with further figures, and as a page; record it.
-
-    What was found is an `Evaluation` of `common.evaluation.record`; the body is HTML.
+    """Print lines; write and record a score, an `Evaluation` of `common.evaluation.record`, and
+    further figures as text; the page has an HTML body.
     """
     from common.evaluation import record, score_files
 

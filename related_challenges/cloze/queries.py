@@ -132,10 +132,7 @@ def write_guesses(options: argparse.Namespace, guesses: Mapping[str, Sequence[st
 def read_guesses(
     path: Path, ids: Sequence[str], report: Report = stop, *, candidates: int = N_GUESSES
 ) -> list[list[str]]:
-    """Read and check a submission: the answers guessed for each of the ids, in their order.
-
-    A query has at most five guesses, or as many candidates as there may be.
-    """
+    """Read and check a submission: the answers guessed for each of the ids, in their order."""
     with io.file_source(path).open() as file:
         if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
             raise InputError(f"{path}: begins with a byte order mark, expected UTF-8 without one")

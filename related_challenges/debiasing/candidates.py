@@ -89,8 +89,7 @@ def item_vectors(similarity: csr_array, n_clicks: clicks.IntArray) -> clicks.Flo
     """Make a vector of length 1 for every item, such that neighbours point the same way.
 
     The similarities, each item's scaled to a common sum, are factored by a truncated singular value
-    decomposition (Halko, Martinsson, Tropp 2011). An item without neighbours has zeros; the shape
-    is (items, dimensions).
+    decomposition (Halko, Martinsson, Tropp 2011). Without neighbours it is 0, (items, dimensions).
     """
     # The scale by clicks is replaced by one that makes the matrix symmetric.
     powers = n_clicks[:, None] ** np.array([CLICKED_POWER, SCORED_POWER])
@@ -153,10 +152,8 @@ def find_candidates(
 def match_clicks(
     phase: recommend.Phase, neighbours: pd.DataFrame, found: pd.DataFrame
 ) -> pd.DataFrame:
-    """Find the clicks of the test users on items that are neighbours of their candidates.
-
-    Beside the columns of the neighbours there are click, its row in the phase, and row, that of the
-    candidate.
+    """Find the clicks of the test users on neighbours of their candidates: the columns of these,
+    click, its row in the phase, and row, that of the candidate.
     """
     of_user = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
     asked = pd.DataFrame({"user": phase.test_user[found["user"]], "row": np.arange(len(found))})
@@ -174,10 +171,8 @@ def match_clicks(
 def clicks_around(
     phase: recommend.Phase, item: clicks.IntArray, time: clicks.FloatArray, near: Sequence[float]
 ) -> tuple[clicks.FloatArray, clicks.FloatArray, list[clicks.IntArray]]:
-    """Tell how items were clicked, by all users, around a moment from 0 to 1 for each, shape (n,).
-
-    Returned are the time from the item's latest click up to the moment, and until its next, which
-    are `HISTORY` + 1 and 1 if there is none; and how many of its clicks are within each distance.
+    """Return the time since the latest click on each item up to a moment, until its next one, which
+    are `HISTORY` + 1 and 1 if there is none, and how many are within each distance, (n,) each.
     """
     # All clicks in order of item and time, such that those of two items lie apart.
     spread = recommend.HISTORY + 2

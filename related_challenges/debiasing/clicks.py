@@ -187,9 +187,8 @@ def is_rare(answers: pd.DataFrame) -> pd.Series:
 
 
 def score(items: IntArray, answers: pd.DataFrame) -> pd.DataFrame:
-    """Score the items recommended for every answer, (answers, 50): `METRICS` of every phase.
-
-    They are means over all users, and over those whose item is rare ("half").
+    """Score the items recommended for every answer, (answers, 50), by `METRICS`: means of a phase
+    over all users, and over those whose item is rare ("half").
     """
     found = items == answers["item_id"].to_numpy()[:, None]
     hit = found.any(axis=1)

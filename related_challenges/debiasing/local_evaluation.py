@@ -17,6 +17,7 @@ from common import challenge, cli, io, layout, made, pages
 from common.errors import InputError
 
 import clicks
+import numpy as np
 
 NAMES_ON_LEADERBOARD = ("ndcg_50_full", "ndcg_50_half", "hitrate_50_full", "hitrate_50_half")
 
@@ -46,7 +47,7 @@ def main() -> None:
 
     more = min(clicks.FINAL_PHASES) if options.official_sum else 0
     plus = f", plus {more}" if more else ""
-    values = scores.to_numpy()
+    values = np.ascontiguousarray(scores)  # Row by row, so that sums go from phase to phase.
     totals = values.sum(axis=0) + more
     scores = scores.rename(index="phase {}".format)
     scores.loc["mean"], scores.loc["sum" + f" + {more}" * (more > 0)] = values.mean(axis=0), totals
@@ -82,10 +83,8 @@ def main() -> None:
 
 
 def require_hidden_answers(submission: Path, folder: Path, phase: int) -> None:
-    """Refuse a submission that a model here made from files with the answers of a local split.
-
-    The users of the split are the published test users; only their latest click is hidden. The
-    folder of the split has the test files of a phase that is scored, but no training files.
+    """Refuse a submission that a model here made from files with the answers of a local split; its
+    folder has the test files of a phase that is scored, but no training files.
     """
     is_split = io.is_there(folder / clicks.TEST_CLICKS.format(phase))
     is_split = is_split and not io.is_there(folder / clicks.TRAIN_CLICKS.format(phase))

@@ -72,9 +72,8 @@ def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
 
 
 def compare_spelling(vocabulary: Iterable[str]) -> csr_array:
-    """Return Dice's coefficient of every two words' pairs and triples of letters, ends included.
-
-    The shape is (words, words); below `MIN_SPELLING` it is 0.
+    """Return Dice's coefficient of every two words' pairs and triples of letters, ends included,
+    (words, words); below `MIN_SPELLING` it is 0.
     """
     padded = [f"^{word}$" for word in vocabulary]
     has, _ = count_terms(
@@ -95,10 +94,8 @@ def find_nearest(has: csr_array, spelling: csr_array) -> csr_array:
 
 
 def of_words(words: csr_array, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Compute a value of every row's words, (rows,), 0 of none.
-
-    This is done for all rows of equal length at a time: `compute` is told where their words lie in
-    the matrix's data, (rows, words), and returns their values.
+    """Compute a value of every row's words, (rows,), 0 of none: of all rows of equal length at a
+    time, for which `compute` is told where their words lie in the matrix's data, (rows, words).
     """
     result, n_words = np.zeros(words.shape[0]), np.diff(words.indptr)
     for n in np.unique(n_words[n_words > 0]):

@@ -27,9 +27,7 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 
 
 def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
-    """Count every combination of predicted (row, ``uninterpretable`` last) and gold label (column),
-    both made coarser.
-    """
+    """Count predicted labels (rows, ``uninterpretable`` last) by gold ones, both made coarser."""
     rows = [*responses.LABEL_SETS[ways], responses.UNINTERPRETABLE]
     numbers = [
         [rows.index(responses.coarsen(name, ways)) for name in names] for names in (predicted, gold)

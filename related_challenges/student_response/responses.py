@@ -129,13 +129,10 @@ def _read_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _read_elements(path: Path) -> list[dict[str, Any]]:
-    """Return the elements of an XML file in order: attributes, tag, place, and text at their start.
-
-    The standard library's trees do not tell lines.
-    """
+    """Return the elements of an XML file: attributes, tag, place, and text at their start."""
     io.require_file(path)
     elements: list[dict[str, Any]] = []
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate()  # The standard library's trees do not tell lines.
     # Of text in small pieces, as entities make it, each would copy all that came before it.
     parser.buffer_text, parser.buffer_size = True, 1 << 20
 
@@ -167,7 +164,8 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     labels = LABEL_SETS[5]
     if "incorrect" in used and not used & {*LABEL_SETS[5]} - {*LABEL_SETS[3]}:
         labels = LABEL_SETS[2] if used <= {*LABEL_SETS[2]} else LABEL_SETS[3]
-    wrong = answers[~answers["label"].isin(labels)].sort_values("label", kind="stable")
+    wrong = answers[~answers["label"].isin(labels)]
+    wrong = wrong[wrong["label"] == ""] if "" in used else wrong
     for place, answer_id, label in wrong[["place", "id", "label"]].head(1).to_numpy():
         if not label:
             told = "files without labels can be predicted, not learned from or scored"

@@ -54,10 +54,8 @@ def measure(left: Sequence[str], right: Sequence[str]) -> tuple[float, float, fl
 
 
 def describe(answers: pd.DataFrame) -> FloatArray:
-    """Describe every answer by its similarity to the question and to the best reference answer.
-
-    The shape is (answers, 8): the four measures against the question, and of each the largest
-    against a reference.
+    """Describe every answer by the four measures against the question, and the largest of each
+    against a reference answer, (answers, 8).
     """
 
     @cache
@@ -76,10 +74,7 @@ def describe(answers: pd.DataFrame) -> FloatArray:
 
 
 def weigh_terms(texts: Iterable[str], train: folds.BoolArray, **terms: Any) -> csr_array:
-    """Weigh the terms of all texts by TF-IDF, fitted to the training texts alone.
-
-    What counts as a term is named as by scikit-learn's `TfidfVectorizer`.
-    """
+    """Weigh terms, named as by `TfidfVectorizer`, by TF-IDF fitted to the training texts alone."""
     vectorizer = TfidfVectorizer(sublinear_tf=True, **terms)
     vectorizer.fit([text for text, is_train in zip(texts, train, strict=True) if is_train])
     return csr_array(vectorizer.transform(texts))
