@@ -81,9 +81,10 @@ def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.D
 
 def _shown(table: pd.DataFrame, n_all: int | None = None) -> pd.DataFrame:
     """Add the share of all answers, and put NaN where a figure rests on too few."""
+    table = table.assign(share=table["n_answers"] / (n_all or table["n_answers"].sum()))
     figures = table.columns.intersection(["accuracy", "low", "high", "majority"])
     table.loc[table["n_answers"] < FEW, figures] = np.nan
-    return table.assign(share=table["n_answers"] / (n_all or table["n_answers"].sum()))
+    return table
 
 
 def accuracy_by(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -194,9 +195,8 @@ def most_lost(
     deepest = subjects.groupby("QuestionId")["Level"].transform("max")
     own = subjects[subjects["Level"] == deepest]
     about = own[own["QuestionId"].isin(questions.index)].groupby("QuestionId")["Name"]
-    questions["about"] = about.agg(", ".join).reindex(questions.index, fill_value="")
+    named = about.agg(", ".join).reindex(questions.index, fill_value="")
     columns = {"name": ("Name", "first"), "about": ("Parent", "first")}
     columns |= {name: (name, "sum") for name in by_question}
-    return questions, rank(
-        own.join(by_question, on="QuestionId").groupby("SubjectId").agg(**columns)
-    )
+    by_subject = own.join(by_question, on="QuestionId").groupby("SubjectId").agg(**columns)
+    return questions.assign(about=named), rank(by_subject)
