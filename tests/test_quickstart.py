@@ -339,6 +339,13 @@ sys.exit(3)
     assert second.returncode == 1
     done = dict.fromkeys(QUICK, "done already")
     assert steps(second.stdout) == {**done, ("1", "broken"): "failed"}
+    # Of training and scoring, what failed is named, with what it printed alone.
+    broken.write_text("print('trained')\n")
+    evaluation = quick_kit / "task_1/local_evaluation.py"
+    evaluation.write_text("raise SystemExit('nothing to score')\n")
+    *_, failed, last = run(["quickstart.py"], kit=quick_kit).stderr.splitlines()
+    assert failed.startswith("failed: task 1, majority: `python task_1/local_evaluation.py --sub")
+    assert last == "  nothing to score"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
