@@ -139,9 +139,10 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
     """Make a parser whose help is the script's own docstring."""
-    return _Parser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    script = Path(sys.argv[0])
+    prog = f"python -m tools.{script.stem}" if script.parent.name == "tools" else script.name
+    raw_text = argparse.RawDescriptionHelpFormatter
+    return _Parser(prog=prog, description=doc, formatter_class=raw_text, allow_abbrev=False)
 
 
 def add_folder(p: argparse.ArgumentParser, flag: str, default: Path | str) -> None:

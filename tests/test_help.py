@@ -16,7 +16,8 @@ PLACES = (
 
 def scripts() -> list[str]:
     paths = [path for place in PLACES for path in sorted(ROOT.glob(f"{place}.py"))]
-    names = [path.relative_to(ROOT).as_posix() for path in paths if "__main__" in path.read_text()]
+    begins = '__name__ == "__main__"'
+    names = [path.relative_to(ROOT).as_posix() for path in paths if begins in path.read_text()]
     return [name for name in names if name not in NOT_FOR_USERS]
 
 

@@ -41,7 +41,6 @@ _LARGEST = 1_000_000
 def main() -> None:
     """Read the command line, learn the weights, blend, write."""
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.blend"
     p.add_argument("files", nargs="+", type=Path, metavar="FILE", help="probabilities to blend")
     p.add_argument(
         "--weights", nargs="+", type=float, metavar="W", help="one for each file, at least 0"

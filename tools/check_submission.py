@@ -38,7 +38,6 @@ def main() -> None:
     """Check the file that the command line names."""
     challenges = sorted(path.parent.name for path in layout.RELATED_DIR.glob(f"*/{CHECK_NAME}"))
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.check_submission"
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
     p.add_argument(
         "--task", type=int, choices=(1, 2, 3, 4), help="default: by the file's name, or columns"

@@ -64,7 +64,6 @@ class Scored(NamedTuple):
 def main() -> None:
     """Read the command line, compare, print."""
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.compare"
     p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
     p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
     cli.add_record_flag(p)

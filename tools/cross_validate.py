@@ -137,7 +137,6 @@ def main() -> None:
 def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and the flags after ``--``, which are the entry's own."""
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.cross_validate"
     p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
     p.add_argument("--folds", type=cli.count, metavar="N", default=5, help="default 5")
     p.add_argument(

@@ -52,7 +52,6 @@ python task_4/package.py {entry}: checks it in a dry run, writes the zip to uplo
 def main() -> None:
     """Copy the sample model that the command line names."""
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.new_entry"
     p.add_argument(
         "task",
         type=lambda text: text.rstrip("/\\"),

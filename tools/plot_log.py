@@ -34,7 +34,6 @@ class Run(NamedTuple):
 def main() -> None:
     """Read the logs, write the page."""
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.plot_log"
     p.add_argument("logs", nargs="+", type=Path, metavar="LOG", help="what --log wrote")
     p.add_argument(
         "--output", type=Path, metavar="FILE", help="the page (default: the first log's, .html)"

@@ -101,7 +101,6 @@ class Table(NamedTuple):
 def main() -> None:
     """Read the record, print the tables, write the page."""
     p = cli.parser(__doc__)
-    p.prog = "python -m tools.scoreboard"
     cli.add_record_flag(p)
     path = p.parse_args().results
     io.require_file(path)
