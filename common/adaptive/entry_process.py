@@ -208,13 +208,11 @@ class EntryProcess:
             self._process.kill()
 
     def _end(self) -> None:
-        self._kill()
-        try:
-            self._process.wait(_MAX_ENDING)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        for end in (self._kill, self._process.kill):
             with contextlib.suppress(subprocess.TimeoutExpired):
+                end()
                 self._process.wait(_MAX_ENDING)
+                break
         for thread in (self._reading, self._talking):
             thread.join(_MAX_READING)
         # To close a pipe that a thread still uses would wait for the thread, and whoever holds the

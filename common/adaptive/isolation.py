@@ -413,6 +413,8 @@ def _supervise(has_namespaces: bool, folder: Path) -> None:
     has ended, the evaluator terminates this one, or is gone; then end all that the entry started,
     remove the folder, and end as the entry did.
     """
+    # Whoever started the evaluator may have had it ignored: then nobody could be waited for.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Orphans of the entry become children of this process, whatever session they are in.
     _works("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # The first process of a namespace adopts orphans: there this one is not seen.

@@ -126,9 +126,8 @@ def for_local_split(package: Path, reference: Path) -> Iterator[Path]:
     """Give a package, or if it was trained on students of the local split, a copy that its own
     `train_model.py` trains with --local.
     """
-    trainer, origin, known = package / "train_model.py", read_origin(package), None
-    if origin is not None and trainer.is_file():
-        known = _trained_students(package)
+    trainer, origin = package / "train_model.py", read_origin(package)
+    known = _trained_students(package) if trainer.is_file() else None
     examined = io.read_columns(reference, [schema.USER_ID])["UserId"]
     if origin is None or known is None or not np.isin(examined, known).any():
         yield package
