@@ -68,7 +68,7 @@ def test_metrics_agree_with_plain_ones(cases: list[tuple[int, int]]) -> None:
 def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> None:
     """By phase, in sum, at the final stage; in print, as text, on the page and in the record."""
     # Users 0, 11 and 22 belong to phase 0, 7, 8 and 9 to those phases; 5 is nobody's test user.
-    answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,4\n8,8,3,4\n"
+    answers = "0,0,1,4\n0,11,99,4\n0,22,3,9\n7,7,1,20\n8,8,3,4\n"
     folder = write("debias_track_answer.csv", answers).parent
     write("submission.csv", "".join(row(user, FIFTY) for user in (5, 0, 9, 22, 8, 11, 7)))
     line = fails(evaluation("debiasing", folder, "--final_stage"))
@@ -76,7 +76,7 @@ def test_an_evaluation_by_hand(write: Write, succeeds: Check, fails: Check) -> N
     write("debias_track_answer.csv", f"{answers}9,9,99,4\n")
     printed = succeeds(evaluation("debiasing", folder))
     assert "score 2.0000 (NDCG@50 full of 6 users, a sum over 4 phases)" in printed
-    # The items of users 0 and 11 are rare, that of user 22 is not.
+    # The items of users 0 and 11 are rare, that of user 22 is not, in a phase by itself all are.
     found = scores_in(folder)
     assert next(iter(found)) == "score"
     assert [*found.values()] == pytest.approx([2, 2, 2, 2 / 3 + 1 + 1, 1 / 2 + 1 + 1])

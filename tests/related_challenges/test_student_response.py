@@ -58,12 +58,12 @@ def test_labels_are_read_only_where_they_are_needed(write: Write) -> None:
     with pytest.raises(InputError, match="row 2 is 'right', expected one of correct"):
         responses.read_predictions(write("submission.csv", "id,label\na.1,right\n"), answers)
     for label in ("correct", "whatever"):
-        write("b.xml", one_answer("b", "b.1", label))
+        write("0.xml", one_answer("b", "b.1", label))
         for reads_labels in (None, True):
             with pytest.raises(InputError, match=r"a.xml: line 3: <studentAnswer> has no attribut"):
                 responses.read_responses(folder, reads_labels=reads_labels)
     answers = responses.read_responses(folder, reads_labels=False)
-    assert (answers["id"].tolist(), responses.labels_of(answers)) == (["a.1", "b.1"], [])
+    assert (answers["id"].tolist(), responses.labels_of(answers)) == (["b.1", "a.1"], [])
     assert answers["label"].isna().all()
 
 
@@ -452,6 +452,7 @@ def test_test_sets_are_predicted_and_scored(
     # Beside them what is published of this corpus.
     best = [["best [3]", "5", "", "", published, ""] for published in ("0.581", "0.384", "0.375")]
     assert [table[table.index(row) + 1] for row in rows if row[1] == "5"] == best
+    assert len(table) == len(rows) + len(best)
     line = last_record(tmp_path)
     assert line["rules"] == "5 labels, mean of test sets"
     assert line["score"] == pytest.approx(sum(macro) / 3, abs=1e-4)
