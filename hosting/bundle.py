@@ -119,9 +119,8 @@ def _read(said: dict[str, Any], folder: Path) -> Bundle:
 
 
 class Result(NamedTuple):
-    """What became of a submission: its scores by column, or the fault for which there are none.
-
-    Also the page that the participant sees, HTML, and the last lines of the programs' stderr.
+    """What became of a submission: its scores by column, or the fault for which there are none; the
+    page that the participant sees, HTML, and the last lines of the programs' stderr.
     """
 
     scores: dict[str, float]
@@ -131,9 +130,8 @@ class Result(NamedTuple):
 
 
 def score(submission: Path, task: Task, bundle: Bundle, time_limit: int) -> Result:
-    """Run a task's programs on a submission; a fault of the submission is returned, not raised.
-
-    Each of the two steps, ingestion and scoring, may take so many seconds.
+    """Run a task's programs on a submission, each at most so many seconds; a fault of the
+    submission is returned, not raised.
     """
     with tempfile.TemporaryDirectory(prefix="submission_", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()

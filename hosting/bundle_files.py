@@ -140,11 +140,9 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
 
 
 def write_for_participants(data_dir: Path, templates: Path, bundle: Path, plan: Plan) -> None:
-    """Write public_data.zip and starting_kit.zip, from data and templates into a bundle's folder.
-
-    Official files are not among them: their licence leaves it to their publisher to hand them out,
-    and the kit downloads them. Links of the kit's pages to what it lacks become plain text.
-    """
+    """Write public_data.zip and starting_kit.zip into a bundle's folder."""
+    # The licence of the official files leaves it to their publisher to hand them out, and the kit
+    # downloads them.
     kind = "official" if plan.origin == "official" else "other"
     members = {"README.md": layout.ROOT / f"hosting/pages/public_data_{kind}.md"}
     if kind == "other":

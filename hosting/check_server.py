@@ -54,9 +54,8 @@ def main() -> None:
 
 
 def _ask(address: str) -> tuple[str, str, Any]:
-    """Ask a server for something, following redirections, without cookies or a password.
-
-    Returns why a stranger gets nothing (else empty), the size as the server says, and JSON.
+    """Ask without cookies or a password; return why a stranger gets nothing (else empty), the size
+    as the server says, and JSON.
     """
     request = urllib.request.Request(address, headers={"Accept": "application/json, */*"})
     try:

@@ -29,11 +29,8 @@ PAGES = ("overview", "data", "evaluation", "rules", "terms")
 
 @dataclass(frozen=True)
 class Plan:
-    """What the organiser wants.
-
-    `days` are the first and the last one of each phase; the answers are of an `origin`:
-    ``simulated``, ``own`` or ``official``. The platform gets those of the private phase only if
-    asked for.
+    """What the organiser wants: `days` are the first and the last one of each phase; answers are of
+    an `origin`: ``simulated``, ``own`` or ``official``.
     """
 
     tasks: tuple[int, ...]

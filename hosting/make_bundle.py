@@ -123,11 +123,9 @@ def _parse() -> argparse.Namespace:
     p.add_argument("--seed", metavar="SECRET", help=seed)
     p.add_argument("--title", default=competition.TITLE, help=f"default: {competition.TITLE}")
     p.add_argument("--contact", metavar="ADDRESS", default="", help="e-mail of the organisers")
-    first, last = (
-        "first day, 2027-01-31 (default: today)",
-        f"last day (default: {_WEEKS} weeks later)",
-    )
+    first = "first day, 2027-01-31 (default: today)"
     p.add_argument("--start", type=_day, metavar="DATE", help=first)
+    last = f"last day (default: {_WEEKS} weeks later)"
     p.add_argument("--end", type=_day, metavar="DATE", help=last)
     final = f"length of the private phase at the end (default {days})"
     p.add_argument("--final_days", type=cli.count, metavar="N", default=days, help=final)

@@ -58,10 +58,8 @@ Tables = dict[str, pd.DataFrame]
 def make_data_folder(
     path: Path, folder: Path, tasks: Sequence[int], rng: np.random.Generator, min_answers: int
 ) -> list[str]:
-    """Write training files, test files and lists of ids from a file of answers; all or none.
-
-    Returns what the organiser should know: how large the parts are, what was left out. `InputError`
-    if the file is faulty or too small.
+    """Write training files, test files and lists of ids from a file of answers, all or none; return
+    what the organiser should know: how large the parts are, what was left out.
     """
     if 3 in tasks:
         raise InputError(
