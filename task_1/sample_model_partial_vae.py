@@ -110,7 +110,7 @@ def train(network: nn.Module, answer: Tensor, count: Tensor, options: argparse.N
     rng = np.random.default_rng(options.seed)  # Draws the same batches in all processes.
     log = options.log if RANK == 0 else None
     if RANK == 0:  # At the rate measured at full size, in answers a second.
-        progress.announce(n_steps * batch_size / len(sets) * len(answer) / 4e6)
+        progress.announce(n_steps * batch_size / len(sets) * len(answer) / 5e6)
     with progress.steps(n_steps, "training", log, disable=RANK > 0 or None) as (steps, show):
         for _ in steps:
             batch = rng.choice(len(sets), batch_size, replace=False)
