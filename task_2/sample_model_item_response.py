@@ -16,7 +16,7 @@ Scores:  0.5768 ± 0.0020 on real answers, where the majority model scores 0.553
 Control-C ends the fit early and predicts with what it has learned so far.
 """
 
-from common import cli, item_response, run_log, schema, submission
+from common import cli, item_response, progress, run_log, schema, submission
 from common.answer_context import find_contexts
 from common.answers import read_answers
 from common.probabilities import write_probabilities
@@ -54,6 +54,7 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`; `context`. Out, for each template row: `prediction`; `p_option`.
+    progress.announce(len(answers) / 150_000)  # As many a second as were measured at full size.
     model = item_response.fit_options(
         answers["UserId"].to_numpy(),
         answers["QuestionId"].to_numpy(),
