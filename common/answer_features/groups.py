@@ -15,11 +15,11 @@ from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
+from common.item_response.model import FloatArray
 
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating[Any]]
 Group = Callable[[Pairs, Known, IntArray], Columns]
 
 # How many of a student's answers count as near, of how many the option is a feature of its own, and
@@ -43,17 +43,22 @@ _STEPS_FROM_START, _STEPS_OF_DISTRACTORS = 3, 8
 
 
 def model(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
-    """Predict by item response theory with context: logit of being right. From the training file.
+    """Predict by item response theory with context: logit of being right, and its parts.
 
-    The model is fitted to the known answers.
+    From the training file; the model is fitted to the known answers.
     """
     fitted = fit_model(pairs, known)
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
-    return {"model": _logit(item_response.predict(fitted, student, question, pairs.context[asked]))}
+    own = student, question, pairs.context[asked]
+    parts = item_response.explain(fitted, *own)
+    columns = {f"model_{name}": part for name, part in parts.items()}
+    return {"model": _logit(item_response.predict(fitted, *own))} | columns
 
 
 def fit_model(pairs: Pairs, known: Known) -> item_response.ItemResponseModel:
     """Fit what `model` predicts with."""
+    if known.start is not None and known.start_knows_all:
+        return known.start
     return item_response.fit(
         known.student,
         known.question,
@@ -143,7 +148,7 @@ def habits(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """
     question = pairs.numbers["question"][asked]
     columns = _numbered("place", np.argsort(known.outcome_of_option, axis=1)[question])
-    habit = _habits_in(pairs, known, asked, "student")
+    habit = _habits_in(("student",), pairs, known, asked)
     columns |= _by_outcome("habit", habit, known, question)
     near = _near(pairs, known, asked)
     for power, _ in _DECAYS:
@@ -186,7 +191,7 @@ def quiz(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     size = np.bincount(number[number >= 0]).astype(np.float32)
     columns["quiz_size"] = _look_up(size, number[asked])
     if len(known.option):
-        habit = _habits_in(pairs, known, asked, "student", "quiz")
+        habit = _habits_in(("student", "quiz"), pairs, known, asked)
         columns |= _by_outcome("quiz_habit", habit, known, pairs.numbers["question"][asked])
     return columns
 
@@ -281,8 +286,15 @@ GROUPS: dict[str, Group] = {
         *(quiz, order, classes, time, confidence),
     )
 }
-FROM_OPTIONS = ("options", "distractors", "habits")
-FROM_ANSWER_METADATA = ("quiz", "order", "classes", "time", "confidence")
+# What all but a few groups need beside who answered what.
+NEEDS = {
+    "AnswerValue and CorrectAnswer of the training answers": ("options", "distractors", "habits"),
+    "the question metadata": ("subjects",),
+    "the student metadata": ("students",),
+    "the answer metadata, and AnswerId in the training answers and the template": (
+        *("quiz", "order", "classes", "time", "confidence"),
+    ),
+}
 
 
 # ---- What the groups share -------------------------------------------------------------------
@@ -298,21 +310,26 @@ def rates_of(
     to no such group.
     """
     columns: Columns = {}
-    for names in keys:
-        number = pairs.number(*names)
-        n_groups = int(number.max(initial=-1)) + 1
-        mean, count = shrunk_mean(number[known.rows], known.residual, n_groups)
-        columns["_".join([*names, "rate"])] = _look_up(mean, number[asked])
-        columns["_".join([*names, "count"])] = _look_up(count, number[asked])
+    for key in keys:
+        name = "_".join(key)
+        found = _mean_in(key, pairs, known, asked, known.residual)
+        columns[f"{name}_rate"], columns[f"{name}_count"] = found
     return columns
 
 
-def _habits_in(pairs: Pairs, known: Known, asked: IntArray, *names: str) -> FloatArray:
-    """Return how much a place is preferred in what the key names, shape (asked, options)."""
-    number = pairs.number(*names)
-    n_groups = int(number.max(initial=-1)) + 1
-    means = [shrunk_mean(number[known.rows], of, n_groups)[0] for of in known.excess.T]
-    return np.column_stack([_look_up(mean, number[asked]) for mean in means])
+def _habits_in(key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray) -> FloatArray:
+    """Return how much each place is preferred in what the key names, shape (asked, options)."""
+    means = [_mean_in(key, pairs, known, asked, of_place)[0] for of_place in known.excess.T]
+    return np.column_stack(means)
+
+
+def _mean_in(
+    key: tuple[str, ...], pairs: Pairs, known: Known, asked: IntArray, value: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of known answers in what the key names, shrunk towards 0; how many."""
+    number = pairs.number(*key)
+    mean, count = shrunk_mean(number[known.rows], value, int(number.max(initial=-1)) + 1)
+    return _look_up(mean, number[asked]), _look_up(count, number[asked])
 
 
 def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:

@@ -7,13 +7,12 @@ from common import schema
 from common.answer_features.pairs import Pairs
 from common.answers import IntArray
 from common.item_response import ItemResponseModel, order_options
+from common.item_response.model import BoolArray, FloatArray
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
 Columns = dict[str, npt.NDArray[Any]]
 
 N_OPTIONS = len(schema.OPTIONS)
@@ -31,8 +30,8 @@ class Known:
     """Answers whose outcomes may be used: of the training answers all but those `held_out`.
 
     Arrays with one row each, and others by student or question. A `start` is a model from which
-    that of all may go on; it has learned from none of those held out, nor from others that are to
-    be asked for.
+    that of all may go on, or that of all; it has learned from none of those held out, nor from
+    others that are to be asked for.
     """
 
     def __init__(
@@ -41,6 +40,8 @@ class Known:
         answers: pd.DataFrame,
         held_out: BoolArray | None = None,
         start: ItemResponseModel | None = None,
+        *,
+        start_knows_all: bool = False,
     ) -> None:
         """Find what follows from the outcomes, whatever is asked."""
         rows = np.arange(len(answers)) if held_out is None else np.flatnonzero(~held_out)
@@ -48,7 +49,7 @@ class Known:
         student, question = (pairs.numbers[name][rows] for name in ("student", "question"))
         # Their places in the pairs, and their numbers there.
         self.rows, self.student, self.question = rows, student, question
-        self.start = start
+        self.start, self.start_knows_all = start, start_knows_all
         self.is_correct: IntArray = own["IsCorrect"].to_numpy()
         right = self.is_correct.astype(np.float32)
         # The smoothed share of right answers to each question, and by how much students exceed it.

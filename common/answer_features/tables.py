@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from common.answer_features.groups import FROM_ANSWER_METADATA, FROM_OPTIONS, GROUPS, fit_model
+from common.answer_features.groups import GROUPS, NEEDS, fit_model
 from common.answer_features.known import Columns, Known, cut
 from common.answer_features.pairs import SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
@@ -29,17 +29,14 @@ def available_groups(
     InputError
         If a group that is `wanted` needs a file, or a column, that is not there.
     """
-    missing: dict[str, str] = {}
-    if "AnswerValue" not in answers:
-        needs = "AnswerValue and CorrectAnswer of the training answers"
-        missing |= dict.fromkeys(FROM_OPTIONS, needs)
-    if SUBJECT_LEVELS[0] not in pairs.numbers:
-        missing["subjects"] = "the question metadata"
-    if pairs.students is None:
-        missing["students"] = "the student metadata"
-    if pairs.circumstances is None:
-        needs = "the answer metadata, and AnswerId in the training answers and the template"
-        missing |= dict.fromkeys(FROM_ANSWER_METADATA, needs)
+    is_there = (
+        "AnswerValue" in answers,
+        SUBJECT_LEVELS[0] in pairs.numbers,
+        pairs.students is not None,
+        pairs.circumstances is not None,
+    )
+    absent = [need for need, found in zip(NEEDS.items(), is_there, strict=True) if not found]
+    missing = {name: needs for needs, names in absent for name in names}
     for name in wanted or ():
         if name in missing:
             raise InputError(f"the features '{name}' need {missing[name]}, which are not there")
@@ -62,16 +59,15 @@ def tables(
 
     Last comes the template, with all training answers known. Shows a progress bar on a terminal.
 
-    The model of `model` begins where one has got that knows neither this part's outcomes nor those
-    of every other part; so there are two of these, each for half of the parts. That of `options` is
-    fitted anew each time: going on from another cost 0.0007 of accuracy.
+    The model of `model` begins where one has got that knows none of the parts' outcomes; where
+    these are most of the answers, one that knows neither this part's nor those of every other part,
+    so that there are two, each for half of the parts. That of `options` is fitted anew each time:
+    going on from another cost 0.0007 of accuracy.
 
     Parameters
     ----------
-    pairs
-        From `read_pairs`.
-    answers
-        The training answers, from which `pairs` come.
+    pairs, answers
+        From `read_pairs`, and the training answers that it was given.
     groups
         From `available_groups`.
     seed
@@ -80,20 +76,23 @@ def tables(
         Into how many parts to cut the training answers, at least.
     """
     part, n_held_out = cut(len(answers), seed, n_parts)
+    n_starts = 2 if n_held_out > part.max(initial=0) / 2 else 1
 
-    def learn(half: int) -> ItemResponseModel | None:
+    def learn(own: int) -> ItemResponseModel | None:
         if "model" not in groups:
             return None
-        return fit_model(pairs, Known(pairs, answers, (part < n_held_out) & (part % 2 == half)))
+        is_own = (part < n_held_out) & (part % n_starts == own)
+        return fit_model(pairs, Known(pairs, answers, is_own))
 
     def describe(number: int) -> Part:
-        known = Known(pairs, answers, part == number, starts[number % 2])
+        start, is_only = starts[number % n_starts], n_held_out == 1
+        known = Known(pairs, answers, part == number, start, start_knows_all=is_only)
         return tell(np.flatnonzero(part == number), known)
 
     def tell(rows: IntArray, known: Known) -> Part:
         return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups))
 
-    starts = list(in_threads(learn, range(min(n_held_out, 2))))
+    starts = list(in_threads(learn, range(n_starts)))
     yield from tqdm(in_threads(describe, range(n_held_out)), "features", n_held_out, disable=None)
     yield tell(np.arange(len(answers), len(pairs)), Known(pairs, answers, None, starts[0]))
 

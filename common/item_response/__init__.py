@@ -15,7 +15,7 @@ and its early stopping, `prediction` for what follows from it, `options` for the
 from common.item_response.blocks import ItemResponseModel
 from common.item_response.fitting import DEFAULT_DIMENSIONS, fit
 from common.item_response.options import OptionModel, fit_options, order_options, predict_options
-from common.item_response.prediction import predict
+from common.item_response.prediction import explain, predict
 from common.item_response.similarity import cluster_questions
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "ItemResponseModel",
     "OptionModel",
     "cluster_questions",
+    "explain",
     "fit",
     "fit_options",
     "order_options",

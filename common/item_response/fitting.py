@@ -184,7 +184,10 @@ def fit(
     is_hidden = None if start is None else True
     with tqdm(desc="item response", total=n_max, disable=is_hidden, leave=None) as bar:
         try:
-            while n_done < n_max and not _has_converged(state.history, min_gain):
+            while n_done < n_max:
+                losses = [loss for loss, _ in state.history[-1 - _PATIENCE :]]
+                if len(losses) > _PATIENCE and losses[0] - losses[-1] < min_gain * losses[0]:
+                    break
                 now = state.items.mean
                 if are_many and n_done >= 2:
                     ahead = now + _MOMENTUM * (now - before)
@@ -231,13 +234,6 @@ def _score(probability: FloatArray, outcome: IntArray) -> tuple[float, float]:
     chosen = probability[np.arange(len(outcome)), outcome]
     loss = -np.log(np.maximum(chosen, 1e-7)).mean()
     return float(loss), float((probability.argmax(axis=1) == outcome).mean())
-
-
-def _has_converged(history: list[tuple[float, float]], min_gain: float) -> bool:
-    if len(history) <= _PATIENCE:
-        return False
-    before, now = history[-1 - _PATIENCE][0], history[-1][0]
-    return before - now < min_gain * before
 
 
 # ---- A good start: from a random one, the fit takes many steps to turn towards what matters ------

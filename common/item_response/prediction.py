@@ -74,6 +74,32 @@ def predict_stages(
     return passing
 
 
+def explain(
+    model: ItemResponseModel, student: IntArray, question: IntArray, context: IntArray
+) -> dict[str, FloatArray]:
+    """Return what the predictions of `predict` consist of, by name, shape (pairs,) each.
+
+    Mean and variance of the logit without effects, and of the effects; the part of these that is
+    the student's own; easiness of the question and size of its slopes; the general ability.
+    """
+    place, item = find_ids(model.student_ids, student), find_ids(model.question_ids, question)
+    mean, variance = logit_moments(model.students, model.items, place, item)
+    effects = own = np.zeros((len(place), 2), np.float32)
+    if model.levels:
+        effects = find_effects(model, place, context)
+        own = find_effects(model, place, context, with_shared=False)
+    return {
+        "mean": mean,
+        "variance": variance,
+        "effect": effects[:, 0],
+        "effect_variance": effects[:, 1],
+        "own_effect": own[:, 0],
+        "easiness": model.items.mean[item, -1],
+        "ability": model.students.mean[place, 0],
+        "slope": np.linalg.norm(model.items.mean[:, :-1], axis=1)[item],
+    }
+
+
 def break_stick(passing: FloatArray) -> FloatArray:
     """Return the probability of every outcome from those of passing; rows sum to 1."""
     one = np.ones((len(passing), 1), np.float32)

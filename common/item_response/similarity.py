@@ -40,24 +40,14 @@ def cluster_questions(
 ) -> tuple[IntArray, IntArray]:
     """Cluster the questions that the same students answer, on nested levels.
 
+    `student` and `question` are the ids of every pair that was answered or is to be answered, shape
+    (pairs,). Returned are the ids of the questions, increasing, and their clusters, int32, shape
+    (questions, levels), the largest ones first. There are no levels where all students answer the
+    same questions, or hardly ever two of the same.
+
     The similarity of two questions is the cosine of who answered them, with many students that of a
     random projection (Johnson and Lindenstrauss 1984). Clusters are merged by average linkage.
     Nothing of the size questions × questions is ever kept.
-
-    Parameters
-    ----------
-    student, question
-        Ids of every pair that was answered or is to be answered, shape (pairs,).
-    seed
-        Of the projection.
-
-    Returns
-    -------
-    question_ids : array of int, shape (questions,)
-        Increasing.
-    cluster : array of int32, shape (questions, levels)
-        The largest clusters first. There are no levels where all students answer the same
-        questions, or hardly ever two of the same.
     """
     question_ids, item = number_ids(question)
     student_ids, number = number_ids(student)

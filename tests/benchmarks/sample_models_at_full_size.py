@@ -43,10 +43,10 @@ def main() -> None:
             train = options.data_dir / layout.TRAIN_DIR.name / layout.TRAIN_TASK_1_2
             table = read_answers(train, ids=True)
             if percent < 100:
-                table = table.filter(table["UserId"].to_numpy() % 100 < percent)
+                table = table[table["UserId"] % 100 < percent]
                 train = Path(folder) / layout.TRAIN_TASK_1_2
                 io.write_csv(train, table)
-            n_answers = table.num_rows
+            n_answers = len(table)
             del table
             runs: dict[Path, list[tuple[float, Cost]]] = {script: [] for script in scripts}
             for _ in range(options.repeats):
