@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from common.answer_features import GROUPS, Known, Pairs, table, tables
+from common.answer_features import GROUPS, Known, Pairs, known, table, tables
 from common.answer_features.groups import rates_of
 from common.answer_features.known import cut
 
@@ -41,13 +41,19 @@ def test_other_outcomes_same_features(data: Data, group: str) -> None:
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
-def test_models_of_a_part_do_not_begin_with_its_outcomes(data: Data) -> None:
+@pytest.mark.parametrize(("enough", "n_held_out"), [(120_000, 10), (300, 3), (100, 1)])
+def test_models_of_a_part_do_not_begin_with_its_outcomes(
+    data: Data, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
+) -> None:
     """Other outcomes of a part change no feature of it, although they do those of the others."""
     pairs, answers = data
+    monkeypatch.setattr(known, "_ENOUGH", enough)
     groups = ["model", "rates", "distractors"]
     first = list(tables(pairs, answers, groups, seed=0))
-    assert np.array_equal(np.sort(np.concatenate([p.rows for p in first])), np.arange(len(pairs)))
-    for number in (0, 3):
+    assert len(first) == n_held_out + 1
+    rows = np.sort(np.concatenate([part.rows for part in first]))
+    assert np.array_equal(rows, np.arange(len(pairs))) if n_held_out == 10 else len({*rows}) > 190
+    for number in {0, n_held_out // 3}:
         other = change(answers, np.isin(np.arange(len(answers)), first[number].rows))
         second = tables(pairs, other, groups, seed=0)
         same = [a.table.equals(b.table) for a, b in zip(first, second, strict=True)]

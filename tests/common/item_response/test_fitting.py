@@ -8,7 +8,7 @@ from common.errors import InputError
 from common.item_response import ItemResponseModel as Model
 from common.item_response import fitting
 from common.item_response.blocks import Observations, pass_over_answers
-from common.item_response.model import Gaussians, standard_normal
+from common.item_response.model import Gaussians, expected_probability, standard_normal
 
 import numpy as np
 import pandas as pd
@@ -278,6 +278,19 @@ def test_planted_effects_are_recovered(plain: Model) -> None:
     assert loss(p, TEST.p_right) < loss(without, TEST.p_right) - 0.02
     assert accuracy(p, TEST) > accuracy(without, TEST) + 0.02
     assert_calibrated(p, TEST.p_right)
+    # What the predictions consist of.
+    pairs = TEST.student.to_numpy(), TEST.question.to_numpy(), TEST.quiz.to_numpy()[:, None]
+    parts = item_response.explain(fitted, *pairs)
+    assert_allclose(
+        expected_probability(
+            parts["mean"] + parts["effect"], parts["variance"] + parts["effect_variance"]
+        ),
+        p,
+        atol=0.03,
+    )
+    assert np.corrcoef(parts["own_effect"], parts["effect"])[0, 1] > 0.9
+    assert np.corrcoef(parts["ability"], TEST.ability)[0, 1] ** 2 > 0.4
+    assert np.corrcoef(parts["easiness"], TEST.known)[0, 1] > 0.9
     with pytest.raises(InputError, match="had contexts, expected those of the pairs as well"):
         predict(fitted, TEST)
 
