@@ -9,13 +9,19 @@ allowed only with a wall has that after "# with".
 """
 
 import asyncio
+import codecs
 import concurrent.futures
+import configparser
 import contextlib
+import csv
 import ctypes
 import fcntl
+import fileinput
+import gzip
 import importlib.machinery
 import io
 import json
+import linecache
 import mmap
 import multiprocessing
 import os
@@ -29,6 +35,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tokenize
 import urllib.request
 import zipfile
 import zlib
@@ -61,7 +68,7 @@ class Library:
             os._exit(3)
 
 
-joblib, pa, pd, torch = map(Library, ("joblib", "pyarrow", "pandas", "torch"))
+joblib, pa, pd, sklearn, torch = map(Library, ("joblib", "pyarrow", "pandas", "sklearn", "torch"))
 
 
 def names(place, to_contents):
@@ -76,17 +83,21 @@ def names(place, to_contents):
 def prepare(folder):
     """Write the answers in every format that a way below reads."""
     at = f"{folder}/answers"
-    Path(f"{at}.csv").write_text(TABLE)
-    Path(f"{at}.py").write_text(f"FIRST = {SECRET!r}\n")
+    texts = {"csv": TABLE, "json": json.dumps([SECRET]), "ini": f"[answers]\nfirst = {SECRET}\n"}
+    for suffix, text in {**texts, "py": f"FIRST = {SECRET!r}\n"}.items():
+        Path(f"{at}.{suffix}").write_text(text)
     np.save(f"{at}.npy", np.array([SECRET]))
     np.savez(f"{at}.npz", answers=np.array([SECRET]))
+    with gzip.open(f"{at}.csv.gz", "wt") as file:
+        file.write(TABLE)
     with zipfile.ZipFile(f"{at}.zip", "w") as archive:
         archive.writestr("answers.csv", TABLE)
         archive.writestr("zipped_answers.py", f"FIRST = {SECRET!r}\n")
     with sqlite3.connect(f"{at}.sqlite") as base:
         base.execute("create table answers as select ? as answer", (SECRET,))
     frame = pd.DataFrame({"answer": [SECRET]})
-    frame.to_parquet(f"{at}.parquet")
+    for suffix, write in {"parquet": frame.to_parquet, "feather": frame.to_feather}.items():
+        write(f"{at}.{suffix}")
     frame.to_pickle(f"{at}.pkl")
     joblib.dump([SECRET], f"{at}.joblib")
     torch.save({"answer": SECRET}, f"{at}.pt")
@@ -132,6 +143,11 @@ def open_own():
     return os.open(OWN, os.O_CREAT | os.O_RDWR)
 
 
+def chdir_and_open(folder):
+    with contextlib.chdir(folder):
+        return open("answers.csv").read()
+
+
 def import_from(place, name):
     sys.path.append(place)
     try:
@@ -159,6 +175,19 @@ def by_fork(path):
     return read_descriptor(reading)
 
 
+def over_a_socket(path):
+    """A child opens it, and hands what is open over a socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
+        os._exit(0)
+    theirs.close()
+    os.waitpid(child, 0)
+    return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
+
+
 def by_multiprocessing(method, path):
     context = multiprocessing.get_context(method)
     receiving, sending = context.Pipe(duplex=False)
@@ -169,6 +198,17 @@ def by_multiprocessing(method, path):
         return receiving.recv() if receiving.poll(15) else None
     finally:
         process.join()
+
+
+def by_pool(path):
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply(read_text, (path,))
+
+
+def by_executor(path):
+    fork = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fork) as pool:
+        return pool.submit(read_text, path).result()
 
 
 async def by_asyncio(path):
@@ -184,11 +224,13 @@ def read_memory(process, start, size):
 
 GUARDED = """
 open(file).read()
+open(file.encode(), "rb").read()
 open(file, opener=os.open).read()
 io.FileIO(file).read()
 io.open_code(file).read()
 read_descriptor(os.open(file, os.O_RDONLY))
 read_descriptor(os.open(file, os.O_RDWR))
+chdir_and_open(folder)
 read_text(file)
 read_text(os.path.relpath(file))
 read_text(f"/proc/self/root{file}")
@@ -199,13 +241,23 @@ read_text(shutil.make_archive(OWN, "tar", folder, "answers.csv"))
 copied(os.sendfile(open_own(), os.open(file, os.O_RDONLY), 0, 99))
 copied(os.copy_file_range(os.open(file, os.O_RDONLY), open_own(), 99))
 mmap.mmap(os.open(file, os.O_RDONLY), 0, access=mmap.ACCESS_READ)[:]
+codecs.open(file).read()
+list(fileinput.FileInput(file))
+linecache.getlines(file)
+tokenize.open(file).read()
+list(csv.reader(open(file)))
+json.load(open(f"{at}.json"))
+gzip.open(f"{at}.csv.gz").read()
 zipfile.ZipFile(f"{at}.zip").read("answers.csv")
+(parser := configparser.ConfigParser(), parser.read(f"{at}.ini"), dict(parser["answers"]))
 urllib.request.urlopen(f"file://{file}").read()
 import_from(f"{at}.zip", "zipped_answers")
 pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
 concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
 by_fork(file)
 by_multiprocessing("fork", file)
+by_pool(file)
+by_executor(file)
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
 read_text(f"/proc/1/root{file}")  # needs a privilege
@@ -215,17 +267,35 @@ read_memory(process, *environment)  # needs a privilege
 np.fromfile(file, np.uint8).tobytes()
 np.memmap(file, mode="r").tobytes()
 np.loadtxt(file, str, delimiter=",")
+np.genfromtxt(file, str, delimiter=",")
 np.load(f"{at}.npy")
 np.load(f"{at}.npy", mmap_mode="r")[:]
 np.load(f"{at}.npz")["answers"]
 pd.read_csv(file, engine="c")
 pd.read_csv(file, engine="python")
+pd.read_table(file)
+pd.read_json(f"{at}.json")
 pd.read_pickle(f"{at}.pkl")
 joblib.load(f"{at}.joblib")
 torch.load(f"{at}.pt")
 """
 
 # --- To the contents, past Python: by the kernel, by libraries and by other processes ---
+
+
+def open_by_fopen(path):
+    functions = libc()
+    functions.fopen.restype = ctypes.c_void_p
+    file = functions.fopen(path.encode(), b"r")
+    c_call(0 if file else -1)
+    buffer = ctypes.create_string_buffer(1000)
+    functions.fread(buffer, 1, 999, ctypes.c_void_p(file))
+    return buffer.value
+
+
+def open_by_openat(path):
+    number = {"x86_64": 257, "aarch64": 56, "riscv64": 56}[os.uname().machine]
+    return read_descriptor(libc().syscall(number, ctypes.c_long(-100), path.encode(), 0, 0))
 
 
 def open_by_openat2(path):
@@ -250,6 +320,12 @@ def by_mount(path, option):
     return run("unshare", option, "sh", "-c", f"touch own; mount --bind '{path}' own && cat own")
 
 
+def read_attached(path):
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.execute("attach ? as other", (path,))
+        return base.execute("select * from other.answers").fetchall()
+
+
 def read_memory_by_call(process, start, size):
     buffer = ctypes.create_string_buffer(size)
     own = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), size)
@@ -269,7 +345,10 @@ importlib.machinery.SourceFileLoader("answers", f"{at}.py").get_source("answers"
 read_history(file)
 list(sqlite3.connect(f"{at}.sqlite").execute("select * from answers"))
 list(sqlite3.connect(f"file:{at}.sqlite?immutable=1", uri=True).execute("select * from answers"))
+read_attached(f"{at}.sqlite")
 read_descriptor(libc().open(file.encode(), os.O_RDONLY))
+open_by_fopen(file)
+open_by_openat(file)
 open_by_openat2(file)
 open_by_handle(file)  # needs a privilege
 read_memory_by_call(process, *environment)  # needs a privilege
@@ -289,12 +368,15 @@ run("dd", f"if={file}", "status=none")
 run("grep", "-r", SECRET[:6], folder)
 run("tar", "-cf", "-", "-C", folder, "answers.csv")
 run("find", folder, "-name", "answers.csv", "-exec", "cat", "{}", "+")
+run("awk", "{print}", file)
+run("sed", "", file)
 run("perl", "-pe", "", file)  # needs perl
 run(sys.executable, "-c", f"print(open({file!r}).read())")
 run(sys.executable, "-I", "-S", "-c", f"print(open({file!r}).read())")
 by_multiprocessing("spawn", file)
 by_multiprocessing("forkserver", file)
 asyncio.run(by_asyncio(file))
+over_a_socket(file)
 run("unshare", "-Ur", "chroot", "/", "cat", file)  # needs a privilege
 run("unshare", "-Urm", "cat", f"/proc/1/root{file}")  # needs a privilege
 run("nsenter", "-t", "1", "-m", "cat", file)  # needs a privilege
@@ -305,20 +387,27 @@ np.lib.npyio.DataSource(None).open(file).read()
 pd.read_csv(file, engine="pyarrow")
 pd.read_csv(file, memory_map=True)
 pd.read_csv(f"file://{file}")
+pd.read_fwf(file)
 pd.read_parquet(f"{at}.parquet")
+pd.read_feather(f"{at}.feather")
 pa.OSFile(file).read()
 pa.memory_map(file).read()
 pa.input_stream(file).read()
 pa.csv.read_csv(file).to_pylist()
+pa.csv.open_csv(file).read_all().to_pylist()
 pa.dataset.dataset(file, format="csv").to_table().to_pylist()
 pa.parquet.read_table(f"{at}.parquet").to_pylist()
+pa.feather.read_table(f"{at}.feather").to_pylist()
 pa.fs.LocalFileSystem().open_input_file(file).read()
+pa.fs.LocalFileSystem().open_input_stream(file).read()
 pa.fs.LocalFileSystem(use_mmap=True).open_input_file(file).read()
 copied(pa.fs.copy_files(file, os.path.abspath(OWN)))
 bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())
 bytes(torch.from_file(file, shared=True, size=len(TABLE), dtype=torch.uint8).tolist())
 bytes(torch.UntypedStorage.from_file(file, False, len(TABLE)).tolist())
 torch.load(f"{at}.pt", mmap=True)
+joblib.Parallel(2)(joblib.delayed(read_text)(path) for path in (file, file))
+sklearn.datasets.load_files(os.path.dirname(folder), categories=["answers"]).data
 """
 
 # --- To harm elsewhere ---
