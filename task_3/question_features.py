@@ -1,14 +1,12 @@
 """What answers say about the quality of a question: one function for each feature.
 
-Every function takes `QuestionAnswers` and returns two arrays with one element for each question, in
-the order of ``questions``: the value of the feature, NaN where the answers do not determine it, and
-the number of answers that it rests on. `FEATURES` names them all and says which direction is taken
-to be better; values that rest on few answers are shrunk towards the mean by `shrink`. There may be
-any number of options, not only four.
+Every function takes `QuestionAnswers` and returns the value for each question, float64 in the order
+of ``questions``, NaN where the answers do not determine it. `FEATURES` names them all and says
+which direction is taken to be better; values that rest on few answers are shrunk towards the mean
+by `shrink`. There may be any number of options, not only four.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,35 +20,27 @@ import pandas as pd
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
-Values = tuple[FloatArray, IntArray]
 
 # A wrong option works as a distractor if it draws at least this share of the answers
 # (Haladyna & Downing 1993, "How many options is enough for a multiple-choice test item?").
 WORKING_SHARE = 0.05
+_OF_ANSWERS = layout.ANSWER_METADATA_TASK_3_4
+_OF_QUESTIONS = layout.QUESTION_METADATA_TASK_3_4
 # Steps of the fit of the two-parameter model; the slopes hardly change after the first few.
 N_SLOPE_STEPS = 20
 
 
-@dataclass(frozen=True)
-class QuestionAnswers:
-    """Answers to questions, and what is known besides the answers.
+class QuestionAnswers(NamedTuple):
+    """Answers to questions, and what is known besides the answers."""
 
-    Attributes
-    ----------
-    answers
-        The columns of the file, `question_code` (row number of `questions`) and `student_code`
-        (from 0, by UserId). With metadata of the answers also Confidence, 0 to 100, NaN where the
-        student stated none, and GroupId and QuizId, -1 where missing.
-    questions
-        A row for each QuestionId, increasing, answered or not: CorrectAnswer, 0 where no answer
-        shows it, the most frequent where the answers name several; with metadata of the questions
-        also n_subjects, NaN where the question is not listed.
-    n_options
-        Largest number of options.
-    """
-
+    # The columns of the file, `question_code` (row number of `questions`) and `student_code` (from
+    # 0, by UserId). With metadata also Confidence, 0 to 100, NaN where the student stated none, and
+    # GroupId and QuizId, -1 where missing.
     answers: pd.DataFrame
+    # A row for each QuestionId, increasing, answered or not: CorrectAnswer, 0 where no answer shows
+    # it, the most frequent where several are named; with metadata also n_subjects, NaN if unlisted.
     questions: pd.DataFrame
+    # Largest number of options.
     n_options: int
 
     @property
@@ -70,7 +60,7 @@ class QuestionAnswers:
 
     def take(self, rows: "pd.Series | npt.NDArray[np.bool_]") -> "QuestionAnswers":
         """Return some of the answers; the questions and students stay numbered as they are."""
-        return replace(self, answers=self.answers[rows])
+        return self._replace(answers=self.answers[rows])
 
 
 def number_answers(answers: pd.DataFrame, question_id: IntArray) -> QuestionAnswers:
@@ -110,8 +100,8 @@ def read_for_features(
                 "folder by --metadata_dir"
             )
         files[needs] = metadata_dir / needs
-    of_answers = files.get(layout.ANSWER_METADATA_TASK_3_4)
-    of_questions = files.get(layout.QUESTION_METADATA_TASK_3_4)
+    of_answers = files.get(_OF_ANSWERS)
+    of_questions = files.get(_OF_QUESTIONS)
     parts = [read_answers(path, options=True, ids=of_answers is not None) for path in train]
     for path, part in zip(train, parts, strict=True):
         if of_answers and "AnswerId" not in part:
@@ -139,41 +129,34 @@ def read_for_features(
 
 
 class Feature(NamedTuple):
-    """A feature and what is taken to be good about it.
+    """A feature and what is taken to be good about it."""
 
-    Attributes
-    ----------
-    values
-        The function.
-    better
-        1 where more is taken to be better, -1 where less is; fixed from what diagnostic questions
-        are for, never from the experts' judgements.
-    why
-        The reason for the direction, in a few words.
-    needs
-        The metadata file that must be there; empty where answers alone do.
-    is_sampled
-        Whether chance moves the value where answers are few, so that `shrink` has work to do.
-    """
-
-    values: Callable[[QuestionAnswers], Values]
+    values: Callable[[QuestionAnswers], FloatArray]
+    # 1 where more is taken to be better, -1 where less is; fixed from what diagnostic questions are
+    # for, never from the experts' judgements. The reason in a few words.
     better: int
     why: str
+    # The metadata file that must be there; empty where answers alone do.
     needs: str = ""
+    # Whether chance moves the value where answers are few, so that `shrink` has work to do.
     is_sampled: bool = True
+    # A column: only answers that have it count.
+    of: str = ""
+
+    def counted(self, data: QuestionAnswers) -> QuestionAnswers:
+        """Return the answers that the value rests on."""
+        return data.take(data.answers[self.of] >= 0) if self.of else data
 
 
 FEATURES: dict[str, Feature] = {}
-Function = Callable[[QuestionAnswers], Values]
+Function = Callable[[QuestionAnswers], FloatArray]
 
 
-def feature(
-    better: int, why: str, *, needs: str = "", is_sampled: bool = True
-) -> Callable[[Function], Function]:
+def feature(better: int, why: str, **options: Any) -> Callable[[Function], Function]:
     """Enter a function in `FEATURES` by its name."""
 
     def enter(values: Function) -> Function:
-        FEATURES[values.__name__] = Feature(values, better, why, needs, is_sampled)
+        FEATURES[values.__name__] = Feature(values, better, why, **options)
         return values
 
     return enter
@@ -192,35 +175,34 @@ def available_features(metadata_dir: Path) -> list[str]:
 
 
 @feature(1, "every option is informative")
-def option_entropy(data: QuestionAnswers) -> Values:
+def option_entropy(data: QuestionAnswers) -> FloatArray:
     """Entropy of the options chosen, -sum_k p_k log2 p_k, in bits, 0 to log2(options).
 
     Source: Shannon (1948); the organisers' baseline for task 3.
     """
-    return entropy(option_counts(data)), data.n_answers
+    return entropy(option_counts(data))
 
 
 @feature(1, "neither trivial nor hopeless")
-def correct_entropy(data: QuestionAnswers) -> Values:
+def correct_entropy(data: QuestionAnswers) -> FloatArray:
     """Entropy of right and wrong, -p log2 p - (1 - p) log2(1 - p), in bits, 0 to 1.
 
     p is the correct rate. Source: Shannon (1948); a feature of several winners of 2020.
     """
-    rate, n = correct_rate(data)
-    return binary_entropy(rate), n
+    return binary_entropy(correct_rate(data))
 
 
 @feature(1, "clear, and quickly answered")
-def correct_rate(data: QuestionAnswers) -> Values:
+def correct_rate(data: QuestionAnswers) -> FloatArray:
     """Share of right answers, 0 to 1: the classical item difficulty (Lord & Novick 1968)."""
-    return data.means(data.answers["IsCorrect"]), data.n_answers
+    return data.means(data.answers["IsCorrect"])
 
 
 # ---- How the answers depend on ability --------------------------------------------------------
 
 
 @feature(1, "misconceptions surprise: they catch good students too")
-def mean_absolute_residual(data: QuestionAnswers) -> Values:
+def mean_absolute_residual(data: QuestionAnswers) -> FloatArray:
     """Mean distance |r_s - x| of the answer x (0 or 1) from the student's own correct rate r_s.
 
     High where students do better or worse than usual for them. Source: called "difficulty", feature
@@ -228,11 +210,11 @@ def mean_absolute_residual(data: QuestionAnswers) -> Values:
     """
     is_correct = data.answers["IsCorrect"]
     rate = is_correct.groupby(data.answers["student_code"]).transform("mean")
-    return data.means((rate - is_correct).abs()), data.n_answers
+    return data.means((rate - is_correct).abs())
 
 
 @feature(1, "separates able from weak students")
-def point_biserial(data: QuestionAnswers) -> Values:
+def point_biserial(data: QuestionAnswers) -> FloatArray:
     """Discrimination: Pearson's correlation of right or wrong with the student's rest score.
 
     The rest score is the student's correct rate on all other questions. -1 to 1; NaN where all
@@ -240,11 +222,11 @@ def point_biserial(data: QuestionAnswers) -> Values:
     1963).
     """
     data = _with_rest_score(data)
-    return _correlation(data, data.answers["IsCorrect"]), data.n_answers
+    return _correlation(data, data.answers["IsCorrect"])
 
 
 @feature(1, "separates able from weak students", is_sampled=False)
-def irt_slope(data: QuestionAnswers) -> Values:
+def irt_slope(data: QuestionAnswers) -> FloatArray:
     """Discrimination a of the two-parameter logistic model, P(right) = sigmoid(a theta + b).
 
     theta is the student's ability, standard normal over the students. The model estimates how
@@ -256,21 +238,20 @@ def irt_slope(data: QuestionAnswers) -> Values:
     model = item_response.fit(student, question, is_correct, n_dimensions=1, n_steps=N_SLOPE_STEPS)
     slope = np.full(len(data.questions), np.nan)
     slope[model.question_ids] = model.items.mean[:-1, 0]
-    return slope, data.n_answers
+    return slope
 
 
 @feature(1, "each wrong option has its misconception")
-def working_distractors(data: QuestionAnswers) -> Values:
+def working_distractors(data: QuestionAnswers) -> FloatArray:
     """Number of wrong options that draw at least 5 % of the answers, 0 to options - 1.
 
     Source: Haladyna & Downing (1993).
     """
-    n = data.n_answers
-    return np.where(n > 0, _works(data).sum(axis=1), np.nan), n
+    return np.where(data.n_answers > 0, _works(data).sum(axis=1), np.nan)
 
 
 @feature(-1, "able students avoid every wrong option")
-def worst_distractor(data: QuestionAnswers) -> Values:
+def worst_distractor(data: QuestionAnswers) -> FloatArray:
     """Largest point-biserial of a working distractor: do able students avoid each wrong option?
 
     Negative where they do; positive where a wrong option draws the able rather than the weak, as a
@@ -279,30 +260,29 @@ def worst_distractor(data: QuestionAnswers) -> Values:
     """
     correlation = np.where(_works(data), option_point_biserial(data), -np.inf)
     worst = correlation.max(axis=1, initial=-np.inf)
-    return np.where(np.isfinite(worst), worst, np.nan), data.n_answers
+    return np.where(np.isfinite(worst), worst, np.nan)
 
 
 # ---- What metadata tell -----------------------------------------------------------------------
 
 
-@feature(1, "clear and unambiguous", needs=layout.ANSWER_METADATA_TASK_3_4)
-def mean_confidence(data: QuestionAnswers) -> Values:
+@feature(1, "clear and unambiguous", needs=_OF_ANSWERS, of="Confidence")
+def mean_confidence(data: QuestionAnswers) -> FloatArray:
     """Mean of the confidence that students stated, 0 to 100.
 
     Source: the University of Sydney's winning ranking of 2020 was this alone.
     """
-    stated = data.take(data.answers["Confidence"].notna())
-    return stated.means(stated.answers["Confidence"]), stated.n_answers
+    return data.means(data.answers["Confidence"])
 
 
-@feature(-1, "students care to state it", needs=layout.ANSWER_METADATA_TASK_3_4)
-def confidence_missing(data: QuestionAnswers) -> Values:
+@feature(-1, "students care to state it", needs=_OF_ANSWERS)
+def confidence_missing(data: QuestionAnswers) -> FloatArray:
     """Share of the answers whose confidence is missing, 0 to 1."""
-    return data.means(data.answers["Confidence"].isna()), data.n_answers
+    return data.means(data.answers["Confidence"].isna())
 
 
-@feature(1, "separates students who take the same quiz", needs=layout.ANSWER_METADATA_TASK_3_4)
-def entropy_within_quiz(data: QuestionAnswers) -> Values:
+@feature(1, "separates students who take the same quiz", needs=_OF_ANSWERS, of="QuizId")
+def entropy_within_quiz(data: QuestionAnswers) -> FloatArray:
     """Entropy of the options chosen given the quiz, sum_g (n_g / n) H_g, in bits.
 
     H_g is the entropy among the n_g answers given in quiz g; small quizzes bias it downwards.
@@ -311,8 +291,8 @@ def entropy_within_quiz(data: QuestionAnswers) -> Values:
     return _entropy_within(data, "QuizId")
 
 
-@feature(1, "separates students who learn together", needs=layout.ANSWER_METADATA_TASK_3_4)
-def entropy_within_group(data: QuestionAnswers) -> Values:
+@feature(1, "separates students who learn together", needs=_OF_ANSWERS, of="GroupId")
+def entropy_within_group(data: QuestionAnswers) -> FloatArray:
     """Entropy of the options chosen given the group of students, as `entropy_within_quiz`.
 
     Source: TAL's entry of 2020.
@@ -320,13 +300,13 @@ def entropy_within_group(data: QuestionAnswers) -> Values:
     return _entropy_within(data, "GroupId")
 
 
-@feature(-1, "tests one skill", needs=layout.QUESTION_METADATA_TASK_3_4, is_sampled=False)
-def number_of_subjects(data: QuestionAnswers) -> Values:
+@feature(-1, "tests one skill", needs=_OF_QUESTIONS, is_sampled=False)
+def number_of_subjects(data: QuestionAnswers) -> FloatArray:
     """Number of subjects in the question's list, from the root of the subject tree to its leaves.
 
     A question on one skill has one branch, four subjects in the official tree.
     """
-    return data.questions["n_subjects"].to_numpy(), data.n_answers
+    return data.questions["n_subjects"].to_numpy()
 
 
 # ---- Few answers, and ranks -------------------------------------------------------------------
@@ -342,31 +322,19 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
     (1 / n_1 + 1 / n_2). The variance t between questions and their mean m follow by the method of
     moments (DerSimonian & Laird 1986, equations 8 to 10).
 
-    Parameters
-    ----------
-    feature
-        The feature.
-    data
-        The answers.
-    seed
-        Seed of the halves.
-
-    Returns
-    -------
-    value : array of float64, shape (questions,)
-        The shrunk feature; NaN where the feature is NaN.
-    weight : array of float64, shape (questions,)
-        Weight w of the question's own value, 0 to 1; NaN where the feature is NaN.
+    Returns the shrunk value, and the weight w of the question's own, 0 to 1; both float64, shape
+    (questions,), NaN where the feature is NaN.
     """
-    value, n = feature.values(data)
+    n_students = data.answers["student_code"].max() + 1
+    data = feature.counted(data)
+    value, n = feature.values(data), data.n_answers
     weight = np.where(np.isnan(value), np.nan, 1.0)
     if not feature.is_sampled:
         return value, weight
     student = data.answers["student_code"].to_numpy()
-    in_first = (np.random.default_rng(seed).permutation(student.max() + 1) % 2 == 0)[student]
-    (value_1, n_1), (value_2, n_2) = (
-        feature.values(data.take(half)) for half in (in_first, ~in_first)
-    )
+    in_first = (np.random.default_rng(seed).permutation(n_students) % 2 == 0)[student]
+    first, second = data.take(in_first), data.take(~in_first)
+    (value_1, n_1), (value_2, n_2) = ((feature.values(h), h.n_answers) for h in (first, second))
     # Below ten answers a half many features are no longer near normal.
     compared = ~np.isnan(value_1) & ~np.isnan(value_2) & (n_1 >= 10) & (n_2 >= 10)
     if compared.sum() < 2:
@@ -456,7 +424,7 @@ def _with_rest_score(data: QuestionAnswers) -> QuestionAnswers:
     n_others = np.bincount(student)[student] - 1
     right = np.bincount(student, is_correct)[student] - is_correct
     scored = data.answers.assign(rest_score=_ratio(right.to_numpy(), n_others))
-    return replace(data, answers=scored[n_others > 0])
+    return data._replace(answers=scored[n_others > 0])
 
 
 def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
@@ -471,14 +439,12 @@ def _correlation(data: QuestionAnswers, x: "pd.Series") -> FloatArray:
     return np.where(varies, value, np.nan)
 
 
-def _entropy_within(data: QuestionAnswers, column: str) -> Values:
-    data = data.take(data.answers[column] >= 0)
+def _entropy_within(data: QuestionAnswers, column: str) -> FloatArray:
     cells = data.answers.groupby(["question_code", column, "AnswerValue"]).size().unstack()
     counts = cells.fillna(0).to_numpy()
     question = cells.index.get_level_values("question_code")
     weighted = counts.sum(axis=1) * entropy(counts)
-    total, n = np.bincount(question, weighted, minlength=len(data.questions)), data.n_answers
-    return _ratio(total, n), n
+    return _ratio(np.bincount(question, weighted, minlength=len(data.questions)), data.n_answers)
 
 
 def _count(row: npt.ArrayLike, column: npt.ArrayLike, shape: tuple[int, int]) -> IntArray:

@@ -110,7 +110,7 @@ def main() -> None:
 
 def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     """Return value, shrunk value and the share of the other questions that are worse."""
-    value, _ = feature.values(data)
+    value = feature.values(feature.counted(data))
     shrunk, _ = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
     # Of questions that are equal, half count as worse.

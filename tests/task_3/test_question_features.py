@@ -42,6 +42,12 @@ def having(data: qf.QuestionAnswers, **columns: object) -> qf.QuestionAnswers:
     return qf.QuestionAnswers(data.answers.assign(**columns), data.questions, data.n_options)
 
 
+def compute(name: str, data: qf.QuestionAnswers) -> tuple[np.ndarray, np.ndarray]:
+    """Return a feature of every question, and the number of answers that it rests on."""
+    counted = qf.FEATURES[name].counted(data)
+    return qf.FEATURES[name].values(counted), counted.n_answers
+
+
 @pytest.fixture(scope="module")
 def example() -> Example:
     """Answers of 120 students to half of 12 questions, and the same as a table."""
@@ -59,14 +65,13 @@ def test_entropy_of_a_worked_example() -> None:
     # Half, a quarter, a quarter: 1/2 · 1 + 1/4 · 2 + 1/4 · 2 bits; and one option alone: none.
     answers = make_answers([(0, 7, 1), (1, 7, 1), (2, 7, 2), (3, 7, 3), (0, 9, 4), (1, 9, 4)])
     data = qf.number_answers(answers, np.array([7, 8, 9]))
+    assert data.n_answers.tolist() == [4, 0, 2]
     for feature, expected in (
         (qf.option_entropy, [1.5, np.nan, 0]),
         (qf.correct_entropy, [1, np.nan, 0]),
         (qf.correct_rate, [0.5, np.nan, 0]),
     ):
-        value, n = feature(data)
-        assert np.array_equal(value, expected, equal_nan=True)
-        assert n.tolist() == [4, 0, 2]
+        assert np.array_equal(feature(data), expected, equal_nan=True)
     # The key is the most frequent correct answer.
     answers = make_answers([(0, 0, 1), (1, 0, 1), (2, 0, 2)]).assign(CorrectAnswer=[1, 2, 2])
     assert qf.number_answers(answers, np.array([0, 5])).questions.CorrectAnswer.tolist() == [2, 0]
@@ -76,7 +81,7 @@ def test_entropy_within_quizzes(example: Example) -> None:
     data, table = example
     quiz = data.answers.UserId.to_numpy() % 3
     quiz[:40] = -1
-    value, n = qf.entropy_within_quiz(having(data, QuizId=quiz))
+    value, n = compute("entropy_within_quiz", having(data, QuizId=quiz))
     known = table.iloc[40:]
 
     def within(rows: pd.DataFrame) -> float:
@@ -87,7 +92,7 @@ def test_entropy_within_quizzes(example: Example) -> None:
     assert value == pytest.approx(expected)
     assert n.tolist() == known.question.value_counts().sort_index().tolist()
     # The same for the groups of students.
-    assert np.array_equal(qf.entropy_within_group(having(data, GroupId=quiz))[0], value)
+    assert np.array_equal(compute("entropy_within_group", having(data, GroupId=quiz))[0], value)
 
 
 # ---- How the answers depend on ability ----------------------------------------------------------
@@ -97,15 +102,15 @@ def test_residuals_and_correlations_as_pandas(example: Example) -> None:
     data, table = example
     rows = [rows for _, rows in table.groupby("question")]
     residuals = [(one.rate - one.is_correct).abs().mean() for one in rows]
-    assert qf.mean_absolute_residual(data)[0] == pytest.approx(residuals)
+    assert qf.mean_absolute_residual(data) == pytest.approx(residuals)
     options = qf.option_point_biserial(data)
-    for value, chosen in ((qf.point_biserial(data)[0], 1), (options[:, 0], 1), (options[:, 2], 3)):
+    for value, chosen in ((qf.point_biserial(data), 1), (options[:, 0], 1), (options[:, 2], 3)):
         assert value == pytest.approx([(one.option == chosen).corr(one.rest) for one in rows])
 
 
 def test_slopes_of_the_two_parameter_model_are_recovered() -> None:
     slopes = np.linspace(0, 2.5, 30)
-    value, _ = qf.irt_slope(qf.number_answers(simulate(1500, slopes, share=0.7), np.arange(31)))
+    value = qf.irt_slope(qf.number_answers(simulate(1500, slopes, share=0.7), np.arange(31)))
     assert np.isnan(value[30])
     # Steep slopes are shrunk towards the others, but keep their order.
     assert 0.8 < np.polyfit(slopes, value[:30], 1)[0] < 1.1
@@ -119,14 +124,14 @@ def test_distractors_of_a_worked_example() -> None:
     options = [*[weak] * 20, *[able] * 19, [4, *able[1:]]]
     rows = [(s, q, option) for s, row in enumerate(options) for q, option in enumerate(row)]
     data = qf.number_answers(make_answers(rows), np.arange(8))
-    assert qf.working_distractors(data)[0][:2].tolist() == [1, 1]
-    worst = qf.worst_distractor(data)[0]
+    assert qf.working_distractors(data)[:2].tolist() == [1, 1]
+    worst = qf.worst_distractor(data)
     assert worst[0] < -0.8 < 0.8 < worst[1]
     # Where all answer alike, there is neither correlation nor distractor.
     data = qf.number_answers(make_answers([(s, 0, 1) for s in range(9)]), np.arange(1))
-    assert np.isnan(qf.point_biserial(data)[0]).all()
-    assert qf.working_distractors(data)[0].tolist() == [0]
-    assert np.isnan(qf.worst_distractor(data)[0]).all()
+    assert np.isnan(qf.point_biserial(data)).all()
+    assert qf.working_distractors(data).tolist() == [0]
+    assert np.isnan(qf.worst_distractor(data)).all()
 
 
 def test_quarters_rise_in_ability(example: Example) -> None:
@@ -148,11 +153,11 @@ def test_quarters_rise_in_ability(example: Example) -> None:
 def test_confidence() -> None:
     data = qf.number_answers(make_answers([(s, s % 2, 1) for s in range(6)]), np.arange(3))
     data = having(data, Confidence=np.array([100, *[np.nan] * 3, 50, np.nan], np.float32))
-    for feature, expected, n_expected in (
-        (qf.mean_confidence, [75, np.nan, np.nan], [2, 0, 0]),
-        (qf.confidence_missing, [1 / 3, 1, np.nan], [3, 3, 0]),
+    for name, expected, n_expected in (
+        ("mean_confidence", [75, np.nan, np.nan], [2, 0, 0]),
+        ("confidence_missing", [1 / 3, 1, np.nan], [3, 3, 0]),
     ):
-        value, n = feature(data)
+        value, n = compute(name, data)
         assert value == pytest.approx(expected, nan_ok=True)
         assert n.tolist() == n_expected
 
@@ -164,7 +169,7 @@ def test_shrinking_brings_values_closer_to_the_truth() -> None:
     rows = [(s, q, 1 if rng.random() < truth[q] else 2) for q in range(200)
             for s in rng.permutation(400)[: n[q]]]  # fmt: skip
     data = qf.number_answers(make_answers(rows), np.arange(200))
-    raw, _ = qf.correct_rate(data)
+    raw = qf.correct_rate(data)
     value, weight = qf.shrink(qf.FEATURES["correct_rate"], data)
     assert np.mean((value - truth) ** 2) < 0.8 * np.mean((raw - truth) ** 2)
     # The more answers, the more weight: w = t / (t + s / n) with t and s of the beta distribution.
@@ -209,7 +214,7 @@ def test_several_files_are_put_together(write: Callable[[str, str], Path], tmp_p
     one = write("one.csv", header + "5,1,0,1,2,2\n")
     two = write("two.csv", header + "5,2,1,0,2,3\n")
     data = qf.read_for_features(["option_entropy"], [one, two], np.array([5, 6]), tmp_path)
-    assert qf.option_entropy(data)[0][0] == 1
+    assert qf.option_entropy(data)[0] == 1
     with pytest.raises(InputError, match="both hold UserId 1 and QuestionId 5"):
         qf.read_for_features(["option_entropy"], [one, one], np.array([5]), tmp_path)
     assert "mean_confidence" not in qf.available_features(tmp_path)
@@ -220,6 +225,6 @@ def test_the_doubted_key_of_sat12_is_found(real_data: Path) -> None:
     table = pd.read_csv(real_data / "sat12/sat12_600x32.csv").astype(int)
     data = qf.number_answers(table, np.arange(32))
     assert data.n_options == 5
-    assert qf.point_biserial(data)[0].argmin() == 31
-    assert qf.irt_slope(data)[0].argmin() == 31
-    assert np.nanargmax(qf.worst_distractor(data)[0]) == 31
+    assert qf.point_biserial(data).argmin() == 31
+    assert qf.irt_slope(data).argmin() == 31
+    assert np.nanargmax(qf.worst_distractor(data)) == 31

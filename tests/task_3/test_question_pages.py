@@ -106,7 +106,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
     pages = read_pages(ranked / "pages")
     asked = [int(name.removeprefix("question_")) for name in pages if name != "ranking"]
     places = np.searchsorted(data.questions.index, asked)
-    of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)[0]
+    of_options, of_right = qf.option_point_biserial(data), qf.point_biserial(data)
     ends = {row[0]: row for table in pages["ranking"].tables for row in table.rows}
     for question, row in zip(asked, places, strict=True):
         shown = pages[f"question_{question}"].table("Who chose what")
@@ -114,7 +114,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
         assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
         assert ends[f"question {question}"][4] == as_text(of_right[row], "+")
     for name, feature in qf.FEATURES.items():
-        (raw, _), (value, _) = feature.values(data), qf.shrink(feature, data)
+        raw, (value, _) = feature.values(feature.counted(data)), qf.shrink(feature, data)
         known, less = value[~np.isnan(value)], name in FEWER_IS_BETTER
         for question, row in zip(asked, places, strict=True):
             below, above = (known < value[row]).sum(), (known > value[row]).sum()
