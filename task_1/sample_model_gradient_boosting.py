@@ -91,9 +91,8 @@ def main() -> None:
     for step, (loss, held_out_loss) in enumerate(losses):
         log_event("step", step=step, loss=loss, held_out_loss=held_out_loss)
 
-    table = asked.table.to_numpy()
-    blocks = [table[i : i + BLOCK] for i in range(0, len(table), BLOCK)]
-    p_right = np.concatenate([model.predict_proba(block)[:, 1] for block in blocks])
+    blocks = [asked.table[i : i + BLOCK] for i in range(0, len(template), BLOCK)]
+    p_right = np.concatenate([model.predict_proba(block.to_numpy())[:, 1] for block in blocks])
     prediction = (p_right > 0.5).astype(np.int8)
     # ---- End of the model. --------------------------------------------------------------------
 

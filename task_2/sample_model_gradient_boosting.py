@@ -88,14 +88,13 @@ def main() -> None:
         [part.outcome_of_option[question[part.rows], option[part.rows] - 1] for part in parts]
     )
     losses = np.zeros((2, 1 + max(N_TREES)))
-    asked_table = asked.table.to_numpy()
-    blocks = [asked_table[i : i + BLOCK] for i in range(0, len(asked_table), BLOCK)]
-    p_outcome = np.ones((len(asked_table), 4))
+    blocks = [asked.table[i : i + BLOCK] for i in range(0, len(template), BLOCK)]
+    p_outcome = np.ones((len(template), 4))
     for stage, n_trees in enumerate(N_TREES):
         is_reached = outcome >= stage
         x, is_later = table[is_reached], outcome[is_reached] > stage
         # Outcomes that trees cannot learn are rare, not impossible.
-        p_later = np.full(len(asked_table), (is_later.sum() + 1) / (len(is_later) + 2))
+        p_later = np.full(len(template), (is_later.sum() + 1) / (len(is_later) + 2))
         if min(np.bincount(is_later, minlength=2)) >= MIN_OUTCOMES:
             # scikit-learn stumbles over a column of which hardly anything is known.
             x[:, np.isfinite(x).sum(axis=0) < MIN_ANSWERS] = 0
@@ -103,7 +102,8 @@ def main() -> None:
                 max_iter=n_trees, random_state=options.seed, **SETTINGS
             )
             model.fit(x, is_later)
-            p_later = np.concatenate([model.predict_proba(block)[:, 1] for block in blocks])
+            p_block = [model.predict_proba(block.to_numpy())[:, 1] for block in blocks]
+            p_later = np.concatenate(p_block)
             fell = -np.array([model.train_score_, model.validation_score_])
             # Of all rows; what is learned before the others stays as it is.
             n_left = losses.shape[1] - fell.shape[1]

@@ -106,4 +106,5 @@ def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) ->
     for name in groups:
         found = GROUPS[name](pairs, known, asked)
         columns |= {key: np.asarray(column, np.float32) for key, column in found.items()}
-    return pd.DataFrame(columns)
+    # Put together only where it is used, a block of rows at a time: it may be the largest array.
+    return pd.DataFrame(columns, copy=False)
