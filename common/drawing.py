@@ -18,7 +18,7 @@ SOFT = "color-mix(in srgb, currentColor 70%, Canvas)"
 GREY = "color-mix(in srgb, currentColor 40%, Canvas)"
 # As wide as a phone, where the text of a chart must stay readable.
 WIDTH = 340.0
-FONT_SIZE = 11.0
+_FONT_SIZE = 11.0
 SMALL = 10.0
 ROW_HEIGHT = 21.0
 LINE_HEIGHT = 13.5
@@ -57,7 +57,7 @@ _WIDTHS = {
 _USUAL, _WIDE = 65, 100
 
 
-def text_width(text: str, size: float = FONT_SIZE, *, bold: bool = False) -> float:
+def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> float:
     """Return about how wide a text is, rather too much than too little."""
     widths = (_WIDTHS.get(c) or (_USUAL if c < "\u1100" else _WIDE) for c in text)
     return sum(widths) * size / 100 * (1.15 if bold else 1)
@@ -218,7 +218,7 @@ class Drawing:
 
     def text(
         self, x: float, y: float, text: str | Sequence[str], *, anchor: str = "start",
-        colour: str = TEXT, size: float = FONT_SIZE, bold: bool = False,
+        colour: str = TEXT, size: float = _FONT_SIZE, bold: bool = False,
     ) -> None:  # fmt: skip
         """Add a text whose middle has this height, or lines of text around it."""
         lines = [text] if isinstance(text, str) else text
@@ -288,7 +288,7 @@ class Axes:
         self.drawing.line(ends, stroke(LINE, 0.8))
         if axis:
             middle, below = (self.left + self.right) / 2, self.bottom + TICK_HEIGHT
-            self.drawing.note(middle, below + LINE_HEIGHT / 2, axis, "middle", FONT_SIZE)
+            self.drawing.note(middle, below + LINE_HEIGHT / 2, axis, "middle", _FONT_SIZE)
 
     def title(self, text: str) -> None:
         """Write what is drawn above, at the left."""

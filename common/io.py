@@ -402,12 +402,12 @@ def _check(cells: pd.Series, column: Column) -> Any:
             raise ValueError(column.name)
         return np.array(dates, DATE)[place]
     values = cells.to_numpy()
-    if column.dtype != DATE and not are_valid(values, column).all():
+    if column.dtype != DATE and not _are_valid(values, column).all():
         raise ValueError(column.name)
     return values.astype(column.dtype)
 
 
-def are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_]:
+def _are_valid(values: npt.NDArray[Any], column: Column) -> npt.NDArray[np.bool_]:
     """Return which numbers a column may hold, shape (rows,); NaN is an empty cell."""
     valid: npt.NDArray[np.bool_] = (values >= column.low) & (values <= column.high)
     if values.dtype.kind == "f":
@@ -422,7 +422,7 @@ def require_valid(
     path: Path, column: Column, values: npt.NDArray[Any], first_row: int, verb: str = "is"
 ) -> None:
     """Raise `InputError` if a column may not hold some numbers, whose rows are counted from one."""
-    valid = are_valid(values, column)
+    valid = _are_valid(values, column)
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(

@@ -14,7 +14,7 @@ _PACKAGES = {
 }  # fmt: skip
 
 
-def name_what_is_missing(
+def _name_what_is_missing(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
     """Report an error that nobody caught: as one line, exit code 2, if a package is not there."""
@@ -34,4 +34,4 @@ def name_what_is_missing(
 
 
 if sys.excepthook is sys.__excepthook__:
-    sys.excepthook = name_what_is_missing
+    sys.excepthook = _name_what_is_missing

@@ -13,7 +13,7 @@ INT8, INT32, FLOAT32, FLOAT64, TEXT = "int8", "int32", "float32", "float64", "te
 DATE = "datetime64[m]"
 INT32_MAX = 2**31 - 1
 # From the next number on float32 leaves whole numbers out.
-FLOAT32_MAX = 2**24 - 1
+_FLOAT32_MAX = 2**24 - 1
 # Stands for a whole number that is not known, or was reported as faulty.
 UNREADABLE = -1
 
@@ -134,6 +134,6 @@ DATE_OF_BIRTH = Column("DateOfBirth", DATE, may_be_empty=True)
 PREMIUM_PUPIL = Column("PremiumPupil", FLOAT32, 0, 1, may_be_empty=True)
 DATE_ANSWERED = Column("DateAnswered", DATE, may_be_empty=True)
 CONFIDENCE = Column("Confidence", FLOAT32, 0, 100, may_be_empty=True, whole=False)
-GROUP_ID = Column("GroupId", FLOAT32, high=FLOAT32_MAX, may_be_empty=True)
-QUIZ_ID = Column("QuizId", FLOAT32, high=FLOAT32_MAX, may_be_empty=True)
-SCHEME_ID = Column("SchemeOfWorkId", FLOAT32, high=FLOAT32_MAX, may_be_empty=True)
+GROUP_ID = Column("GroupId", FLOAT32, high=_FLOAT32_MAX, may_be_empty=True)
+QUIZ_ID = Column("QuizId", FLOAT32, high=_FLOAT32_MAX, may_be_empty=True)
+SCHEME_ID = Column("SchemeOfWorkId", FLOAT32, high=_FLOAT32_MAX, may_be_empty=True)
