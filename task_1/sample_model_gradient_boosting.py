@@ -13,7 +13,7 @@ out, their features computed from all others; then the next 10 %, ten times, or 
 answers are enough.
 """
 
-from common import answer_features, cli, run_log, submission
+from common import answer_features, cli, progress, run_log, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -74,6 +74,8 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 0 or 1; `p_right`.
+    # At the rate measured at full size, in pairs a second.
+    progress.announce((len(answers) + len(template)) / 64_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options", "distractors"]

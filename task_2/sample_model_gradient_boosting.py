@@ -14,7 +14,7 @@ answers are enough. What is predicted is not A, B, C or D: is the answer right? 
 most popular wrong one? If not, the next one? Features of options are in the same order.
 """
 
-from common import answer_features, cli, run_log, submission
+from common import answer_features, cli, progress, run_log, submission
 from common.answers import read_answers
 from common.errors import InputError
 from common.probabilities import write_probabilities
@@ -76,6 +76,8 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
+    # At the rate measured at full size, in pairs a second.
+    progress.announce((len(answers) + len(template)) / 40_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options"]
