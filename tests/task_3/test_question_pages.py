@@ -138,6 +138,7 @@ def test_bars_of_few_answers_are_grey(
     (tmp_path / "submission_task_3.csv").write_text("QuestionId,ranking\n7,1\n8,2\n9,3\n")
     flags = ["--input_dir", tmp_path, "--train_data", "train.csv", "--submission_dir", tmp_path]
     flags += ["--submission_template_dir", tmp_path, "--metadata_dir", tmp_path]
+    flags += ["--images_dir", tmp_path]
     succeeds([REPORT, *flags, "--output_dir", tmp_path / "pages"])
     pages = read_pages(tmp_path / "pages")
     assert (LEGEND in pages["ranking"].text) == (n_answers < 20)
