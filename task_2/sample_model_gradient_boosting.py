@@ -76,8 +76,8 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: columns of `answers`. Out, for each row of `template`: `prediction`, 1 to 4; `p_option`.
-    # At the rate measured at full size, in pairs a second.
-    progress.announce((len(answers) + len(template)) / 40_000)
+    # In pairs a second: the rate of task 1 at full size, and how much longer small data take here.
+    progress.announce((len(answers) + len(template)) / 45_000)
     pairs = answer_features.read_pairs(answers, template, paths.metadata)
     groups = answer_features.available_groups(
         pairs, answers, options.features, leave_out=["options"]
