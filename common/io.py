@@ -51,7 +51,7 @@ _LONGEST_HEADER = 1 << 16
 _SHOWN_HEADER = 300
 # Rows that are read at once: few enough to leave no large holes in the memory.
 _CHUNK = 1 << 16
-_BLOCK = 1 << 20
+_BLOCK = 1 << 22
 # A file of more bytes is read by pyarrow, if it is there and these are not in the file: it takes
 # 0x10 for a number, and handles quotation marks in another way.
 LARGE = 1 << 20
@@ -263,18 +263,16 @@ def _read(
     }
     # Where all columns are missing, the file is looked through nevertheless.
     wanted = wanted or {0: Column(header[0], TEXT, may_be_empty=True)}
-    chunks = _read_quickly(source, header, wanted)
-    if not chunks:
-        chunks = _read_with_care(source, header, wanted, report)
-    if not chunks:
+    parts = _read_quickly(source, header, wanted) or _read_with_care(source, header, wanted, report)
+    if not parts:
         raise InputError(f"{source.name}: holds a header but no rows")
     data: dict[str, Any] = {}
     for place, column in wanted.items():
         # One column after the other, so that no more than one exists twice at a time.
-        parts = [chunk.pop(place) for chunk in chunks]
+        of_column = parts.pop(place)
         is_text = column.dtype == TEXT
         data[column.name] = (
-            pd.concat(parts, ignore_index=True) if is_text else np.concatenate(parts)
+            pd.concat(of_column, ignore_index=True) if is_text else np.concatenate(of_column)
         )
     n_rows = len(data[column.name])
     for column in columns:
@@ -294,39 +292,27 @@ def _to_column(values: Sequence[Any], column: Column) -> Any:
 
 def _read_quickly(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
-) -> list[dict[int, Any]]:
-    """Return columns by their place, for each chunk of rows; nothing if anything is unusual."""
-    with source.open() as file:
-        blocks = iter(lambda: file.read(_BLOCK), b"")
-        found = {mark for block in blocks for mark in _MARKS if mark in block}
-        is_large = file.tell() > LARGE
-    if b"\0" in found:
-        return []
-    for read in (_by_pyarrow, _by_pandas) if is_large and not found else (_by_pandas,):
+) -> dict[int, list[Any]]:
+    """Return the parts of each column, by its place; nothing if anything is unusual."""
+    for read in (_by_pyarrow, _by_pandas):
+        parts: dict[int, list[Any]] = {}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                chunks = [
-                    {place: _check(chunk[str(place)], column) for place, column in wanted.items()}
-                    for chunk in read(source, header, wanted)
-                ]
+                for chunk in read(source, header, wanted):
+                    for place, column in wanted.items():
+                        parts.setdefault(place, []).append(_check(chunk[str(place)], column))
         except (ImportError, ValueError, OverflowError, Warning):
             continue
-        if read is _by_pyarrow or _is_even(source, len(header), b'"' in found):
-            return chunks
-    return []
+        return parts
+    return {}
 
 
-def _is_even(source: Source, n_columns: int, has_quotes: bool) -> bool:
-    """Return whether every row has so many cells: pandas fills rows that are too short, and cuts
-    off those that are too long.
-    """
+def _blocks(source: Source) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines."""
     with source.open() as file:
-        lines = (line.count(b",") + 1 == n_columns or line.isspace() for line in file)
-        # A text in quotation marks may hold commas; a file with other line ends is one line.
-        if not has_quotes and all(lines):
-            return True
-    return all(len(row) == n_columns for _, row in source.rows())
+        while block := file.read(_BLOCK):
+            yield block + file.readline()
 
 
 def _by_pandas(
@@ -356,12 +342,33 @@ def _by_pandas(
     with source.open() as file:
         # A file without rows is one chunk without rows.
         yield from (chunk for chunk in pd.read_csv(file, **options) if len(chunk))
+    if not _is_even(source, len(header)):
+        raise ValueError("rows of another length, or a NUL byte")
+
+
+def _is_even(source: Source, n_columns: int) -> bool:
+    """Return whether every row has so many cells and no NUL byte: pandas fills rows that are too
+    short, and cuts off those that are too long.
+    """
+    is_plain = True
+    for block in _blocks(source):
+        if b"\0" in block:
+            return False
+        cells = np.frombuffer(block.rstrip(b"\n") + b"\n", np.uint8)
+        marks = cells[(cells == ord(",")) | (cells == ord("\n"))]
+        n_cells = np.diff(np.flatnonzero(marks == ord("\n")), prepend=-1)
+        # A text in quotation marks may hold commas; a file with other line ends is one line.
+        is_plain = is_plain and b'"' not in block and bool((n_cells == n_columns).all())
+    return is_plain or all(len(row) == n_columns for _, row in source.rows())
 
 
 def _by_pyarrow(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column]
 ) -> Iterator[pd.DataFrame]:
     """As `_by_pandas`, five times as fast, where pyarrow is installed."""
+    with source.open() as file:
+        if file.seek(0, os.SEEK_END) <= LARGE:
+            raise ValueError("not worth to import pyarrow")
     import pyarrow as pa
     from pyarrow import csv as pa_csv
 
@@ -372,18 +379,20 @@ def _by_pyarrow(
         null_values=[""],
     )
     names = [str(place) for place in range(len(header))]
-    options = pa_csv.ReadOptions(column_names=names, skip_rows=0 if source.column_names else 1)
-    with source.open() as file:
-        # Not Python's file: threads that read from one when the process ends would abort it.
-        is_memory = isinstance(file, io.BytesIO)
-        arrow_file = pa.BufferReader(file.read()) if is_memory else pa.OSFile(file.name)
-        for batch in pa_csv.open_csv(arrow_file, options, convert_options=convert):
-            chunk = batch.to_pandas(split_blocks=True)
-            for name, cells in chunk.items():
-                if cells.dtype.kind == "f" and cells.isna().sum() != batch[name].null_count:
-                    raise ValueError("the text NaN")
-            if len(chunk):
-                yield chunk
+    n_skipped = 0 if source.column_names else 1
+    for block in _blocks(source):
+        if any(mark in block for mark in _MARKS):
+            raise ValueError("perhaps no plain numbers and texts")
+        # Not the file itself: threads that read from one when the process ends would abort it.
+        options = pa_csv.ReadOptions(column_names=names, skip_rows=n_skipped)
+        table = pa_csv.read_csv(pa.BufferReader(block), options, convert_options=convert)
+        n_skipped = 0
+        chunk = table.to_pandas(split_blocks=True)
+        for name, cells in chunk.items():
+            if cells.dtype.kind == "f" and cells.isna().sum() != table[name].null_count:
+                raise ValueError("the text NaN")
+        if len(chunk):
+            yield chunk
     pa.default_memory_pool().release_unused()
 
 
@@ -433,7 +442,7 @@ def require_valid(
 
 def _read_with_care(
     source: Source, header: Sequence[str], wanted: Mapping[int, Column], report: Report
-) -> list[dict[int, Any]]:
+) -> dict[int, list[Any]]:
     """Read every cell as text: report the faults, and convert what is valid, however written."""
     rows = source.rows()
     if not source.column_names:
@@ -442,7 +451,7 @@ def _read_with_care(
     first_uneven, n_uneven = "", 0
     shown: dict[int, list[str]] = {place: [] for place in wanted}
     n_faults = Counter[int]()
-    chunks = []
+    parts: dict[int, list[Any]] = {}
     while block := list(islice(rows, _CHUNK)):
         for number, row in block:
             _require_text(source, header, number, row)
@@ -450,7 +459,6 @@ def _read_with_care(
                 n_uneven += 1
                 found = f"row {number} has {len(row)} columns, expected {len(header)}"
                 first_uneven = first_uneven or f"{found}: {quote(','.join(row).strip())}"
-        chunk: dict[int, Any] = {}
         for place, column in wanted.items():
             values = [
                 parse[place](row[place]) if len(row) == len(header) else column.missing
@@ -463,8 +471,7 @@ def _read_with_care(
                     text = row[place].strip()
                     if n_faults[place] <= SHOWN:
                         shown[place].append(f"row {number} is {quote(text) if text else 'empty'}")
-            chunk[place] = _to_column(values, column)
-        chunks.append(chunk)
+            parts.setdefault(place, []).append(_to_column(values, column))
     if n_uneven:
         count = f" ({n_uneven} such rows)" if n_uneven > 1 else ""
         report(f"{source.name}: {first_uneven}{count}; is the file cut off?")
@@ -474,7 +481,7 @@ def _read_with_care(
             f"{source.name}: column '{wanted[place].name}': {'; '.join(shown[place])}{more}, "
             f"expected {wanted[place].expected}"
         )
-    return chunks
+    return parts
 
 
 def _require_text(source: Source, header: Sequence[str], number: int, row: Sequence[str]) -> None:

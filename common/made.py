@@ -226,8 +226,10 @@ def read(path: Path) -> Made | None:
 def _read_beside(path: Path) -> Made | None:
     """Read the record beside a file; raise `InputError` if that of a split or template is none."""
     place = record_path(path)
-    made = parse(place.read_bytes()) if place.is_file() else None
-    if made is None and place.is_file() and place.name in layout.STAMP_OF_FILE.values():
+    if not place.is_file():
+        return None
+    made = parse(place.read_bytes())
+    if made is None and place.name in layout.STAMP_OF_FILE.values():
         raise InputError(
             f"{place}: is damaged or of an earlier version of the kit, expected the record of "
             f"{path.name}: make that again, or remove the .json if it is your own"
@@ -247,20 +249,20 @@ def require_current(paths: Iterable[Path]) -> None:
     from has changed; files without a record pass. All are then what this process learns from.
     """
     for path in filter(Path.is_file, paths):
-        made = _read_beside(path) if path.name in layout.STAMP_OF_FILE else None
-        if made and not matches(path, made.files.get(path.name)):
-            raise InputError(
-                f"{path}: is not the file that {record_path(path)} describes, so it may be of "
-                f"another split or of other data; `{made.command}` makes it again, or remove the "
-                ".json if the file is your own"
-            )
-        for name, known in made.made_from.items() if made else ():
-            source = path.parent / name
-            if source.is_file() and not matches(source, known):
+        if path.name in layout.STAMP_OF_FILE and (made := _read_beside(path)):
+            if not matches(path, made.files.get(path.name)):
                 raise InputError(
-                    f"{path}: was made from other data than now lie in {source.resolve()}; "
-                    f"`{made.command if made else ''}` makes it again"
+                    f"{path}: is not the file that {record_path(path)} describes, so it may be of "
+                    f"another split or of other data; `{made.command}` makes it again, or remove "
+                    "the .json if the file is your own"
                 )
+            for name, known in made.made_from.items():
+                source = path.parent / name
+                if source.is_file() and not matches(source, known):
+                    raise InputError(
+                        f"{path}: was made from other data than now lie in {source.resolve()}; "
+                        f"`{made.command}` makes it again"
+                    )
         CHECKED[path.absolute()] = fingerprint(path)
 
 
