@@ -210,19 +210,6 @@ def count(text: str) -> int:
     return value
 
 
-def split_options(doc: str | None, train_name: str) -> argparse.Namespace:
-    """Read the flags of a `local_data_split.py`: `train`, what to split, `output_dir`, `seed`."""
-    p = parser(doc)
-    add_folder(p, "--input_dir", layout.TRAIN_DIR)
-    add_file(p, "--train_data", train_name)
-    add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
-    help_ = "seed of the split (default 0)"
-    p.add_argument("--seed", type=seed, metavar="N", default=0, help=help_)
-    options = p.parse_args()
-    options.train = options.input_dir / options.train_data
-    return options
-
-
 # ---- Sample models of the tasks 1 to 3 -------------------------------------------------------
 
 

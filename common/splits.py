@@ -1,12 +1,11 @@
-"""Seeded splits that keep training and validation apart."""
+"""Seeded splits that keep training and validation apart: the `local_data_split.py` of the tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from common import io, layout, schema
+from common import cli, io, layout, schema
 from common.answers import read_answers
 from common.errors import InputError
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 
 PAIR_COLUMNS = ("QuestionId", "UserId", "AnswerId")
+# Of the answers of tasks 1 and 2, of the students of task 4, and of the answers of these.
+_HELD_OUT = 0.2
 
 
 def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) -> BoolArray:
@@ -29,62 +30,66 @@ def hold_out_answers(n_answers: int, share: float, seed: int | Sequence[int]) ->
     return held_out
 
 
-def split_answers_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
-    """Split a training file of tasks 1 and 2 by answers; return the three files written.
+def run(
+    doc: str | None,
+    train_name: str,
+    split: Callable[[pd.DataFrame, int], dict[str, pd.DataFrame]],
+) -> None:
+    """Split the training answers that the flags name; `split` returns the parts by their files.
 
-    They are the training answers, the share held out for validation, and the template to fill in.
+    They are written with one record, so that none is used with another split's.
     """
-    table = read_answers(train, ids=True)
-    held_out = hold_out_answers(len(table), share, seed)
-    _require_both_parts(train, held_out, "answers")
-    valid = table[held_out]
-    template = valid[[name for name in PAIR_COLUMNS if name in table]]
-    names = (layout.TRAIN_TASK_1_2, layout.VALID_TASK_1_2, layout.LOCAL_TEMPLATE_TASK_1_2)
-    return _write_parts(train, output_dir, names, (table[~held_out], valid, template))
-
-
-def halve_students_file(train: Path, output_dir: Path, seed: int) -> list[Path]:
-    """Split a training file of tasks 3 and 4 into two halves of the students; return both files."""
-    halves = _hold_out_students(train, 0.5, seed)
-    return _write_parts(train, output_dir, (layout.TRAIN_TASK_3, layout.VALID_TASK_3), halves)
-
-
-def split_students_file(train: Path, output_dir: Path, seed: int, share: float = 0.2) -> list[Path]:
-    """Split a training file of tasks 3 and 4 by students; return the two files written.
-
-    The answers of the students held out have a column IsTarget: the same share of them are targets.
-    """
-    learned, valid = _hold_out_students(train, share, seed)
-    # A different stream of random numbers from the one that chose the students.
-    targets = hold_out_answers(len(valid), share, seed + 1)
-    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
-    names = (layout.TRAIN_TASK_4, layout.VALID_TASK_4)
-    return _write_parts(train, output_dir, names, (learned, valid))
-
-
-def _hold_out_students(train: Path, share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read answers; return those of most students, and those of a share of them."""
-    table = read_answers(train, ids=True)
-    students, place = np.unique(table["UserId"].to_numpy(), return_inverse=True)
-    held_out = hold_out_answers(len(students), share, seed)[place]
-    _require_both_parts(train, held_out, "students")
-    return table[~held_out], table[held_out]
-
-
-def _require_both_parts(train: Path, held_out: BoolArray, of_what: str) -> None:
-    if held_out.all() or not held_out.any():
-        raise InputError(f"{train}: holds too few {of_what} to hold some out, expected more")
-
-
-def _write_parts(
-    train: Path, folder: Path, names: Sequence[str], parts: Sequence[pd.DataFrame]
-) -> list[Path]:
-    """Write the parts of a split with one record, so that none is used with another split's."""
-    paths = [folder / name for name in names]
-    for path in paths:
+    p = cli.parser(doc)
+    cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
+    cli.add_file(p, "--train_data", train_name)
+    cli.add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
+    help_ = "seed of the split (default 0)"
+    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help=help_)
+    options = p.parse_args()
+    train = options.input_dir / options.train_data
+    parts = split(read_answers(train, ids=True), options.seed)
+    if any(part.empty for part in parts.values()):
+        raise InputError(
+            f"{train}: holds too few answers or students to hold some out, expected more"
+        )
+    tables = {options.output_dir / name: part for name, part in parts.items()}
+    for path in tables:
         # The local training file has the official one's name: a split in place would destroy it.
         if path.resolve() == train.resolve():
             raise InputError(f"{path}: is the file to be split, expected another --output_dir")
-    record = folder / layout.STAMP_OF_FILE[names[0]]
-    io.write_recorded(dict(zip(paths, parts, strict=True)), record, [train])
-    return paths
+    record = options.output_dir / layout.STAMP_OF_FILE[next(iter(parts))]
+    io.write_recorded(tables, record, [train])
+    print(f"written: {', '.join(map(cli.show, tables))}")
+
+
+def split_answers(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
+    """Split the answers of tasks 1 and 2; the third part is the template to fill in."""
+    held_out = hold_out_answers(len(answers), _HELD_OUT, seed)
+    valid = answers[held_out]
+    return {
+        layout.TRAIN_TASK_1_2: answers[~held_out],
+        layout.VALID_TASK_1_2: valid,
+        layout.LOCAL_TEMPLATE_TASK_1_2: valid.filter(PAIR_COLUMNS),
+    }
+
+
+def halve_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
+    """Split the students of task 3 into two halves."""
+    second = _hold_out_students(answers, 0.5, seed)
+    return {layout.TRAIN_TASK_3: answers[~second], layout.VALID_TASK_3: answers[second]}
+
+
+def split_students(answers: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
+    """Split the students of task 4; of the answers of those held out, `IsTarget` marks a share."""
+    held_out = _hold_out_students(answers, _HELD_OUT, seed)
+    valid = answers[held_out]
+    # A different stream of random numbers from the one that chose the students.
+    targets = hold_out_answers(len(valid), _HELD_OUT, seed + 1)
+    valid = valid.assign(**{schema.IS_TARGET: targets.astype(np.int8)})
+    return {layout.TRAIN_TASK_4: answers[~held_out], layout.VALID_TASK_4: valid}
+
+
+def _hold_out_students(answers: pd.DataFrame, share: float, seed: int) -> BoolArray:
+    """Choose a share of the students: True for their answers."""
+    students, place = np.unique(answers["UserId"].to_numpy(), return_inverse=True)
+    return hold_out_answers(len(students), share, seed)[place]

@@ -9,13 +9,5 @@ Writes:  data/test_input/train_task_1_2.csv            answers to learn from
 
 from common import cli, layout, splits
 
-
-def main() -> None:
-    """Split the file that the flags name."""
-    options = cli.split_options(__doc__, layout.TRAIN_TASK_1_2)
-    paths = splits.split_answers_file(options.train, options.output_dir, options.seed)
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
-
-
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_1_2, splits.split_answers))

@@ -11,13 +11,5 @@ Writes:  data/test_input/train_task_3.csv   answers of one half of the students:
 
 from common import cli, layout, splits
 
-
-def main() -> None:
-    """Split the file that the flags name."""
-    options = cli.split_options(__doc__, layout.TRAIN_TASK_3_4)
-    paths = splits.halve_students_file(options.train, options.output_dir, options.seed)
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
-
-
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_3_4, splits.halve_students))

@@ -11,13 +11,5 @@ Writes:  data/test_input/train_task_4.csv   answers of the students to learn fro
 
 from common import cli, layout, splits
 
-
-def main() -> None:
-    """Split the file that the flags name."""
-    options = cli.split_options(__doc__, layout.TRAIN_TASK_3_4)
-    paths = splits.split_students_file(options.train, options.output_dir, options.seed)
-    print(f"written: {', '.join(cli.show(path) for path in paths)}")
-
-
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: splits.run(__doc__, layout.TRAIN_TASK_3_4, splits.split_students))

@@ -3,16 +3,25 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from common.answers import read_answers
-from common.errors import InputError
-from common.io import read_columns
-from common.schema import USER_ID, is_target
-from common.splits import split_answers_file, split_students_file
-
 import numpy as np
+import pandas as pd
 import pytest
+from conftest import Says
 
 Write = Callable[[str, str], Path]
+Split = Callable[..., list[Path]]
+
+
+@pytest.fixture
+def split(succeeds: Says) -> Split:
+    """Run the split of a task; return the files written."""
+
+    def run(task: int, train: Path, folder: Path, seed: int = 0) -> list[Path]:
+        places = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", folder]
+        told = succeeds([f"task_{task}/local_data_split.py", *places, "--seed", seed])
+        return [Path(name) for name in told.strip().removeprefix("written: ").split(", ")]
+
+    return run
 
 
 @pytest.fixture
@@ -28,8 +37,8 @@ def train(write: Write) -> Path:
     return write("train.csv", "\n".join([header, *rows]) + "\n")
 
 
-def test_answers_file(train: Path, tmp_path: Path) -> None:
-    paths = split_answers_file(train, tmp_path / "out", seed=0)
+def test_answers_file(split: Split, train: Path, tmp_path: Path) -> None:
+    paths = split(1, train, tmp_path / "out")
     header, *rows = train.read_text().splitlines()
     learned, examined, template = (path.read_text().splitlines() for path in paths)
     assert learned[0] == examined[0] == header
@@ -40,20 +49,19 @@ def test_answers_file(train: Path, tmp_path: Path) -> None:
     assert len(held_out) == 250
     # The template reveals nothing but the pairs.
     assert template == [",".join(row.split(",")[:3]) for row in examined]
-    again, other = (split_answers_file(train, tmp_path / str(seed), seed) for seed in (0, 1))
+    again, other = (split(2, train, tmp_path / str(seed), seed) for seed in (0, 1))
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
     assert other[1].read_bytes() != paths[1].read_bytes()
 
 
-def test_students_file(train: Path, tmp_path: Path) -> None:
-    train_path, valid_path = split_students_file(train, tmp_path / "out", seed=0)
-    learned, examined = read_answers(train_path), read_answers(valid_path)
-    other = read_answers(split_students_file(train, tmp_path / "other", seed=1)[1])
-    assert set(other["UserId"]) != set(examined["UserId"])
-    assert not np.intersect1d(learned["UserId"], examined["UserId"]).size
-    assert len(np.unique(examined["UserId"])) == 10
-    targets = read_columns(valid_path, [is_target()])["IsTarget"]
-    assert targets.sum() == round(0.2 * len(examined))
+def test_students_file(split: Split, train: Path, tmp_path: Path) -> None:
+    train_path, valid_path = split(4, train, tmp_path / "out")
+    learned, examined = pd.read_csv(train_path), pd.read_csv(valid_path)
+    other = pd.read_csv(split(4, train, tmp_path / "other", seed=1)[1])
+    assert {*other.UserId} != {*examined.UserId}
+    assert not {*learned.UserId} & {*examined.UserId}
+    assert examined.UserId.nunique() == 10
+    assert examined.IsTarget.sum() == round(0.2 * len(examined))
     # Both parts keep the order of the file, and no row is lost.
     rows = train.read_text().splitlines()
     held_out = [row.rpartition(",")[0] for row in valid_path.read_text().splitlines()]
@@ -62,29 +70,28 @@ def test_students_file(train: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7])
-def test_targets_are_drawn_apart_from_the_students(write: Write, tmp_path: Path, seed: int) -> None:
+def test_targets_are_drawn_apart_from_the_students(
+    split: Split, write: Write, tmp_path: Path, seed: int
+) -> None:
     """As many answers held out as there are students: one stream would choose the same places."""
     rows = [f"{question},{student},0\n" for student in range(50) for question in range(5)]
     train = write("t.csv", "QuestionId,UserId,IsCorrect\n" + "".join(rows))
-    _, valid_path = split_students_file(train, tmp_path / "out", seed)
-    columns = read_columns(valid_path, [USER_ID, is_target()])
-    students = np.unique(columns["UserId"])
-    targets = np.flatnonzero(columns["IsTarget"])
-    assert len(columns["IsTarget"]) == 50
-    assert len(students) == len(targets) == 10
+    valid = pd.read_csv(split(4, train, tmp_path / "out", seed)[1])
+    students, targets = valid.UserId.unique(), np.flatnonzero(valid.IsTarget)
+    assert [len(valid), len(students), len(targets)] == [50, 10, 10]
     assert len(np.intersect1d(students, targets)) < 6
 
 
-def test_what_cannot_be_split(train: Path, write: Write, tmp_path: Path) -> None:
+def test_what_cannot_be_split(train: Path, write: Write, fails: Says, tmp_path: Path) -> None:
     # A split never overwrites what it splits.
     official = train.rename(tmp_path / "train_task_1_2.csv")
     before = official.read_bytes()
-    with pytest.raises(InputError, match="is the file to be split"):
-        split_answers_file(official, tmp_path, seed=0)
+    places = ["--input_dir", tmp_path, "--output_dir", tmp_path]
+    assert "is the file to be split" in fails(["task_1/local_data_split.py", *places])
     assert official.read_bytes() == before
     few = write("t.csv", "QuestionId,UserId,IsCorrect\n1,1,0\n1,2,0\n")
-    with pytest.raises(InputError, match="holds too few students to hold some out"):
-        split_students_file(few, tmp_path / "out", seed=0)
-    with pytest.raises(InputError, match="holds too few answers to hold some out"):
-        split_answers_file(few, tmp_path / "out", seed=0)
+    places = ["--input_dir", tmp_path, "--train_data", few.name, "--output_dir", tmp_path / "out"]
+    for task in (1, 4):
+        line = fails([f"task_{task}/local_data_split.py", *places])
+        assert "t.csv: holds too few answers or students to hold some out" in line
     assert not (tmp_path / "out").exists()
