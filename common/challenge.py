@@ -48,7 +48,7 @@ def run_generator(
     """Write a simulated sample, marked as such; `write_sample` is given the folders and a seed."""
     folders = folders or (TRAIN,)
     p = parser(doc, script, output_dir="")
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
+    cli.add_number(p, "--seed", 0)
     options = p.parse_args()
 
     def write(folder: Path) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def fold_parser(
 ) -> argparse.ArgumentParser:
     """Make the parser of a `local_data_split.py` that divides examples into folds."""
     p = parser(doc, script, input_dir=TRAIN, output_dir=TEST_INPUT, **files)
-    p.add_argument("--folds", type=int, metavar="N", default=n_folds, help=f"default {n_folds}")
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="default 0")
+    cli.add_number(p, "--folds", n_folds, kind=int)
+    cli.add_number(p, "--seed", 0)
     return p
 
 

@@ -145,16 +145,35 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
     return _Parser(prog=prog, description=doc, formatter_class=raw_text, allow_abbrev=False)
 
 
-def add_folder(p: argparse.ArgumentParser, flag: str, default: Path | str) -> None:
+def add_folder(p: argparse.ArgumentParser, flag: str, default: Path | str, what: str = "") -> None:
     """Add a flag that names a folder; a default that depends on other flags is told in words."""
     folder = default if isinstance(default, Path) else None
-    shown = show(default) if isinstance(default, Path) else default
-    p.add_argument(flag, type=Path, metavar="DIR", default=folder, help=f"default {shown}")
+    told = _with_default(what, show(default) if isinstance(default, Path) else default)
+    p.add_argument(flag, type=Path, metavar="DIR", default=folder, help=told)
 
 
-def add_file(p: argparse.ArgumentParser, flag: str, default: str) -> None:
+def add_file(p: argparse.ArgumentParser, flag: str, default: str, what: str = "") -> None:
     """Add a flag that names a file in a folder that another flag names."""
-    p.add_argument(flag, metavar="FILE", default=default, help=f"default {default}")
+    told = _with_default(what, default)
+    p.add_argument(flag, metavar="FILE", default=default, help=told)
+
+
+def add_number(
+    p: argparse.ArgumentParser,
+    flag: str,
+    default: float,
+    what: str = "",
+    kind: Callable[[str], float] | None = None,
+    metavar: str = "N",
+) -> None:
+    """Add a flag that names a number, a `seed` if that is its name, else by default a `count`."""
+    kind = kind or (seed if flag == "--seed" else count)
+    told = _with_default(what, default)
+    p.add_argument(flag, type=kind, metavar=metavar, default=default, help=told)
+
+
+def _with_default(what: str, default: object) -> str:
+    return f"{what} (default {default})" if what else f"default {default}"
 
 
 def add_record_flag(p: argparse.ArgumentParser) -> None:

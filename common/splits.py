@@ -43,8 +43,7 @@ def run(
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     cli.add_file(p, "--train_data", train_name)
     cli.add_folder(p, "--output_dir", layout.TEST_INPUT_DIR)
-    help_ = "seed of the split (default 0)"
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help=help_)
+    cli.add_number(p, "--seed", 0, "seed of the split")
     options = p.parse_args()
     train = options.input_dir / options.train_data
     parts = split(read_answers(train, ids=True), options.seed)

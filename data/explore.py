@@ -34,13 +34,7 @@ PICTURES = {
 def main() -> None:
     """Read what is there, count it, write the pages."""
     p = cli.parser(__doc__)
-    p.add_argument(
-        "--data_dir",
-        type=Path,
-        metavar="DIR",
-        default=layout.DATA_DIR,
-        help="a folder laid out like data/ (default data)",
-    )
+    cli.add_folder(p, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     p.add_argument(
         "--pictures",

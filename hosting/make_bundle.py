@@ -127,8 +127,7 @@ def _parse() -> argparse.Namespace:
     p.add_argument("--start", type=_day, metavar="DATE", help=first)
     last = f"last day (default: {_WEEKS} weeks later)"
     p.add_argument("--end", type=_day, metavar="DATE", help=last)
-    final = f"length of the private phase at the end (default {days})"
-    p.add_argument("--final_days", type=cli.count, metavar="N", default=days, help=final)
+    cli.add_number(p, "--final_days", days, "length of the private phase at the end")
     server = "upload the private answers too, and let the server score the private phase"
     p.add_argument("--private_on_server", action="store_true", help=server)
     p.add_argument("--output", type=Path, metavar="FILE", required=True, help="the bundle, a zip")

@@ -29,23 +29,11 @@ def main() -> None:
     parser = cli.sample_model_parser(__doc__, TASK)
     cli.add_metadata_flag(parser)
     run_log.add_log_flag(parser)
-    parser.add_argument(
-        "--dimensions",
-        type=int,
-        metavar="K",
-        default=item_response.DEFAULT_DIMENSIONS,
-        help="number of abilities; time grows with its square (default %(default)s)",
-    )
-    parser.add_argument(
-        "--guessing",
-        type=float,
-        metavar="P",
-        default=0.2,
-        help="chance to be right without knowing the answer (default %(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="seed of the random start (default 0)"
-    )
+    told = "number of abilities; time grows with its square"
+    cli.add_number(parser, "--dimensions", item_response.DEFAULT_DIMENSIONS, told, int, "K")
+    told = "chance to be right without knowing the answer"
+    cli.add_number(parser, "--guessing", 0.2, told, float, "P")
+    cli.add_number(parser, "--seed", 0, "seed of the random start")
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     template = submission.read_template(paths.template)

@@ -41,12 +41,7 @@ def main() -> None:
     cli.add_folder(p, "--submission_dir", layout.SUBMISSION_DIR)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR / "question_report")
     cli.add_file(p, "--train_data", layout.TRAIN_TASK_3_4)
-    p.add_argument(
-        "--submit_data",
-        metavar="FILE",
-        default=layout.submission_name(TASK),
-        help=f"the ranking, CSV or zip (default {layout.submission_name(TASK)})",
-    )
+    cli.add_file(p, "--submit_data", layout.submission_name(TASK), "the ranking, CSV or zip")
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     options = p.parse_args()
     train = options.input_dir / options.train_data

@@ -24,7 +24,6 @@ Control-C ends the training and ranks by what has been learned so far.
 from common import cli, layout, progress, schema, submission
 from common.adam import Adam
 from common.answers import read_answers
-from common.errors import InputError
 
 import numpy as np
 import torch
@@ -83,15 +82,9 @@ class PartialVAE(nn.Module):
 def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK)
-    parser.add_argument(
-        "--dimensions", type=int, metavar="K", default=8, help="length of z (default 8)"
-    )
-    parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="another seed, another random start"
-    )
+    cli.add_number(parser, "--dimensions", 8, "length of z", metavar="K")
+    cli.add_number(parser, "--seed", 0, "another seed, another random start")
     options = parser.parse_args()
-    if options.dimensions < 1:
-        raise InputError(f"--dimensions is {options.dimensions}, expected at least 1")
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)
     answers = read_answers(paths.train, options=True)

@@ -16,9 +16,7 @@ TASK = 3
 def main() -> None:
     """Load, model, predict, write."""
     parser = cli.sample_model_parser(__doc__, TASK, reads_answers=False)
-    parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="seed of the ranking (default 0)"
-    )
+    cli.add_number(parser, "--seed", 0, "seed of the ranking")
     options = parser.parse_args()
     paths = cli.sample_model_paths(options, TASK)
     question = submission.read_ranking_template(paths.template)

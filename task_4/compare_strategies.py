@@ -136,8 +136,7 @@ def parse() -> argparse.Namespace:
     """Read the flags."""
     p = cli.parser(__doc__)
     p.usage = "%(prog)s [flags]"
-    length = "length of a test (default 20)"
-    p.add_argument("--questions", type=cli.count, metavar="N", default=20, help=length)
+    cli.add_number(p, "--questions", 20, "length of a test")
     phases = (LOCAL, *layout.PHASES)
     p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
     few = "use the first masks only; of a protocol, splits"

@@ -93,8 +93,7 @@ def parse() -> argparse.Namespace:
     p.add_argument("--student", type=int, nargs="+", metavar="ID", default=[], help="UserIds")
     playing.add_data_flags(p)
     p.add_argument("--mask", help="column with the hidden answers (default: the file's first)")
-    length = f"how many are asked at most (default {N_ROUNDS})"
-    p.add_argument("--questions", type=cli.count, metavar="N", default=N_ROUNDS, help=length)
+    cli.add_number(p, "--questions", N_ROUNDS, "how many are asked at most")
     stop = "end before that once the ability's standard error is at most S, as 0.35"
     p.add_argument("--stop_at_error", type=cli.share, metavar="S", default=0.0, help=stop)
     cli.add_folder(p, "--package", layout.ROOT / "task_4" / "item_response")

@@ -138,11 +138,9 @@ def _parse(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and the flags after ``--``, which are the entry's own."""
     p = cli.parser(__doc__)
     p.add_argument("entry", type=Path, metavar="ENTRY", help="a script, or a folder of task 4")
-    p.add_argument("--folds", type=cli.count, metavar="N", default=5, help="default 5")
-    p.add_argument(
-        "--repeats", type=cli.count, metavar="N", default=1, help="deal N times (default 1)"
-    )
-    p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help="of the folds: default 0")
+    cli.add_number(p, "--folds", 5)
+    cli.add_number(p, "--repeats", 1, "deal N times")
+    cli.add_number(p, "--seed", 0, "of the folds")
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     p.add_argument("--train_data", metavar="FILE", help="default that of the task")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)

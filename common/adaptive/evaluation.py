@@ -139,13 +139,8 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
     p.add_argument("--probabilities", type=Path, metavar="FILE", help=asks)
     skips = "do not measure the accuracy after each question, which takes further predictions"
     p.add_argument("--skip_curve", action="store_true", help=skips)
-    p.add_argument(
-        "--show_sequences",
-        type=cli.seed,
-        metavar="N",
-        default=_N_SHOWN,
-        help=f"print what the first N students were asked, in order (default {_N_SHOWN}, 0: none)",
-    )
+    shows = "print what the first N students were asked, in order; 0: none"
+    cli.add_number(p, "--show_sequences", _N_SHOWN, shows, cli.seed)
     return p.parse_args()
 
 

@@ -97,8 +97,7 @@ def parse_flags(doc: str | None) -> argparse.Namespace:
 
 def add_candidates(p: argparse.ArgumentParser, what: str) -> None:
     """Add the flag that says how many guesses at a query count, or are allowed if above five."""
-    told = f"{what} (default {N_GUESSES})"
-    p.add_argument("--candidates", type=cli.count, metavar="K", default=N_GUESSES, help=told)
+    cli.add_number(p, "--candidates", N_GUESSES, what, metavar="K")
 
 
 def read_splits(options: argparse.Namespace) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

@@ -54,8 +54,7 @@ def model_parser(doc: str | None, *, learns: bool = False) -> argparse.ArgumentP
     """Make the parser of a sample model, which may learn from the training questions."""
     p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
     if learns:
-        told = "of the folds without --local (default 0)"
-        p.add_argument("--seed", type=cli.seed, metavar="N", default=0, help=told)
+        cli.add_number(p, "--seed", 0, "of the folds without --local")
     return p
 
 

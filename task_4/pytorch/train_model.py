@@ -51,9 +51,7 @@ def main() -> None:
     """Load, train, write."""
     parser = training.training_parser(__doc__)
     training.add_more_train_data_flag(parser)
-    parser.add_argument(
-        "--seed", type=cli.seed, metavar="N", default=0, help="another random start (default 0)"
-    )
+    cli.add_number(parser, "--seed", 0, "another random start")
     options = parser.parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
