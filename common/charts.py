@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import ceil, isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from common import pages
@@ -25,7 +25,6 @@ from common.drawing import (
     SMALL,
     SOFT,
     TEXT,
-    THIN,
     TICK_HEIGHT,
     TITLE_HEIGHT,
     WIDTH,
@@ -53,7 +52,8 @@ if TYPE_CHECKING:  # Importing it takes 0.2 s.
 def compact(number: float) -> str:
     """Write a number in few characters: 950, 1.5k, 20k, 3M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= size:
+        # What is rounded to the next unit is written in that.
+        if abs(number) >= 0.9995 * size:
             return f"{number / size:.3g}{letter}"
     return f"{number:.3g}"
 
@@ -62,43 +62,29 @@ def compact(number: float) -> str:
 
 # A chart as wide as the text of a page on a large screen.
 _WIDE = 552.0
-# An interval of a row with a smaller share does not widen the scale, but is cut off.
+# Between names and scale, scale and numbers, and the two scales of a chart with bars.
+_BEFORE, _BESIDE, _BETWEEN = 7.0, 9.0, 10.0
+# An interval of a group with a smaller share does not widen the scale, but is cut off.
 _SHARE_THAT_COUNTS = 0.02
-_MOST_TICKS = 3
 _NARROWEST = 0.02
-# Between names and scale, and between the columns of a chart of shares.
-_BESIDE, _BETWEEN = 7.0, 10.0
 
 
 class Dot(NamedTuple):
-    """A row of `dot_chart`: its name and value, and what to compare that with, None for nothing.
+    """A row of `dot_chart`: its name and value, and what to compare that with, NaN for nothing.
 
     The interval is a line through the dot, the mark a diamond, the band a range in grey; a row
-    without a value has only a mark. `accent` draws dot and line in the page's accent colour.
+    without a value has only a mark. `accent` draws dot and line in the page's accent colour. A bar
+    shows which share of all answers the row rests on, and says how many these are.
     """
 
     label: str
-    value: float | None
-    interval: Point | None = None
-    mark: float | None = None
-    band: Point | None = None
+    value: float
+    interval: Point = (nan, nan)
+    mark: float = nan
+    band: Point = (nan, nan)
     accent: bool = True
-
-
-class _Rows:
-    """Names at the left, broken into lines, and where each row is, the first one below `top`."""
-
-    def __init__(self, labels: Sequence[str], width: float, top: float) -> None:
-        self.top, self.names = top, [wrap(label, width) for label in labels]
-        self.heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in self.names]
-        ends = [top + end for end in accumulate(self.heights)]
-        self.bottom = ends[-1]
-        self.middles = [end - height / 2 for end, height in zip(ends, self.heights, strict=True)]
-        self.right = PAD + max(text_width(line) for name in self.names for line in name)
-
-    def write(self, drawing: Drawing) -> None:
-        for name, y in zip(self.names, self.middles, strict=True):
-            drawing.text(self.right, y, name, anchor="end")
+    share: float = nan
+    n_answers: float = nan
 
 
 def dot_chart(
@@ -107,99 +93,91 @@ def dot_chart(
     label: str,
     digits: int,
     limits: Point | None = None,
-    chance: float | None = None,
+    chance: float = nan,
     axis: str = "",
     wide: bool = False,
 ) -> str:
     """Draw values on one scale, a row for each, its name on the left and its number on the right.
 
-    Without limits, the scale is fitted to the values. A dashed line shows what chance reaches.
+    Without limits, the scale is fitted to the values; intervals beyond it are cut off. A dashed
+    line shows what chance reaches. Bars of the rows' shares stand beside the numbers.
     """
-    width = _WIDE if wide else WIDTH
-    rows = _Rows([dot.label for dot in dots], 0.4 * width, PAD)
-    drawing = Drawing(rows.bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0), width)
+    width, has_bars = _WIDE if wide else WIDTH, not all(isnan(dot.share) for dot in dots)
+    names = [wrap(dot.label, (0.36 if has_bars else 0.4) * width) for dot in dots]
+    heights = [ROW_HEIGHT + LINE_HEIGHT * (len(name) - 1) for name in names]
+    bottom = PAD + sum(heights)
+    drawing = Drawing(bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0), width)
     if limits is None:
-        values = [chance, *(value for dot in dots for value in (dot.value, dot.mark))]
-        values += [end for dot in dots for ends in (dot.interval, dot.band) for end in ends or ()]
-        limits = limits_of([value for value in values if value is not None], 0.1)
-    numbers = [f"{dot.mark if dot.value is None else dot.value:.{digits}f}" for dot in dots]
-    left, right = rows.right + _BESIDE, width - PAD - max(map(text_width, numbers)) - 9
-    axes = Axes(drawing, limits, (0, 1), left=left, top=PAD, right=right, bottom=rows.bottom)
-    axes.name_x(ticks(*limits, 4), axis, grid=True)
-    if chance is not None:
+        values = [chance, *(number for dot in dots for number in (dot.value, dot.mark))]
+        values += [end for dot in dots for ends in (dot.interval, dot.band) for end in ends]
+        limits = limits_of([value for value in values if not isnan(value)], 0.1)
+
+    def write(number: float) -> str:
+        return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
+
+    numbers = [write(dot.mark if isnan(dot.value) else dot.value) for dot in dots]
+    shares = ["<1%" if 0 < dot.share < 0.005 else f"{dot.share:.0%}" for dot in dots]
+    beside_dots, beside_bars = (
+        _BESIDE + max(map(text_width, texts)) for texts in (numbers, shares)
+    )
+    right_of_names = PAD + max(text_width(line) for name in names for line in name)
+    left, right = right_of_names + _BEFORE, width - PAD - beside_dots
+    bars = None
+    if has_bars:
+        # Dots get three quarters of the room, bars one.
+        room = right - left - _BETWEEN - beside_bars
+        right = left + 0.75 * room
+        start, most = right + beside_dots + _BETWEEN, max(dot.share for dot in dots) or 1
+        bars = Axes(drawing, (0, most), (0, 1), start, PAD, start + 0.25 * room, bottom)
+        bars.name_x([], "answers")
+    axes = Axes(drawing, limits, (0, 1), left, PAD, right, bottom)
+    axes.name_x(thin(ticks(*limits, 4), (right - left) / (limits[1] - limits[0])), axis, grid=True)
+    if not isnan(chance):
         axes.upright(chance, DASHED)
-    rows.write(drawing)
-    for dot, number, y, height in zip(dots, numbers, rows.middles, rows.heights, strict=True):
+    ends_of_rows = accumulate(heights, initial=PAD)
+    for dot, name, number, share, height in zip(dots, names, numbers, shares, heights, strict=True):
+        y = next(ends_of_rows) + height / 2
+        drawing.text(right_of_names, y, name, anchor="end")
         colour = ACCENT if dot.accent else TEXT
-        if dot.band:
+        if not isnan(dot.band[0]):
             low, high = map(axes.x, dot.band)
             drawing.box((low, high), (y - height / 2, y + height / 2), f"fill: {LINE}")
-        if dot.interval:
-            ends = [(axes.x(end), y) for end in dot.interval]
+        if not isnan(dot.interval[0]):
+            ends = [(axes.x(min(max(end, limits[0]), limits[1])), y) for end in dot.interval]
             drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
-        if dot.mark is not None:
-            drawing.diamond(axes.x(dot.mark), y, f"{dot.label}: {dot.mark:.{digits}f}")
-        if dot.value is not None:
-            drawing.dot(axes.x(dot.value), y, colour, f"{dot.label}: {dot.value:.{digits}f}")
-        drawing.text(axes.right + 9, y, number)
+        if not isnan(dot.mark):
+            drawing.diamond(axes.x(dot.mark), y, f"{dot.label}: {write(dot.mark)}")
+        if not isnan(dot.value):
+            drawing.dot(axes.x(dot.value), y, colour, f"{dot.label}: {number}")
+        drawing.text(axes.right + _BESIDE, y, number)
+        if bars:
+            tooltip = f"{dot.label}: {dot.n_answers:,.0f} answers"
+            drawing.box((bars.left, bars.x(dot.share)), (y - 7, y + 7), f"fill: {GREY}", tooltip)
+            drawing.text(bars.right + _BESIDE, y, share)
     return drawing.svg(label)
 
 
-def share_chart(groups: pd.DataFrame, *, label: str) -> str:
-    """Draw for every group its accuracy, on a scale that does not start at 0, and a bar.
+def share_chart(
+    groups: pd.DataFrame, *, label: str, limits: Point | None = None, axis: str = "accuracy"
+) -> str:
+    """Draw for every group a share, by default its accuracy on a scale that does not start at 0.
 
     The columns are accuracy, low and high (its interval) and, where it is known, majority (a
     diamond), all NaN where they would rest on too little; share (the bar), and n_answers.
     """
     columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
-    figures = groups.reindex(columns=columns).to_numpy().T.tolist()
-    accuracy, low, high, majority, share, n_answers = figures
-    rows = _Rows([str(name) for name in groups.index], 0.36 * WIDTH, PAD + TITLE_HEIGHT)
-    drawing = Drawing(rows.bottom + TICK_HEIGHT + PAD)
-    values = ["–" if isnan(value) else f"{value:.3f}" for value in accuracy]
-    shares = ["<1%" if 0 < part < 0.005 else f"{part:.0%}" for part in share]
-    left, beside = rows.right + _BESIDE, [7 + max(map(text_width, x)) for x in (values, shares)]
-    room = WIDTH - PAD - left - sum(beside) - _BETWEEN
-    # Dots get three quarters of the room, bars one.
-    middle, start = left + 0.75 * room, left + 0.75 * room + beside[0] + _BETWEEN
-    intervals = [*zip(low, high, strict=True)]
-    matter = [*accuracy, *majority]
-    for part, ends in zip(share, intervals, strict=True):
-        matter += ends if part >= _SHARE_THAT_COUNTS else ()
-    matter = [value for value in matter if not isnan(value)] or [0.0, 1.0]
-    span = max(matter) - min(matter)
-    margin = max(0.06 * span, (_NARROWEST - span) / 2)
-    least, most = min(matter) - margin, max(matter) + margin
-    dots, bars = (
-        Axes(drawing, scale, (0, 1), left=begin, right=end, top=rows.top, bottom=rows.bottom)
-        for scale, begin, end in (
-            ((least, most), left, middle),
-            ((0, max(share) or 1), start, start + 0.25 * room),
-        )
-    )
-    # Numbers of few digits, and few of them: the axis may be narrow.
-    names = ticks(least, most, 3, factors=(1, 2, 5))
-    dots.name_x(names[:: ceil(len(names) / _MOST_TICKS)], grid=True)
-    dots.title("accuracy")
-    bars.title("answers")
-    rows.write(drawing)
-    for k, (name, y) in enumerate(zip(groups.index, rows.middles, strict=True)):
-        is_shown, has_mark = not isnan(accuracy[k]), not isnan(majority[k])
-        told = f"{n_answers[k]:,.0f} answers" + f", accuracy {accuracy[k]:.3f}" * is_shown
-        told += f", majority {majority[k]:.3f}" * has_mark
-        if is_shown:
-            ends_at = [(dots.x(min(max(end, least), most)), y) for end in intervals[k]]
-            drawing.line(ends_at, stroke(ACCENT, 1.6))
-        if has_mark:
-            drawing.diamond(dots.x(majority[k]), y, f"{name}: diamond, {told}")
-        if is_shown:
-            drawing.dot(dots.x(accuracy[k]), y, ACCENT, f"{name}: {told}")
-        half = min(rows.heights[k] - 6, ROW_HEIGHT) / 2
-        bar = (start, bars.x(share[k])), (y - half, y + half)
-        drawing.box(*bar, f"fill: {GREY}", f"{name}, bar: {told}")
-        drawing.text(dots.right + 7, y, values[k])
-        drawing.text(bars.right + 7, y, shares[k])
-    return drawing.svg(label)
+    groups = groups.reindex(columns=columns).astype(float)
+    if limits is None:
+        ends = groups[["low", "high"]].where(groups["share"] >= _SHARE_THAT_COUNTS, axis=0)
+        matter = groups[["accuracy", "majority"]].join(ends)
+        low, high = matter.min().min(), matter.max().max()
+        margin = max(0.06 * (high - low), (_NARROWEST - high + low) / 2)
+        limits = (0, 1) if isnan(low) else (low - margin, high + margin)
+    dots = [
+        Dot(f"{name}", accuracy, (low, high), majority, share=share, n_answers=n_answers)
+        for name, accuracy, low, high, majority, share, n_answers in groups.itertuples(name=None)
+    ]
+    return dot_chart(dots, label=label, digits=3, limits=limits, axis=axis)
 
 
 # ---- Columns side by side, and a table of shades -------------------------------------------------
@@ -358,38 +336,6 @@ _COLOURS = (ACCENT, *(f"color-mix(in srgb, currentColor 12%, {hue})" for hue in 
 _MAX_MARKED = 25
 
 
-def line_chart(
-    name: str,
-    values: Sequence[float],
-    other_name: str,
-    others: Sequence[float],
-    *,
-    label: str,
-    axis: str,
-) -> str:
-    """Draw how a share changes from step 0 on, and another one to compare it with.
-
-    The scale does not start at 0; both have equally many steps, at least two.
-    """
-    drawing = Drawing(190)
-    limits, last = limits_of([*values, *others], 0.05), len(values) - 1
-    beside = 7 + max(text_width(name, bold=True), text_width(other_name))
-    axes = upright_axes(drawing, (0, last), limits, ticks(*limits, 6), axis=axis, beside=beside)
-    axes.name_x(ticks(0, last, 11, integer=True), axis)
-    # The names are at the ends of the lines, far enough apart to be read.
-    height, other_height = axes.y(values[-1]), axes.y(others[-1])
-    push = max(LINE_HEIGHT + 1 - abs(height - other_height), 0) / 2
-    push = -push if height <= other_height else push
-    for line_name, shares, style, end in (
-        (other_name, others, stroke(SOFT, 1.1), other_height - push),
-        (name, values, stroke(ACCENT, 2.2), height + push),
-    ):
-        style += "; stroke-linejoin: round"
-        drawing.line(axes.points(range(last + 1), shares), style, line_name)
-        drawing.text(axes.right + 7, end, line_name, bold=shares is values)
-    return drawing.svg(label)
-
-
 class Curve(NamedTuple):
     """A curve of `curve_chart`: its name and points, at least one.
 
@@ -436,86 +382,6 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
         drawing.text(PAD + 34, top + LINE_HEIGHT * len(name) / 2, name)
         top += LINE_HEIGHT * len(name) + 5
     return drawing.svg(label)
-
-
-class Step(NamedTuple):
-    """A step of `interval_chart`, drawn as ``o`` a dot, ``x`` a cross or ``D`` a diamond."""
-
-    value: float
-    interval: Point
-    marker: str
-    tooltip: str
-
-
-def interval_chart(steps: Sequence[Step], *, label: str, axis: str, unit: str) -> str:
-    """Draw a value with its interval for every step from 0 on, and a dashed line at zero."""
-    drawing = Drawing(230)
-    x_limits = (-0.5, len(steps) - 0.5)
-    y_limits = limits_of([0.0, *(end for step in steps for end in step.interval)], 0.06)
-    axes = upright_axes(drawing, x_limits, y_limits, ticks(*y_limits, 6), title=unit, axis=axis)
-    axes.name_x(ticks(*x_limits, 11, integer=True), axis)
-    drawing.line([(axes.left, axes.y(0)), (axes.right, axes.y(0))], DASHED)
-    points = axes.points(range(len(steps)), [step.value for step in steps])
-    drawing.line(points, stroke(ACCENT, 0.9))
-    for (x, y), step in zip(points, steps, strict=True):
-        ends = [(x, axes.y(end)) for end in step.interval]
-        drawing.line(ends, stroke(ACCENT, 1.6, "; stroke-linecap: round"))
-        style = stroke(ACCENT, 2.2) if step.marker == "x" else f"fill: {ACCENT}"
-        drawing.path(mark_path(step.marker, x, y, 3.25), style, step.tooltip)
-    return drawing.svg(label)
-
-
-def calibration_chart(
-    expected: Sequence[float],
-    happened: Sequence[float],
-    counts: Sequence[int],
-    *,
-    label: str,
-    expected_name: str,
-    happened_name: str,
-) -> str:
-    """Draw how often things happened, by the probability predicted, and how many answers these are.
-
-    All are in bins of equal width from 0 to 1: mean of the probabilities and share that happened,
-    NaN in an empty bin, and number of answers. Dots on the dashed diagonal are calibrated.
-    """
-    drawing = Drawing(350)
-    scale = [(fifth / 5, f"{fifth / 5:.1f}") for fifth in range(6)]
-    # Most of the height is for the dots.
-    below = 75.0
-    axes = upright_axes(
-        drawing, (0, 1), (0, 1), scale, title=happened_name, axis=expected_name, below=below
-    )
-    for value, _ in scale:
-        axes.upright(value, THIN)
-    drawing.line([(axes.left, axes.bottom), (axes.right, axes.top)], DASHED)
-    filled = [(e, h, n) for e, h, n in zip(expected, happened, counts, strict=True) if n]
-    dots = [(axes.x(e), axes.y(h)) for e, h, _ in filled]
-    drawing.line(dots, stroke(ACCENT, 1.1))
-    for (x, y), (e, h, n) in zip(dots, filled, strict=True):
-        drawing.dot(x, y, ACCENT, f"{e:.3f} predicted, {h:.3f} happened, {n:,} answers")
-    top, bottom = axes.bottom + TITLE_HEIGHT + GAP, axes.bottom + below
-    limits, left, right = (0, 1.25 * max(counts)), axes.left, axes.right
-    bars = Axes(drawing, (0, 1), limits, left=left, top=top, right=right, bottom=bottom)
-    width = 1 / len(counts)
-    for number, n in enumerate(counts):
-        start, middle = number * width, (number + 0.5) * width
-        ends = middle - 0.43 * width, middle + 0.43 * width
-        tooltip = f"{start:.1f} to {start + width:.1f}: {n:,} answers"
-        bars.bar(ends, n, f"fill: {GREY}", tooltip)
-        drawing.text(bars.x(middle), bars.y(n) - 7, _short(n), anchor="middle", size=9)
-    bars.title("answers")
-    bars.name_x(scale, expected_name)
-    return drawing.svg(label)
-
-
-def _short(n: int) -> str:
-    """Write a count in at most four characters, as the bars are narrow."""
-    for unit, letter in ((1_000_000, "M"), (1000, "k")):
-        if n >= 0.9995 * unit:
-            value = n / unit
-            return f"{value:.1f}{letter}" if value < 9.95 else f"{value:.0f}{letter}"
-    return str(n)
 
 
 # ---- A chart as a file ---------------------------------------------------------------------------

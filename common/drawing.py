@@ -96,18 +96,11 @@ def limits_of(values: Sequence[float], margin: float) -> Point:
     return low - margin * (high - low), high + margin * (high - low)
 
 
-def ticks(
-    low: float,
-    high: float,
-    n_steps: int,
-    *,
-    integer: bool = False,
-    factors: Sequence[float] = (1, 2, 2.5, 5),
-) -> list[Tick]:
+def ticks(low: float, high: float, n_steps: int, *, integer: bool = False) -> list[Tick]:
     """Return round numbers on a scale, two or more, about so many steps apart, and their names."""
     least = (high - low) / n_steps
     size = 10.0 ** floor(log10(least))
-    steps = [size * power * factor for power in (0.1, 1, 10) for factor in factors]
+    steps = [size * power * factor for power in (0.1, 1, 10) for factor in (1, 2, 2.5, 5)]
     if integer:
         steps = [step for step in steps if step >= 1 and step == round(step)] or [1.0]
     enough = next((k for k, step in enumerate(steps) if step >= least * (1 - 1e-9)), 0)
@@ -159,12 +152,10 @@ MARKS = ("o", *_MARKS)
 
 
 def mark_path(mark: str, x: float, y: float, radius: float) -> str:
-    """Return a mark around a point as a path that begins there: one of `MARKS`, or ``x``."""
+    """Return a mark around a point as a path that begins there: one of `MARKS`."""
     r, d, start = f"{radius:g}", f"{2 * radius:g}", f"M {_number(x)} {_number(y)}"
     if mark == "o":
         return f"{start} m -{r} 0 a {r} {r} 0 1 0 {d} 0 a {r} {r} 0 1 0 -{d} 0 z"
-    if mark == "x":
-        return f"{start} m -{r} -{r} l {d} {d} m -{d} 0 l {d} -{d}"
     corners = [(0.0, 0.0), *((radius * dx, radius * dy) for dx, dy in _MARKS[mark])]
     steps = [f"{_number(b[0] - a[0])} {_number(b[1] - a[1])}" for a, b in pairwise(corners)]
     return f"{start} m {steps[0]} l {' '.join(steps[1:])} z"

@@ -149,7 +149,7 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     shown = board.head(_MAX_DRAWN)
     margins = 1.96 * shown.get(_ERROR, pd.Series(float("nan"), shown.index))
     dots = [
-        charts.Dot(team, value, None if pd.isna(by) else (value - by, value + by), accent=rank == 1)
+        charts.Dot(team, value, (value - by, value + by), accent=rank == 1)
         for team, value, by, rank in zip(
             shown["team"], shown[first.key], margins, shown["rank"], strict=True
         )

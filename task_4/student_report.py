@@ -12,6 +12,7 @@ Writes:  data/test_output/student_report/student_21.html …
 
 import argparse
 from collections.abc import Sequence
+from math import nan
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -158,31 +159,25 @@ def student_page(
     reach = _NORMAL_QUANTILE * course.steps["error"]
     ends = {"low": course.steps["ability"] - reach, "high": course.steps["ability"] + reach}
     steps: list[Any] = [*course.steps.assign(reach=reach, **ends).itertuples()]
-    asked, drawn = [], []
-    for n, name, step in zip(range(len(steps)), ["", *names], steps, strict=True):
-        ability, outcome = _signed(step.ability), _OUTCOMES[step.is_right]
-        tooltip = f"after {n} questions{f', {outcome}' if n else ''}: {ability}, "
-        tooltip += f"{_signed(step.low)} to {_signed(step.high)}"
-        marker = "xo"[step.is_right] if n else "D"
-        drawn.append(charts.Step(step.ability, (step.low, step.high), marker, tooltip))
+    first, last = steps[0], steps[-1]
+    asked, drawn = [], [charts.Dot("before", nan, (first.low, first.high), first.ability)]
+    for n, (name, step) in enumerate(zip(names, steps[1:], strict=True), 1):
+        outcome = _OUTCOMES[step.is_right]
+        drawn.append(charts.Dot(f"{n}, {outcome}", step.ability, (step.low, step.high)))
         cells = f"{n}", name or "unknown", f"{step.QuestionId}", f"{step.expected:.0%}", outcome
-        asked.append((*cells, f"{ability} ± {step.reach:.2f}", f"{step.share:.0%}"))
-    ability_chart = charts.interval_chart(
-        drawn,
-        label="Ability after each question",
-        axis="questions asked",
-        unit="ability, compared with the training students",
-    )
+        ability = f"{_signed(step.ability)} ± {step.reach:.2f}"
+        asked.append((*cells, ability, f"{step.share:.0%}"))
+    label, axis = "Ability after each question", "ability, compared with the training students"
+    ability_chart = charts.dot_chart(drawn, label=label, digits=2, chance=0, axis=axis)
     axis = "share of the questions expected right"
     dots = {kind: expect(bank, course, members) for kind, members in subjects.items()}
     topics, chosen = subjects.get(_TOPICS, []), course.steps["QuestionId"][1:]
-    least_known = sorted(dots.get(_TOPICS, []), key=lambda dot: -np.ptp(dot.interval or 0))
+    least_known = sorted(dots.get(_TOPICS, []), key=lambda dot: -np.ptp(dot.interval))
     p, truth = course.hidden_probability, course.hidden_truth
     prediction, outcomes = p > 0.5, []
     for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
         n_right, n = int(truth[is_predicted].sum()), int(is_predicted.sum())
         outcomes.append((label, str(n_right), str(n - n_right), str(n)))
-    first, last = steps[0], steps[-1]
     return pages.render(
         "student.html",
         title=f"Student {student}",
@@ -198,7 +193,7 @@ def student_page(
         below=NormalDist().cdf(last.ability),
         below_ends=[NormalDist().cdf(end) for end in (last.low, last.high)],
         ability_chart=Html(ability_chart),
-        asked=asked[1:],
+        asked=asked,
         subject_charts={
             label: Html(charts.dot_chart(some, label=label, digits=2, limits=(0, 1), axis=axis))
             for label, some in dots.items()

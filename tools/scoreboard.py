@@ -12,6 +12,7 @@ import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import nan
 from typing import NamedTuple
 
 from common import charts, cli, io, layout, pages
@@ -86,8 +87,9 @@ class Table(NamedTuple):
     former: list[Row]
     # Scores on answers that were scored before these, for each set of answers.
     earlier: list[list[Row]]
-    # What the best expert of random rankings reaches (task 3): mean and 95th percentile; in words.
-    random_range: tuple[float, float] | None
+    # What the best expert of random rankings reaches (task 3, else NaN): mean and 95th percentile;
+    # in words.
+    random_range: tuple[float, float]
     about_random: str
     # What the signs of the chart mean, those that it has.
     key: str
@@ -143,9 +145,9 @@ def make_table(results: Sequence[Result]) -> Table:
     ]
     low = latest.parts.get("random rankings, mean")
     high = latest.parts.get("random rankings, 95th percentile")
-    random_range = None if low is None or high is None else (low, high)
-    about_random = ""
-    if random_range is not None:
+    random_range, about_random = (nan, nan), ""
+    if low is not None and high is not None:
+        random_range = low, high
         about_random = (
             f"random rankings reach {low:.2f} on average with their best expert; at most 1 in 20 "
             f"exceeds {high:.2f}"
@@ -245,9 +247,9 @@ def draw(table: Table, *, wide: bool = False) -> pages.Html:
     for row in table.rows:
         spread = row.deviation or 0.0
         interval = (row.score - spread, row.score + spread)
-        dot = charts.Dot(row.name, row.score, interval, None, table.random_range, row is best)
+        dot = charts.Dot(row.name, row.score, interval, nan, table.random_range, row is best)
         if not row.day:
-            dot = charts.Dot(row.name, None, mark=row.score, band=table.random_range)
+            dot = charts.Dot(row.name, nan, mark=row.score, band=table.random_range)
         dots.append(dot)
     svg = charts.dot_chart(dots, label=table.heading, digits=4, axis=table.metric, wide=wide)
     return pages.Html(svg)

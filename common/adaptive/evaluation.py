@@ -247,7 +247,11 @@ def describe(
     names = ["entry's choice", "random choice"]
     if not isinstance(curves, str):
         label, axis = "Accuracy after each question", "questions asked"
-        curve = charts.line_chart(names[0], curves[0], names[1], curves[1], label=label, axis=axis)
+        drawn = [
+            charts.Curve(name, range(len(shares)), shares, number)
+            for number, (name, shares) in enumerate(zip(names, curves, strict=True))
+        ]
+        curve = charts.curve_chart(drawn, label=label, axis=axis)
     confusion = np.array(figures["confusion"])
     return evaluation, {
         "masks": Html(masks),

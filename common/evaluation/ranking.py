@@ -214,13 +214,14 @@ def compare_with_experts(
 def _draw(figures: pd.DataFrame, random_range: tuple[float, float]) -> str:
     """Draw the agreement with each expert; the best beside what random rankings reach there."""
     columns = figures[["share", "low", "high", "others"]]
-    dots = []
-    for name, share, low, high, others in columns.itertuples(name=None):
-        mark = None if np.isnan(others) else others
-        band = random_range if name == "best" else None
-        dots.append(charts.Dot(name, share, (low, high), mark, band))
+    dots = {
+        name: charts.Dot(name, share, (low, high), others)
+        for name, share, low, high, others in columns.itertuples(name=None)
+    }
+    dots["best"] = dots["best"]._replace(band=random_range)
     label, axis = "Agreement of the ranking with each expert, with 95 % intervals", "share of pairs"
-    return charts.dot_chart(dots, label=label, digits=2, limits=(0, 1), chance=0.5, axis=axis)
+    scale: dict[str, Any] = {"limits": (0, 1), "chance": 0.5, "axis": axis}
+    return charts.dot_chart([*dots.values()], label=label, digits=2, **scale)
 
 
 def _list_contested(

@@ -87,14 +87,15 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
 
 def calibration(scores: ProbabilityScores, happens: str) -> str:
     """Return what probabilities tell beyond the accuracy, as HTML; `happens` says of what."""
-    chart = charts.calibration_chart(
-        scores.expected.tolist(),
-        scores.happened.tolist(),
-        scores.counts.tolist(),
-        label="Calibration of the probabilities",
-        expected_name="probability predicted",
-        happened_name=f"share {happens}",
-    )
+    # Imported for pages alone.
+    import pandas as pd
+
+    counts, label = scores.counts, "Calibration of the probabilities"
+    groups = pd.DataFrame({"accuracy": scores.happened, "majority": scores.expected})
+    groups = groups.assign(share=counts / counts.sum(), n_answers=counts)
+    names = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in range(len(counts))]
+    axis = f"share {happens}"
+    chart = charts.share_chart(groups.set_axis(names), label=label, limits=(0, 1), axis=axis)
     rows = [(name[0].upper() + name[1:], text) for name, text in _name_figures(scores).items()]
     return pages.part("calibration", rows, scores.n_other, chart)
 

@@ -1,12 +1,13 @@
 """Charts: to scale, in the page's colours, every text whole, inside the chart and legible."""
 
 import re
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, pairwise
+from math import isnan, nan
 from typing import Any
 from xml.etree import ElementTree
 
 from common import charts
-from common.charts import Curve, Dot, Panel, Step
+from common.charts import Curve, Dot, Panel
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ DOTS = [
     Dot("a < b & $x_1$", 0.5, interval=(0.25, 1.0), mark=0.75, band=(0.5, 0.6)),
     Dot(LONG_NAME, 1.0, accent=False),
     Dot('says "so"', 0.0),
-    Dot(WIDE_NAME, None, mark=0.125),
+    Dot(WIDE_NAME, nan, mark=0.125),
 ]
 SHARES = pd.DataFrame(
     [
@@ -33,19 +34,6 @@ SHARES = pd.DataFrame(
     [LONG_NAME, "$a_b$ < c", WIDE_NAME, "none"],
     ["accuracy", "low", "high", "majority", "share", "n_answers"],
 )
-EXPECTED = [0.05, 0.12, 0.25, 0.31, float("nan"), 0.55, 0.65, 0.75, 0.85, 1.0]
-HAPPENED = [0.0, 0.2, 0.3, 0.3, float("nan"), 0.5, 0.6, 0.8, 0.9, 1.0]
-COUNTS = [7, 999, 1000, 9960, 0, 999_499, 999_500, 1_234_567, 15_867_850, 3]
-SHORT = ["7", "999", "1.0k", "10k", "0", "999k", "1.0M", "1.2M", "16M", "3"]
-
-
-def lines(own: list[float], other: list[float]) -> str:
-    return charts.line_chart("<own>", own, "other", other, label="", axis="steps")
-
-
-def calibration() -> str:
-    names = {"expected_name": "predicted", "happened_name": "happened"}
-    return charts.calibration_chart(EXPECTED, HAPPENED, COUNTS, label="", **names)
 
 
 # ---- Rows ----------------------------------------------------------------------------------------
@@ -60,7 +48,8 @@ def test_dots_lie_on_one_scale_beside_their_names_and_figures(is_wide: bool) -> 
     chart.check_texts("share right", *(row.label for row in DOTS))
     for flag in ("--n_dimensions 16", "--learning_rate 0.003"):
         assert any(flag in text.text for text in chart.texts)
-    shown = [f"{row.label}: {row.value or row.mark or 0:.3f}" for row in DOTS]
+    values = [row.mark if isnan(row.value) else row.value for row in DOTS]
+    shown = [f"{row.label}: {value:.3f}" for row, value in zip(DOTS, values, strict=True)]
     places, heights = chart.places([*shown, "a < b & $x_1$: 0.750"])
     x = on_scale([0.5, 1, 0, 0.125, 0.75], places)
     assert x(1) - x(0) > 100
@@ -83,36 +72,39 @@ def test_dots_and_bars_of_shares_are_to_scale() -> None:
     chart.check_texts(*SHARES.index, "accuracy", "answers")
     shown = {text.text for text in chart.texts}
     assert {"0.700", "0.800", "0.650", "–", "50%", "<1%", "25%", "0%"} <= shown
-    many = "5,000 answers, accuracy 0.700, majority 0.600"
-    dot, diamond = f"{LONG_NAME}: {many}", f"{LONG_NAME}: diamond, {many}"
-    few = "$a_b$ < c: 40 answers, accuracy 0.800, majority 0.750"
-    places, heights = chart.places([dot, diamond, few])
-    x = on_scale([0.7, 0.6, 0.8], places)
+    dots = [f"{LONG_NAME}: 0.700", f"{LONG_NAME}: 0.600", "$a_b$ < c: 0.800", "$a_b$ < c: 0.750"]
+    places, heights = chart.places(dots)
+    x = on_scale([0.7, 0.6, 0.8, 0.75], places)
     assert x(1) - x(0) > 300
     assert chart.has_path([x(0.69), heights[0], x(0.72), heights[0]])
+    # A wide interval of few answers is cut off, and does not widen the scale.
+    cut = [path for path in chart.paths if path[1::2] == [heights[2]] * 2]
+    assert [x(0.1) < path[0] < x(0.65) and x(0.8) < path[2] < x(1) for path in cut] == [True]
+    wide = draw(charts.share_chart(SHARES[1:2].assign(share=0.5), label=""))
+    assert np.ptp(wide.places(dots[2:])[0]) < np.ptp(places[2:]) / 2
     # No dot for what rests on too little, but a bar.
-    empty = [title for title in chart.shapes if WIDE_NAME in title]
-    assert empty == [f"{WIDE_NAME}, bar: 19 answers"]
-    bars = [np.ptp(shape[:, 0]) for title, shape in chart.shapes.items() if ", bar: " in title]
+    titles = [title for title in chart.shapes if WIDE_NAME in title]
+    assert titles == [f"{WIDE_NAME}: 19 answers"]
+    bars = [np.ptp(shape[:, 0]) for title, shape in chart.shapes.items() if " answers" in title]
     assert bars == pytest.approx([2 * share * bars[0] for share in SHARES["share"]], abs=0.05)
-    # A wide interval widens the scale, but not that of the small group above.
-    both = pd.concat([SHARES.iloc[1:2].assign(share=0.5), SHARES[:1]])
-    widened = draw(charts.share_chart(both, label=""))
-    assert places[0] - places[1] > -3 * np.diff(widened.places([dot, diamond])[0]) > 0
     # Where the majority is not known, there are no diamonds.
-    assert "diamond" not in charts.share_chart(SHARES.drop(columns="majority"), label="")
+    alone = draw(charts.share_chart(SHARES.drop(columns="majority"), label=""))
+    assert [dot in alone.shapes for dot in dots] == [True, False, True, False]
 
 
 @pytest.mark.parametrize("values", [[0.5], [np.nan], [0.123, 0.1231], [0.0, 1.0], [0.333, 0.42]])
 def test_the_scale_of_shares_can_be_read(values: list[float]) -> None:
     figures = dict.fromkeys(("accuracy", "low", "high"), values)
-    rows = pd.DataFrame({**figures, "share": 0.5, "n_answers": 30}, [LONG_NAME, "b"][: len(values)])
-    chart = draw(charts.share_chart(rows, label=""))
-    chart.check_texts()
-    # The scale is drawn first, then the names.
-    ticks = list(takewhile(lambda text: re.fullmatch(r"[\d.]+", text.text), chart.texts))
-    assert 1 <= len(ticks) <= 3
-    assert all(left.right + 3 < right.left for left, right in pairwise(ticks))
+    rows = pd.DataFrame({**figures, "share": 0.5, "n_answers": 30}, [WIDE_NAME, "b"][: len(values)])
+    for limits in (None, (0, 1)):
+        chart = draw(charts.share_chart(rows, label="", limits=limits))
+        chart.check_texts()
+        numbers = [text for text in chart.texts if re.fullmatch(r"[\d.]+", text.text)]
+        # Below those of the rows are those of the scale.
+        lowest = max(text.bottom for text in chart.texts if text.text == "50%")
+        ticks = [text for text in numbers if text.top > lowest]
+        assert all(left.right + 3 < right.left for left, right in pairwise(ticks))
+        assert 1 <= len(ticks) <= 5
 
 
 # ---- Bars, columns and shades --------------------------------------------------------------------
@@ -177,8 +169,9 @@ def test_names_that_have_no_room_are_left_out(n: int, n_shown: int) -> None:
 
 
 def test_compact_numbers() -> None:
-    numbers = [charts.compact(number) for number in (0, 950, 1500, 20_000, 3e6, 2.5e9)]
-    assert numbers == ["0", "950", "1.5k", "20k", "3M", "2.5G"]
+    given = (0, 950, 999, 999.6, 1500, 20_000, 999_499, 999_500, 3e6, 2.5e9)
+    numbers = [charts.compact(number) for number in given]
+    assert numbers == ["0", "950", "999", "1k", "1.5k", "20k", "999k", "1M", "3M", "2.5G"]
 
 
 @pytest.mark.parametrize("limits", [None, (1, 11)])
@@ -209,53 +202,7 @@ def test_more_is_darker(limits: tuple[float, float] | None) -> None:
     assert not any("opacity" in style for style in draw(svg).styles.values())
 
 
-# ---- Lines and curves ----------------------------------------------------------------------------
-
-UP = [0.6 + 0.01 * step for step in range(11)]
-
-
-@pytest.mark.parametrize(
-    ("own", "other"),
-    [
-        (UP[::-1], [0.0, 1.0] * 5 + [0.999]),
-        # Those that end together stand apart nevertheless.
-        (UP, [0.5] * 10 + [UP[-1] - 0.001]),
-        (UP, [0.5] * 10 + [UP[-1] + 0.001]),
-        ([0.5] * 11, [0.5] * 11),
-    ],
-)
-def test_lines_are_drawn_to_scale(own: list[float], other: list[float]) -> None:
-    chart = draw(lines(own, other))
-    chart.check_texts("steps")
-    x, heights = chart.shapes["<own>"].T
-    on_scale(range(11), x)
-    assert np.ptp(x) > 150
-    texts = {text.text: text for text in chart.texts}
-    assert {*map(str, range(11))} <= texts.keys()
-    assert (texts["<own>"].top < texts["other"].top) == (own[10] >= other[10])
-    # Both lines on one scale, the higher share higher up, as the axis says.
-    values, heights = own + other, np.r_[heights, chart.shapes["other"][:, 1]]
-    if np.ptp(values):
-        y = on_scale(values, heights)
-        assert y(min(values)) - y(max(values)) > 80
-        ticks = {float(name): text.middle[1] for name, text in texts.items() if "." in name}
-        assert len(ticks) > 2
-        assert [*ticks.values()] == pytest.approx([*map(y, ticks)], abs=1.5)
-
-
-def test_calibration_is_drawn_to_scale_with_the_counts() -> None:
-    chart = draw(calibration())
-    chart.check_texts("predicted", "happened", "answers")
-    assert {*SHORT} <= {text.text for text in chart.texts}
-    filled = [(e, h, n) for e, h, n in zip(EXPECTED, HAPPENED, COUNTS, strict=True) if n]
-    dots = [f"{e:.3f} predicted, {h:.3f} happened, {n:,} answers" for e, h, n in filled]
-    across, down = chart.places(dots)
-    x, y = on_scale([e for e, _, _ in filled], across), on_scale([h for _, h, _ in filled], down)
-    assert min(x(1) - x(0), y(0) - y(1)) > 150
-    assert chart.dashed == [pytest.approx([x(0), y(0), x(1), y(1)], abs=0.05)]
-    bars = [f"{k / 10:.1f} to {(k + 1) / 10:.1f}: {n:,} answers" for k, n in enumerate(COUNTS)]
-    heights = np.array([np.ptp(chart.shapes[bar][:, 1]) for bar in bars])
-    assert heights == pytest.approx(np.array(COUNTS) / max(COUNTS) * max(heights), abs=0.05)
+# ---- Curves --------------------------------------------------------------------------------------
 
 
 def test_curves_are_told_apart_by_colour_and_dashes() -> None:
@@ -295,36 +242,16 @@ def test_colours_that_come_again_have_other_markers_and_many_points_none() -> No
     assert [len(marked(n)) for n in (1, 25, 26)] == [2, 26, 0]
 
 
-def test_values_and_intervals_lie_on_one_scale() -> None:
-    steps = [
-        Step(0.0, (-1.5, 1.5), "D", "before"),
-        Step(1.0, (0.25, 1.75), "o", "right & <early>"),
-        Step(-0.5, (-1.0, 0.0), "x", "wrong"),
-    ]
-    look = {"label": "Ability", "axis": "questions asked", "unit": "ability"}
-    chart = draw(charts.interval_chart(steps, **look))
-    chart.check_texts("questions asked", "ability")
-    assert list(chart.shapes) == [step.tooltip for step in steps]
-    x, y = chart.places([step.tooltip for step in steps])
-    on_scale(range(3), x)
-    height = on_scale([step.value for step in steps], y)
-    assert height(0) - height(1) > 20
-    for place, step in zip(x, steps, strict=True):
-        low, high = map(height, step.interval)
-        assert chart.has_path([place, low, place, high])
-    assert [path[1] for path in chart.dashed] == [pytest.approx(height(0), abs=0.05)]
-    assert list(draw(charts.interval_chart(steps[:1], **look)).shapes) == ["before"]
-
-
 # ---- All charts ----------------------------------------------------------------------------------
 
 
 def test_charts_follow_the_page_and_nothing_else() -> None:
     panels = [Panel("one", [0.5], True), Panel("two", [0.5], False)]
     dots = charts.dot_chart([*DOTS, Dot("\u6a21\u578b", 0.5)], label='"dots"', digits=2)
+    curves = [Curve("one", [0, 1], [0.5, 0.6], number) for number in range(8)]
     drawn = [
-        *(dots, charts.bar_panels(panels, ["x"], label="", axis="x"), calibration()),
-        *(lines([0.5, 0.6], [0.5, 0.4]), charts.share_chart(SHARES, label="")),
+        *(dots, charts.bar_panels(panels, ["x"], label="", axis="x")),
+        *(charts.curve_chart(curves, label="", axis=""), charts.share_chart(SHARES, label="")),
     ]
     for svg in drawn:
         for colour in re.findall(r"(?:fill|stroke): ([^;\"]*)", svg):
