@@ -313,7 +313,8 @@ def _logit_blocks(
     and Var[U] + 2 Cov[z · t, U].
     """
     d = model.count_dimensions(items)
-    of_student, of_item = np.empty((2, _BLOCK, items.shape[1]), np.float32)
+    # Of another type, `take` would first convert what happens to lie there, and warn of no numbers.
+    of_student, of_item = np.empty((2, _BLOCK, items.shape[1]), items.dtype)
     for begin in range(0, len(student), _BLOCK):
         block = slice(begin, begin + _BLOCK)
         n = len(student[block])
