@@ -137,30 +137,28 @@ def rank_by_quality(question: IntArray, quality: npt.NDArray[Any]) -> IntArray:
     return ranking
 
 
-def write_ranking(question: IntArray, ranking: IntArray, path: Path, zip_member: str) -> None:
-    """Write a submission of task 3 and its zip.
+def write_ranking(question: IntArray, quality: npt.NDArray[Any], path: Path) -> None:
+    """Write a submission of task 3 and its zip: the questions, ranked by `rank_by_quality`.
 
     Parameters
     ----------
     question
         QuestionIds, shape (questions,).
-    ranking
-        Rank of each, 1 the best, every rank once.
+    quality
+        A number for each question; higher is better, NaN ranks last.
     path
         Where the CSV goes; the zip goes beside it.
-    zip_member
-        Name of the CSV inside the zip.
 
     Raises
     ------
     InputError
-        If the ranks are not 1 to n, each once.
+        If there is not one quality for each question.
     """
-    if not np.array_equal(np.sort(ranking), np.arange(1, len(ranking) + 1)):
-        raise InputError(f"{path}: the ranks are not 1 to {len(ranking)}, each once")
     import pandas as pd
 
-    _write(pd.DataFrame({"QuestionId": question}), schema.RANKING, ranking, path, zip_member)
+    ranking = rank_by_quality(question, quality)
+    table = pd.DataFrame({"QuestionId": question})
+    _write(table, schema.RANKING, ranking, path, layout.submission_name(3))
 
 
 def files_of(path: Path) -> list[Path]:

@@ -12,7 +12,12 @@ Prints:  a Markdown table, like those in tests/benchmarks/task_3.md
 from pathlib import Path
 
 from common import cli, io, layout, metrics, schema, submission
-from common.evaluation.ranking import compare_with_experts, rank_pairs, read_judgements
+from common.evaluation.ranking import (
+    compare_with_experts,
+    rank_pairs,
+    read_judgements,
+    read_ranking,
+)
 from common.schema import Column
 
 import numpy as np
@@ -20,8 +25,6 @@ import pandas as pd
 import question_features as features
 from question_features import FEATURES
 from tqdm import tqdm
-
-TASK = 3
 
 
 def main() -> None:
@@ -62,25 +65,22 @@ def main() -> None:
 
     values = {}
     for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False):
-        values[name] = features.shrink(FEATURES[name], data)[0][rows]
+        values[name] = features.shrink(FEATURES[name], data)[rows]
     if options.correct_rates:
         values["correct_rate"] = rate = read_correct_rates(options.correct_rates, question)
         values["correct_entropy"] = features.binary_entropy(rate)
     rankings = {}
     for name, value in values.items():
         better = FEATURES[name].better
-        ranking = submission.rank_by_quality(question, better * value)
+        ranking = pd.Series(submission.rank_by_quality(question, better * value), question)
         rankings[f"{name}, {'high' if better > 0 else 'low'}"] = ranking
-    for path in options.rankings:
-        source = submission.submission_source(path, layout.submission_name(TASK), template)
-        ranked, ranking = submission.read_ranking(source, question)
-        rankings[cli.show(path)] = pd.Series(ranking, ranked).reindex(question).to_numpy()
+    rankings |= {cli.show(path): read_ranking(path, template) for path in options.rankings}
 
     print(f"{len(judgements.left)} pairs, {len(data.answers):,} answers\n")
     columns = [*judgements.experts, "mean", "best"]
     print(f"| best first | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for name, ranking in rankings.items():
-        pairs = rank_pairs(judgements, question, ranking)
+        pairs = rank_pairs(judgements, ranking)
         figures = compare_with_experts(judgements, *pairs).reindex(columns)
         cells = [
             "" if np.isnan(share) else f"{share:.2f} ({low:.2f}–{high:.2f})"

@@ -23,7 +23,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from common import cli, io, layout, made, schema, source_code, submission
+from common import cli, io, layout, made, schema, source_code
 from common.errors import InputError
 from common.evaluation import ranking, record, score_files
 from common.evaluation.record import LOCAL, Evaluation
@@ -70,7 +70,7 @@ def evaluate_halves(options: argparse.Namespace) -> None:
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
     score_files.remove_scores(options.output_dir, name, (submitted, template))
-    first = read_ranking(submitted, template)
+    first = ranking.read_ranking(submitted, template)
     by = made.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:
         raise InputError(
@@ -112,13 +112,6 @@ def evaluate_halves(options: argparse.Namespace) -> None:
     score_files.publish(options.output_dir, name, TASK, evaluation, lines, figures=kendall)
 
 
-def read_ranking(path: Path, template: Path) -> pd.Series:
-    """Read the rank of every question of the template."""
-    source = submission.submission_source(path, layout.submission_name(TASK), template)
-    question, rank = submission.read_ranking(source, submission.read_ranking_template(template))
-    return pd.Series(rank, question)
-
-
 def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Series:
     """Run the script that made a ranking by one half of the students on the other half."""
     from tools import script_runs
@@ -135,7 +128,7 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
-        return read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
+        return ranking.read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
 
 
 def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:

@@ -92,14 +92,13 @@ def read_for_features(
     files: dict[str, Path] = {}
     for name in names:
         needs = FEATURES[name].needs
-        if not needs:
-            continue
-        if metadata_dir is None:
+        if needs and metadata_dir is None:
             raise InputError(
                 f"{train[0]}: the feature {name} needs {needs} of the same data, expected its "
                 "folder by --metadata_dir"
             )
-        files[needs] = metadata_dir / needs
+        if metadata_dir is not None:
+            files[needs] = metadata_dir / needs
     of_answers = files.get(_OF_ANSWERS)
     of_questions = files.get(_OF_QUESTIONS)
     parts = [read_answers(path, options=True, ids=of_answers is not None) for path in train]
@@ -309,10 +308,10 @@ def number_of_subjects(data: QuestionAnswers) -> FloatArray:
     return data.questions["n_subjects"].to_numpy()
 
 
-# ---- Few answers, and ranks -------------------------------------------------------------------
+# ---- Few answers ------------------------------------------------------------------------------
 
 
-def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[FloatArray, FloatArray]:
+def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> FloatArray:
     """Compute a feature, with values that rest on few answers shrunk towards the mean of all.
 
     Empirical Bayes for a normal mean: a value x resting on n answers becomes m + w (x - m) with
@@ -322,15 +321,13 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
     (1 / n_1 + 1 / n_2). The variance t between questions and their mean m follow by the method of
     moments (DerSimonian & Laird 1986, equations 8 to 10).
 
-    Returns the shrunk value, and the weight w of the question's own, 0 to 1; both float64, shape
-    (questions,), NaN where the feature is NaN.
+    Returns the shrunk values, float64, shape (questions,), NaN where the feature is NaN.
     """
     n_students = data.answers["student_code"].max() + 1
     data = feature.counted(data)
     value, n = feature.values(data), data.n_answers
-    weight = np.where(np.isnan(value), np.nan, 1.0)
     if not feature.is_sampled:
-        return value, weight
+        return value
     student = data.answers["student_code"].to_numpy()
     in_first = (np.random.default_rng(seed).permutation(n_students) % 2 == 0)[student]
     first, second = data.take(in_first), data.take(~in_first)
@@ -338,28 +335,19 @@ def shrink(feature: Feature, data: QuestionAnswers, seed: int = 0) -> tuple[Floa
     # Below ten answers a half many features are no longer near normal.
     compared = ~np.isnan(value_1) & ~np.isnan(value_2) & (n_1 >= 10) & (n_2 >= 10)
     if compared.sum() < 2:
-        return value, weight
+        return value
     harmonic = n_1[compared] * n_2[compared] / (n_1[compared] + n_2[compared])
     answer_variance = float(np.mean(harmonic * (value_1 - value_2)[compared] ** 2))
     known = ~np.isnan(value)
     if answer_variance == 0 or known.sum() < 2:
-        return value, weight
+        return value
     x, precision = value[known], n[known] / answer_variance
     spread = np.sum(precision * (x - np.average(x, weights=precision)) ** 2)
     scale = precision.sum() - np.sum(precision**2) / precision.sum()
     between = max(0.0, (spread - (len(x) - 1)) / scale)
-    weight[known] = between / (between + 1 / precision)
     mean = np.average(x, weights=1 / (between + 1 / precision))
-    return mean + weight * (value - mean), weight
-
-
-def average_ranks(quality: FloatArray) -> FloatArray:
-    """Rank questions by quality, shape (questions,), 1 the best, that is the highest.
-
-    Questions of equal quality share their mean rank; NaN ranks last.
-    """
-    ranks = pd.Series(quality).rank(ascending=False, na_option="bottom")
-    return np.asarray(ranks, np.float64)
+    value[known] = mean + between / (between + 1 / precision) * (x - mean)
+    return value
 
 
 # ---- Building blocks --------------------------------------------------------------------------

@@ -10,10 +10,10 @@ Writes:  data/test_output/question_report/question_21.html …, and ranking.html
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from common import charts, cli, io, layout, made, metadata, pages, submission
+from common import charts, cli, io, layout, made, metadata, pages
 from common.errors import InputError
+from common.evaluation.ranking import read_ranking
 from common.pages import Html
 
 import numpy as np
@@ -48,24 +48,28 @@ def main() -> None:
     io.require_file(train)
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
-    source = submission.submission_source(submitted, layout.submission_name(TASK), template)
-    expected = submission.read_ranking_template(template)
-    question, ranking = submission.read_ranking(source, expected)
-    unknown = np.setdiff1d(options.question or [], expected)
+    ranking = read_ranking(submitted, template)
+    unknown = np.setdiff1d(options.question or [], ranking.index)
     if len(unknown):
         raise InputError(f"--question {unknown[0]}: is not one of the questions of {template}")
 
     names = features.available_features(options.metadata_dir)
+    question = ranking.index.to_numpy()
     data = features.read_for_features(names, [train], question, options.metadata_dir)
     scores = {
         name: compare(FEATURES[name], data)
         for name in tqdm(names, desc="features", unit="feature", disable=None, leave=False)
     }
     table = describe(data, scores, options.metadata_dir)
-    table["ranking"] = pd.Series(ranking, question).reindex(table.index, fill_value=0)
+    table["ranking"] = ranking.reindex(table.index, fill_value=0)
+    of_options = describe_options(data)
 
-    simulated = made.is_simulated(train)
-    shared = {"simulated": simulated, "few": FEW_ANSWERS, "decimal": decimal}
+    shared = {
+        "simulated": made.is_simulated(train),
+        "few": FEW_ANSWERS,
+        "decimal": decimal,
+        "options": of_options,
+    }
     written = {}
     wanted = options.question
     if not wanted:
@@ -86,13 +90,16 @@ def main() -> None:
         )
     for number in wanted:
         image = next(iter(sorted(options.images_dir.glob(f"{number}.*"))), None)
+        by_ability = features.option_counts_by_ability(data, number)
         written[f"question_{number}.html"] = pages.render(
             "question.html",
             title=f"Question {number}",
             image=image and image.resolve().as_uri(),
             n_ranked=len(question),
             question=table.loc[number],
-            **describe_question(data, number, table.loc[number]["options"], scores),
+            chart=draw(of_options.loc[number], by_ability),
+            is_grey=(by_ability.sum(axis=1) < FEW_ANSWERS).any(),
+            features=[list_feature(name, score.loc[number]) for name, score in scores.items()],
             **shared,
         )
     paths = [options.output_dir / name for name in written]
@@ -106,46 +113,23 @@ def main() -> None:
 def compare(feature: Feature, data: QuestionAnswers) -> pd.DataFrame:
     """Return value, shrunk value and the share of the other questions that are worse."""
     value = feature.values(feature.counted(data))
-    shrunk, _ = features.shrink(feature, data)
+    shrunk = features.shrink(feature, data)
     table = pd.DataFrame({"value": value, "shrunk": shrunk}, index=data.questions.index)
     # Of questions that are equal, half count as worse.
     n_worse = (feature.better * table["shrunk"]).rank() - 1
     return table.assign(better_than=n_worse / max(n_worse.count() - 1, 1))
 
 
-class Option(NamedTuple):
-    """An option of a question, as the pages show it."""
-
-    name: str
-    is_right: bool
-    n: int
-    correlation: float
-
-
 def describe(
     data: QuestionAnswers, scores: dict[str, pd.DataFrame], metadata_dir: Path
 ) -> pd.DataFrame:
     """Return what the pages say about every question, a row for each."""
-    counts, correlation = features.option_counts(data), features.option_point_biserial(data)
     table = data.questions.assign(
         n_answers=data.n_answers,
         rate=scores["correct_rate"]["value"],
         discrimination=scores["point_biserial"]["value"],
         subjects="",
     )
-    options = [
-        [
-            Option(
-                f"option {k + 1}" + (", right" if k + 1 == right else ""),
-                k + 1 == right,
-                counts[row, k],
-                correlation[row, k],
-            )
-            for k in range(data.n_options)
-        ]
-        for row, right in enumerate(table["CorrectAnswer"])
-    ]
-    table["options"] = pd.Series(options, table.index)
     lists = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
     tree = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
     if lists and tree:
@@ -153,36 +137,43 @@ def describe(
     return table
 
 
-def describe_question(
-    data: QuestionAnswers, number: int, options: list[Option], scores: dict[str, pd.DataFrame]
-) -> dict[str, Any]:
-    """Return the chart and the features of one question."""
-    by_ability = features.option_counts_by_ability(data, number)
+def describe_options(data: QuestionAnswers) -> pd.DataFrame:
+    """Return what the pages say about every option, by QuestionId and option."""
+    options = range(1, data.n_options + 1)
+    is_right = np.equal.outer(data.questions["CorrectAnswer"].to_numpy(), options)
+    columns = {
+        "name": [f"option {option}" for option in options] + np.where(is_right, ", right", ""),
+        "is_right": is_right,
+        "n": features.option_counts(data),
+        "correlation": features.option_point_biserial(data),
+    }
+    index = pd.MultiIndex.from_product([data.questions.index, options])
+    return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index)
+
+
+def draw(options: pd.DataFrame, by_ability: features.IntArray) -> Html:
+    """Draw who chose which of the options of a question, by `option_counts_by_ability`."""
     in_quarter = by_ability.sum(axis=1)
     is_few = (in_quarter < FEW_ANSWERS).tolist()
     shares = by_ability / np.maximum(in_quarter, 1)[:, None]
-    chart = charts.bar_panels(
-        [
-            charts.Panel(option.name, share.tolist(), option.is_right, is_few)
-            for option, share in zip(options, shares.T, strict=True)
-        ],
-        QUARTERS,
-        label="Share of each quarter of the students that chose each option",
-        axis="quarter of the students, 4 the ablest",
-    )
-    rows = []
-    for name, score in scores.items():
-        value, shrunk, better_than = map(float, score.loc[number].to_numpy())
-        why, cells = FEATURES[name].why, ["unknown", "", ""]
-        if not np.isnan(shrunk):
-            why = f"{'more' if FEATURES[name].better > 0 else 'less'}: {why}"
-            cells = [decimal(value), decimal(shrunk), f"{better_than:.0%}"]
-        rows.append([name.replace("_", " "), *cells, why])
-    return {
-        "chart": Html(chart),
-        "is_grey": any(is_few),
-        "features": rows,
-    }
+    panels = [
+        charts.Panel(name, share, is_right, is_few)
+        for name, is_right, share in zip(
+            options["name"], options["is_right"], shares.T.tolist(), strict=True
+        )
+    ]
+    label = "Share of each quarter of the students that chose each option"
+    axis = "quarter of the students, 4 the ablest"
+    return Html(charts.bar_panels(panels, QUARTERS, label=label, axis=axis))
+
+
+def list_feature(name: str, score: pd.Series) -> list[str]:
+    """Return the cells of a feature of a question, from what `compare` says of it."""
+    why, cells = FEATURES[name].why, ["unknown", "", ""]
+    if not np.isnan(score["shrunk"]):
+        why = f"{'more' if FEATURES[name].better > 0 else 'less'}: {why}"
+        cells = [decimal(score["value"]), decimal(score["shrunk"]), f"{score['better_than']:.0%}"]
+    return [name.replace("_", " "), *cells, why]
 
 
 def decimal(value: float, sign: str = "") -> str:

@@ -10,7 +10,7 @@ Run:     python task_3/sample_model_confidence.py
 Writes:  submissions/submission_task_3.csv and the zip to upload
 """
 
-from common import cli, layout, submission
+from common import cli, submission
 
 import numpy as np
 from question_features import FEATURES, read_for_features, shrink
@@ -29,12 +29,11 @@ def main() -> None:
 
     # ---- The model: replace this block by your own. -------------------------------------------
     # In: `data`, two DataFrames. Out: `quality`, a number for every row of `question`.
-    confidence, _ = shrink(FEATURES["mean_confidence"], data)
+    confidence = shrink(FEATURES["mean_confidence"], data)
     quality = confidence[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 
-    ranking = submission.rank_by_quality(question, quality)
-    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    submission.write_ranking(question, quality, paths.output)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
 
 

@@ -8,7 +8,7 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.68 by the best of five experts on 25 real pairs, 0.62 on average
 """
 
-from common import cli, layout, submission
+from common import cli, submission
 from common.answers import read_answers
 
 import numpy as np
@@ -36,8 +36,7 @@ def main() -> None:
     quality = np.where(n_answers[:, 0] > 0, entropy, np.nan)
     # ---- End of the model. --------------------------------------------------------------------
 
-    ranking = submission.rank_by_quality(question, quality)
-    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    submission.write_ranking(question, quality, paths.output)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
 
 

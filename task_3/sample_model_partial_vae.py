@@ -21,7 +21,7 @@ Scores:  0.67 by the best of five experts on 25 real pairs, 0.51 on average: no 
 Control-C ends the training and ranks by what has been learned so far.
 """
 
-from common import cli, layout, progress, schema, submission
+from common import cli, progress, schema, submission
 from common.adam import Adam
 from common.answers import read_answers
 
@@ -133,8 +133,7 @@ def main() -> None:
     quality[known] = gain[np.searchsorted(question_ids, question[known])]
     # ---- End of the model. --------------------------------------------------------------------
 
-    ranking = submission.rank_by_quality(question, quality)
-    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    submission.write_ranking(question, quality, paths.output)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
 
 

@@ -6,7 +6,7 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.56 by the best of five experts on 25 real pairs, 0.46 on average
 """
 
-from common import cli, layout, submission
+from common import cli, submission
 
 import numpy as np
 
@@ -26,8 +26,7 @@ def main() -> None:
     quality = np.random.default_rng(options.seed).random(len(question))
     # ---- End of the model. --------------------------------------------------------------------
 
-    ranking = submission.rank_by_quality(question, quality)
-    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    submission.write_ranking(question, quality, paths.output)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
 
 

@@ -10,10 +10,11 @@ Writes:  submissions/submission_task_3.csv and the zip to upload
 Scores:  0.80 by the best of five experts on 25 real pairs, 0.65 on average
 """
 
-from common import cli, layout, submission
+from common import cli, submission
 
 import numpy as np
-from question_features import FEATURES, average_ranks, read_for_features, shrink
+import pandas as pd
+from question_features import FEATURES, read_for_features, shrink
 
 TASK = 3
 CHOSEN = ("option_entropy", "correct_entropy", "mean_absolute_residual")
@@ -41,16 +42,16 @@ def main() -> None:
     ranks = []
     for name in options.features:
         feature = FEATURES[name]
-        value, _ = shrink(feature, data)
-        ranks.append(average_ranks(feature.better * value))
+        value = pd.Series(feature.better * shrink(feature, data))
+        # The best is 1; equal ones share their mean rank.
+        ranks.append(value.rank(ascending=False, na_option="bottom"))
     quality = -np.mean(ranks, axis=0)
     # A question that nobody answered has no quality, and so the last rank.
     quality[data.n_answers == 0] = np.nan
     quality = quality[np.searchsorted(data.questions.index, question)]
     # ---- End of the model. --------------------------------------------------------------------
 
-    ranking = submission.rank_by_quality(question, quality)
-    submission.write_ranking(question, ranking, paths.output, layout.submission_name(TASK))
+    submission.write_ranking(question, quality, paths.output)
     print(f"written: {cli.show(paths.output)} and the zip beside it ({len(question):,} questions)")
 
 

@@ -85,13 +85,8 @@ def judge(
     expert said of them: it is without answers. There is no score, but `InputError`, if the
     submission is not complete and valid.
     """
-    source = submission.submission_source(
-        submission_path, layout.submission_name(TASK), template_path
-    )
     judgements = read_judgements(reference_path, missing)
-    expected = submission.read_ranking_template(template_path)
-    question, ranking = submission.read_ranking(source, expected)
-    ranks = rank_pairs(judgements, question, ranking)
+    ranks = rank_pairs(judgements, read_ranking(submission_path, template_path))
     left, right, better = judgements.left, judgements.right, judgements.better
     figures = compare_with_experts(judgements, *ranks)
     floor = metrics.random_best_agreement(left, right, better)
@@ -158,15 +153,19 @@ def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
     return Judgements(str(path), experts, data["left"], data["right"], better)
 
 
-def rank_pairs(
-    judgements: Judgements, question: io.IntArray, ranking: io.IntArray
-) -> tuple[io.IntArray, io.IntArray]:
-    """Look up the ranks of the judged questions, which all must have one; shape (pairs,) both."""
+def read_ranking(path: Path, template: Path) -> pd.Series:
+    """Read a submission of task 3: the rank of each QuestionId of the template, 1 the best."""
     import pandas as pd
 
-    rank = pd.Series(ranking, question)
+    source = submission.submission_source(path, layout.submission_name(TASK), template)
+    question, rank = submission.read_ranking(source, submission.read_ranking_template(template))
+    return pd.Series(rank, question)
+
+
+def rank_pairs(judgements: Judgements, rank: pd.Series) -> tuple[io.IntArray, io.IntArray]:
+    """Look up the ranks of the judged questions, which all must have one; shape (pairs,) both."""
     sides = judgements.left, judgements.right
-    for unranked in np.setdiff1d(sides, question)[:1]:
+    for unranked in np.setdiff1d(sides, rank.index)[:1]:
         raise InputError(
             f"{judgements.name}: QuestionId {unranked} is judged, but it is not in the "
             f"ranking of {len(rank)} questions: the two belong to different data"

@@ -143,13 +143,12 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str, has_answers: bool
     """Score task 3."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
-    source = submission.submission_source(path, path.name, template)
-    ranked = submission.read_ranking(source, submission.read_ranking_template(template))
+    ranked = ranking.read_ranking(path, template)
     if not has_answers:
         return None
     reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
     judged = ranking.read_judgements(reference_path)
-    ranks = ranking.rank_pairs(judged, *ranked)
+    ranks = ranking.rank_pairs(judged, ranked)
     shares, _ = metrics.expert_agreement(*ranks, judged.better)
     best = float(np.nanmax(shares))
     # Of a share of pairs: equal scores have equal ones.

@@ -7,7 +7,7 @@ from typing import Any
 
 from common import challenge, made
 from common.errors import InputError
-from common.submission import find_pairs, rank_by_quality, read_template, write_predictions
+from common.submission import find_pairs, read_template, write_predictions, write_ranking
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ def test_predictions_of_any_kind_of_array(write: Write, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=expected):
             write_predictions(template, 1, value, path)
     with pytest.raises(InputError, match=r"quality has shape \(2,\), expected \(3,\)"):
-        rank_by_quality(np.arange(3), np.ones(2))
+        write_ranking(np.arange(3), np.ones(2), path)
 
 
 def test_a_submission_tells_how_it_was_made(

@@ -114,7 +114,7 @@ def test_features_are_compared_with_all_questions(simulated_kit: Path, ranked: P
         assert correlations == ["" if np.isnan(r) else as_text(r, "+") for r in of_options[row]]
         assert ends[f"question {question}"][4] == as_text(of_right[row], "+")
     for name, feature in qf.FEATURES.items():
-        raw, (value, _) = feature.values(feature.counted(data)), qf.shrink(feature, data)
+        raw, value = feature.values(feature.counted(data)), qf.shrink(feature, data)
         known, less = value[~np.isnan(value)], name in FEWER_IS_BETTER
         for question, row in zip(asked, places, strict=True):
             below, above = (known < value[row]).sum(), (known > value[row]).sum()
