@@ -7,11 +7,12 @@ QuestionId and AnswerId int32, IsCorrect (1 right, 0 wrong), CorrectAnswer and A
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common import io, schema
-from common.errors import InputError, Report, printable, stop
+from common.errors import InputError, Report, printable, quote, stop
 
 import numpy as np
 import numpy.typing as npt
@@ -204,3 +205,67 @@ def require_distinct_pairs(source: io.Source, pairs: pd.DataFrame, report: Repor
             f"UserId {student[row]} and QuestionId {question[row]} ({len(repeats)} repeated rows), "
             "expected each pair once"
         )
+
+
+def require_distinct(
+    source: io.Source, column: str, ids: npt.NDArray[Any], report: Report = stop
+) -> None:
+    """Report if an id, a text or a number, appears twice; what could not be read does not count."""
+    import pandas as pd
+
+    is_text = ids.dtype == object
+    rows = find_repeats(pd.factorize(np.where(ids == "", None, ids))[0] if is_text else ids)
+    if len(rows):
+        again = int(rows[0])
+        first = int(np.flatnonzero(ids == ids[again])[0])
+        report(
+            f"{source.name}: column '{column}': row {source.row_number(again)} repeats "
+            f"{_show(ids[again])} of row {source.row_number(first)}{_count(rows)}, "
+            "expected each once"
+        )
+
+
+def match_ids(
+    source: io.Source,
+    column: str,
+    found: npt.NDArray[Any],
+    expected: Sequence[Any],
+    expected_in: str,
+    report: Report = stop,
+) -> npt.NDArray[np.int64]:
+    """Find the row of every expected id, -1 where it is missing; there must be these, each once.
+
+    Ids are texts or numbers; of those found in a column, what could not be read was reported
+    before. `expected_in` says, for messages, where the expected ones come from; repeated, unknown
+    and missing ids are one report each.
+    """
+    import pandas as pd
+
+    require_distinct(source, column, found, report)
+    rows = pd.Series(np.arange(len(found)), found)
+    rows = rows[~rows.index.isin(["", schema.UNREADABLE])]
+    unknown = rows[~rows.index.isin(expected)]
+    if len(unknown):
+        number, value = source.row_number(unknown.iloc[0]), unknown.index[0]
+        report(
+            f"{source.name}: column '{column}': row {number} is {_show(value)}, which is not in "
+            f"{expected_in}{_count(unknown)}"
+        )
+    places = rows[~rows.index.duplicated()].reindex(expected, fill_value=schema.UNREADABLE)
+    missing = places.index[places < 0]
+    # If no id could be read at all, that has been reported already.
+    if len(missing) and len(rows):
+        shown = ", ".join(map(_show, missing[: io.SHOWN]))
+        report(
+            f"{source.name}: {len(missing)} of {len(expected)} {column}s are missing, first "
+            f"{shown}, expected every {column} of {expected_in}"
+        )
+    return places.to_numpy()
+
+
+def _show(value: object) -> str:
+    return quote(value) if isinstance(value, str) else str(value)
+
+
+def _count(wrong: Sized) -> str:
+    return f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, folds, io, layout, simulated
+from common.answers import match_ids
 from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
 
@@ -186,8 +187,9 @@ def read_predictions(
     For a cell that is not as expected it raises `InputError` with what is wrong, or another error.
     """
     columns = folds.ID, Column(column, TEXT, may_be_empty=may_be_empty)
-    data = io.read_columns(path, columns, report)
-    rows = folds.match_ids(path, data["id"], ids, expected_in, report)
+    source = io.file_source(path)
+    data = io.read_columns(source, columns, report)
+    rows = match_ids(source, folds.ID.name, data["id"], ids, expected_in, report)
     values: list[Any] = []
     faults = {}
     for row, cell in enumerate(data[column]):
@@ -197,16 +199,15 @@ def read_predictions(
             values.append("")
             if cell:  # An empty one has been reported already.
                 faults[row] = str(error) if isinstance(error, InputError) else f"is {quote(cell)}"
-    report_cells(path, column, faults, expected, report)
+    report_cells(source, column, faults, expected, report)
     return [values[row] for row in rows]
 
 
 def report_cells(
-    file: Path | io.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
+    source: io.Source, column: str, faults: Mapping[Any, str], expected: str, report: Report
 ) -> None:
     """Report the wrong cells of a column in one line: what is wrong, by their place from 0."""
     if faults:
-        source = io.file_source(file) if isinstance(file, Path) else file
         number = source.row_number
         shown = [f"row {number(at)} {fault}" for at, fault in islice(faults.items(), io.SHOWN)]
         more = f" and {len(faults) - io.SHOWN} more rows" if len(faults) > io.SHOWN else ""
@@ -223,15 +224,6 @@ def check_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
 def run_check(
     p: argparse.ArgumentParser, check: Callable[[argparse.Namespace, Report], list[str]]
 ) -> None:
-    """Print all that is wrong with a submission and exit with 2, or a summary of a valid one.
-
-    `check` calls what it is given with each fault and returns the lines of the summary.
-    """
+    """As `cli.run_check`; `check` calls what it is given with each fault."""
     options = p.parse_args()
-    faults: list[str] = []
-    summary: list[str] = []
-    try:
-        summary = check(options, faults.append)
-    except InputError as error:
-        faults.append(str(error))
-    cli.print_verdict(options.file, options.challenge, faults, summary)
+    cli.run_check(options.file, options.challenge, lambda faults: check(options, faults.append))

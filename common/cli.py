@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
@@ -72,8 +72,17 @@ def print_fault(message: str) -> None:
     print(f"error: {one_line(message)}", file=sys.stderr)
 
 
-def print_verdict(path: Path, name: str, faults: Sequence[str], summary: Sequence[str]) -> None:
-    """Print what a check found: exit with code 2 if a submission, for ``task 1``, has faults."""
+def run_check(path: Path, name: str, check: Callable[[list[str]], list[str]]) -> None:
+    """Print what is wrong with a submission for ``task 1`` and exit with code 2, or a summary.
+
+    `check` appends the faults to what it is given, and returns the lines of the summary.
+    """
+    faults: list[str] = []
+    summary: list[str] = []
+    try:
+        summary = check(faults)
+    except InputError as error:
+        faults.append(str(error))
     for fault in faults:
         print_fault(fault)
     if faults:

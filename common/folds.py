@@ -4,12 +4,12 @@ The file has two columns, `id` and `fold`. A model predicts every fold after lea
 others only; what it writes is scored as one submission.
 """
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from common import io, made, schema
-from common.errors import InputError, Report, quote, stop
+from common import io, made
+from common.answers import IntArray, match_ids
+from common.errors import InputError
 from common.schema import INT32, TEXT, Column
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy.typing as npt
 ID = Column("id", TEXT)
 _FOLD = Column("fold", INT32, 0, 9_999)
 
-IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -59,8 +58,9 @@ def describe_folds(path: Path) -> str:
 def read_folds(path: Path, ids: Sequence[str]) -> npt.NDArray[np.int32]:
     """Read the fold of every example, shape (examples,); the file holds just these, once each."""
     made.require_current([path])
-    columns = io.read_columns(path, (ID, _FOLD))
-    rows = match_ids(path, columns[ID.name], ids, "the training examples")
+    source = io.file_source(path)
+    columns = io.read_columns(source, (ID, _FOLD))
+    rows = match_ids(source, ID.name, columns[ID.name], ids, "the training examples")
     return np.asarray(columns[_FOLD.name][rows])
 
 
@@ -68,51 +68,3 @@ def splits(fold: IntArray) -> Iterator[tuple[BoolArray, BoolArray]]:
     """Yield for every fold which examples to learn from and which to predict, as booleans."""
     for number in np.unique(fold):
         yield fold != number, fold == number
-
-
-def match_ids(
-    path: Path,
-    found: npt.NDArray[Any],
-    expected: Sequence[str],
-    expected_in: str,
-    report: Report = stop,
-) -> npt.NDArray[np.int64]:
-    """Find the row of every expected id, -1 where it is missing; there must be these, each once.
-
-    Of those found in a file, an empty one was reported before. `expected_in` says, for messages,
-    where the expected ones come from; repeated, unknown and missing ids are one report each.
-    """
-    import pandas as pd
-
-    cells = pd.Series(found, dtype=object)
-    cells = cells[cells != ""]
-    is_known = cells.isin(expected)
-    listed, unknown = cells[is_known], cells[~is_known]
-    repeated = listed[listed.duplicated()]
-    first = listed.drop_duplicates()
-    row_of: dict[str, int] = dict(zip(first, first.index, strict=True))
-    number = io.file_source(path).row_number
-    if len(repeated):
-        value = repeated.iloc[0]
-        report(
-            f"{path}: column 'id': row {number(repeated.index[0])} repeats {quote(value)} of row "
-            f"{number(row_of[value])}{_count(repeated)}, expected each once"
-        )
-    if len(unknown):
-        report(
-            f"{path}: column 'id': row {number(unknown.index[0])} is {quote(unknown.iloc[0])}, "
-            f"which is not in {expected_in}{_count(unknown)}"
-        )
-    missing = [value for value in expected if value not in row_of]
-    # If no id could be read at all, that has been reported already.
-    if missing and len(cells):
-        shown = ", ".join(quote(value) for value in missing[: io.SHOWN])
-        report(
-            f"{path}: {len(missing)} of {len(expected)} ids are missing, first {shown}, "
-            f"expected every id of {expected_in}"
-        )
-    return np.array([row_of.get(value, schema.UNREADABLE) for value in expected], np.int64)
-
-
-def _count(wrong: Sized) -> str:
-    return f" ({len(wrong)} such rows)" if len(wrong) > 1 else ""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common import io, schema
-from common.answers import IntArray, find_repeats, find_rows
+from common.answers import IntArray, find_rows, require_distinct
 from common.errors import InputError, quote
 from common.schema import Column
 
@@ -223,12 +223,7 @@ def _read_whole(path: Path, columns: Sequence[Column]) -> pd.DataFrame:
             row = source.row_number(len(data) - 1)
             raise InputError(f"{path}: row {row} has no line end; is the file cut off?")
     ids = data[columns[0].name] = io.to_ids(data[columns[0].name].to_numpy())
-    repeats = find_repeats(ids)
-    if len(repeats):
-        row = int(repeats[0])
-        first = int(np.flatnonzero(ids == ids[row])[0])
-        again = f"{ids[row]} of row {source.row_number(first)} ({len(repeats)} such rows)"
-        raise _refuse(path, columns[0].name, row, again, "expected each once", "repeats")
+    require_distinct(source, columns[0].name, ids)
     return data
 
 

@@ -18,7 +18,9 @@ from common.answers import (
     IntArray,
     find_repeats,
     find_rows,
+    match_ids,
     pair_keys,
+    require_distinct,
     require_distinct_pairs,
 )
 from common.errors import InputError, Report, quote, stop
@@ -72,7 +74,7 @@ def read_ranking_template(path: Path) -> IntArray:
     made.require_current([path])
     source = io.file_source(path)
     question = io.read_columns(source, [schema.QUESTION_ID])["QuestionId"]
-    _require_distinct(source, question)
+    require_distinct(source, "QuestionId", question)
     return question
 
 
@@ -299,38 +301,16 @@ def read_ranking(
     """
     columns = (schema.QUESTION_ID, schema.RANKING)
     question, ranking = io.read_columns(source, columns, report).values()
-    _require_distinct(source, question, report)
-    missing = np.setdiff1d(expected, question)
-    if len(missing) and (question != schema.UNREADABLE).any():
-        shown = ", ".join(map(str, missing[: io.SHOWN]))
-        report(
-            f"{source.name}: {len(missing)} of {len(expected)} questions are missing, first "
-            f"QuestionId {shown}"
-        )
-    unknown = ~np.isin(question, expected) & (question != schema.UNREADABLE)
-    fault = "is {}, which is not in the template {}"
-    _report_rows(source, "QuestionId", unknown.nonzero()[0], question, fault, report)
-    n = len(expected)
-    once = f"expected every rank from 1 to {n} once"
-    outside = ((ranking < 1) | (ranking > n)) & (ranking != schema.UNREADABLE)
-    _report_rows(source, "ranking", outside.nonzero()[0], ranking, f"is {{}} {{}}, {once}", report)
-    unused = np.setdiff1d(np.arange(1, n + 1), ranking)
+    match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
+    ranks = np.arange(1, len(expected) + 1)
+    outside = np.flatnonzero(~np.isin(ranking, [schema.UNREADABLE, *ranks]))
+    unused = np.setdiff1d(ranks, ranking)
     also = f" and rank {unused[0]} is missing" if len(unused) else ""
-    fault = f"repeats rank {{}} {{}}{also}, {once}"
-    _report_rows(source, "ranking", find_repeats(ranking), ranking, fault, report)
+    for rows, verb, more in ((outside, "is", ""), (find_repeats(ranking), "repeats rank", also)):
+        for row in rows[:1].tolist():
+            report(
+                f"{source.name}: column 'ranking': row {source.row_number(row)} {verb} "
+                f"{ranking[row]} ({len(rows)} such rows){more}, expected every rank from 1 to "
+                f"{len(ranks)} once"
+            )
     return question, ranking
-
-
-def _require_distinct(source: io.Source, question: IntArray, report: Report = stop) -> None:
-    fault = "repeats {} {}, expected each once"
-    _report_rows(source, "QuestionId", find_repeats(question), question, fault, report)
-
-
-def _report_rows(
-    source: io.Source, column: str, rows: IntArray, value: IntArray, fault: str, report: Report
-) -> None:
-    """Report the first of some rows, if there are any: its value, and how many such rows."""
-    if len(rows):
-        row = int(rows[0])
-        told = fault.format(value[row], f"({len(rows)} such rows)")
-        report(f"{source.name}: column '{column}': row {source.row_number(row)} {told}")

@@ -25,7 +25,6 @@ from common import cli, io, layout, schema, submission
 from common.adaptive import entry_files, playing
 from common.adaptive.entry_files import ENTRY_FILE, unpack
 from common.adaptive.entry_runner import CLASS, KIT, METHODS
-from common.errors import InputError
 from tools.tasks import task_of
 
 import numpy as np
@@ -69,13 +68,7 @@ def main() -> None:
         p.error(f"unrecognized arguments: {' '.join(others)}")
     task = options.task or task_of(options.file)
     check = {1: check_pairs, 2: check_pairs, 3: check_ranking, 4: check_entry}[task]
-    faults: list[str] = []
-    summary: list[str] = []
-    try:
-        summary = check(options, task, faults)
-    except InputError as error:
-        faults.append(str(error))
-    cli.print_verdict(options.file, f"task {task}", faults, summary)
+    cli.run_check(options.file, f"task {task}", lambda faults: check(options, task, faults))
 
 
 # ---- Tasks 1 to 3 --------------------------------------------------------------------------------

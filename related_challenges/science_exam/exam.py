@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common import challenge, cli, folds, io
+from common.answers import require_distinct
 from common.errors import InputError, Report, quote, stop
 from common.schema import TEXT, Column
 
@@ -29,13 +30,14 @@ IntArray = npt.NDArray[np.integer[Any]]
 def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
     """Read and check a file of questions: the columns id, prompt, A to E and, if wanted, answer."""
     names = ("id", "prompt", *LABELS, *(["answer"] if answers else []))
-    questions = pd.DataFrame(io.read_columns(path, [Column(name, TEXT) for name in names]))
-    ids = questions["id"].to_numpy()
-    folds.match_ids(path, ids, list(dict.fromkeys(ids)), "the file itself")
+    source = io.file_source(path)
+    columns = io.read_columns(source, [Column(name, TEXT) for name in names])
+    require_distinct(source, "id", columns["id"])
+    questions = pd.DataFrame(columns)
     if answers:
         wrong = questions["answer"][~questions["answer"].isin(LABELS)]
         faults = {row: f"is {quote(answer)}" for row, answer in wrong.items()}
-        challenge.report_cells(path, "answer", faults, f"one of {', '.join(LABELS)}", stop)
+        challenge.report_cells(source, "answer", faults, f"one of {', '.join(LABELS)}", stop)
     return questions
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from common import folds
+from common import folds, io
+from common.answers import match_ids
 from common.errors import InputError
 
 import numpy as np
@@ -65,7 +66,8 @@ def test_ids_are_checked_for_every_fault_at_once(write: Write) -> None:
     path = write("a.csv", "id,fold\na,0\nb,1\na,0\nx,1\na,0\n")
     faults: list[str] = []
     found = np.array(["a", "b", "a", "x", "a", ""], object)
-    rows = folds.match_ids(path, found, ["b", "c", "a"], "the test", faults.append)
+    source = io.file_source(path)
+    rows = match_ids(source, "id", found, ["b", "c", "a"], "the test", faults.append)
     assert rows.tolist() == [1, -1, 0]
     assert [fault.removeprefix(f"{path}: ") for fault in faults] == [
         "column 'id': row 4 repeats 'a' of row 2 (2 such rows), expected each once",

@@ -87,9 +87,9 @@ CASES: list[tuple[Any, ...]] = [
     ("ranks left empty", 3, RANKING_TEMPLATE,
      "row 2 is empty; row 3 is empty; row 4 is empty and 1 more rows"),
     ("question twice and one unknown", 3, good(3, ("23,2", "21,2"), ("22,4", "77,4")),
-     "column 'QuestionId': row 5 repeats 21 (1 such rows), expected each once",
-     "2 of 4 questions are missing, first QuestionId 22",
-     "column 'QuestionId': row 4 is 77, which is not in the template (1 such rows)"),
+     "column 'QuestionId': row 5 repeats 21 of row 3, expected each once",
+     "column 'QuestionId': row 4 is 77, which is not in the template",
+     "2 of 4 QuestionIds are missing, first 22, 23, expected every QuestionId of the templ"),
     # The zip
     ("zip of another task", 2, zipped("submission_task_1.csv", GOOD[1]),
      "holds submission_task_1.csv, expected only submission_task_2.csv",
