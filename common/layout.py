@@ -102,27 +102,18 @@ def local_submission_name(task: int) -> str:
     return f"test_submission_task_{task}.csv"
 
 
-def test_answers_name(task: int, phase: str) -> str:
-    """Name of the released answers of task 1 or 2 in TEST_DIR."""
-    return f"test_{phase}_answers_task_{task}.csv"
-
-
-def test_masks_name(phase: str) -> str:
-    """Name of the released test students of task 4, with ten target masks, in TEST_DIR."""
-    return f"test_{phase}_task_4_more_splits.csv"
-
-
-def expert_judgements_name(phase: str) -> str:
-    """Name of the released expert judgements of task 3 in TEST_DIR."""
-    return f"quality_response_remapped_{phase}.csv"
+def answers_name(task: int, phase: str) -> str:
+    """Name of the released answers in TEST_DIR: in task 3 judgements of experts, in 4 ten masks."""
+    if task == 3:
+        return f"quality_response_remapped_{phase}.csv"
+    return f"test_{phase}_{'task_4_more_splits' if task == 4 else f'answers_task_{task}'}.csv"
 
 
 def answers_path(task: int, phase: str) -> Path:
     """Return where the answers lie that a score rests on: those of a phase, or the local split."""
     if phase not in PHASES:
         return TEST_INPUT_DIR / {3: VALID_TASK_3, 4: VALID_TASK_4}.get(task, VALID_TASK_1_2)
-    names = {3: expert_judgements_name(phase), 4: test_masks_name(phase)}
-    return TEST_DIR / names.get(task, test_answers_name(task, phase))
+    return TEST_DIR / answers_name(task, phase)
 
 
 def submission_path(task: int, phase: str) -> Path:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import io, made, schema
-from common.answers import IntArray, find_repeats, pair_keys
+from common.answers import find_repeats, pair_keys
 from common.errors import InputError, quote
 from common.schema import Column
 from common.submission import find_pairs
@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # Importing it takes time, which `--help` does without.
 FloatArray = npt.NDArray[np.float32]
 
 _NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{o}" for o in schema.OPTIONS]}
+_NAMES[4] = _NAMES[1]
 _COLUMNS = {
     task: [Column(name, schema.FLOAT32, 0, 1, whole=False) for name in names]
     for task, names in _NAMES.items()
@@ -69,11 +70,11 @@ def write_probabilities(
     Parameters
     ----------
     template
-        The pairs.
+        The pairs; in task 4 the targets, with the column Mask.
     task
-        1 or 2.
+        1, 2 or 4.
     probability
-        Task 1: P(right), shape (rows,). Task 2: that of options 1 to 4, shape (rows, 4).
+        Tasks 1 and 4: P(right), shape (rows,). Task 2: that of options 1 to 4, shape (rows, 4).
     path
         What ``--probabilities`` names, or None.
 
@@ -82,28 +83,11 @@ def write_probabilities(
     InputError
         If they are not probabilities, or not as many as the template has rows.
     """
-    if path is not None:
-        _write(path, template[["UserId", "QuestionId"]], task, probability)
-
-
-def write_mask_probabilities(
-    path: Path,
-    masks: Sequence[str] | npt.NDArray[np.str_],
-    student: IntArray,
-    question: IntArray,
-    p_right: npt.NDArray[np.floating[Any]],
-) -> None:
-    """Write what an entry of task 4 believes of every target of every mask, atomically.
-
-    All arrays have the shape (targets of all masks,).
-    """
-    import pandas as pd
-
-    keys = {"Mask": pd.Series(masks, dtype="category"), "UserId": student, "QuestionId": question}
-    _write(path, pd.DataFrame(keys), 1, p_right)
-
-
-def _write(path: Path, keys: pd.DataFrame, task: int, probability: npt.NDArray[Any]) -> None:
+    if path is None:
+        return
+    keys = template[["UserId", "QuestionId"]].astype(np.int32)
+    if task == 4:
+        keys.insert(0, "Mask", template["Mask"].astype("category"))
     value = np.asarray(probability, np.float32)
     names = _NAMES[task]
     shape = (len(keys), len(names)) if len(names) > 1 else (len(keys),)
@@ -142,7 +126,7 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
         ) from None
     if task is None:
         # Those of task 4 have the column of task 1, once for each mask.
-        told = [number for number, own in _NAMES.items() if {*own} <= {*table}]
+        told = [number for number in (1, 2) if {*_NAMES[number]} <= {*table}]
         if not told or "Mask" in table:
             raise InputError(
                 f"{path}: holds no probabilities of task 1 or 2, expected a file that a script "

@@ -236,7 +236,7 @@ def write_tasks_1_2(
     files = [(train / layout.TRAIN_TASK_1_2, order[:n_train], OFFICIAL)]
     for phase, rows in zip(layout.PHASES, (order[n_train:middle], order[middle:]), strict=True):
         for task, predicted in ((1, "IsCorrect"), (2, "AnswerValue")):
-            path = test / layout.test_answers_name(task, phase)
+            path = test / layout.answers_name(task, phase)
             files.append((path, rows, [*IDS, predicted]))
     for path, rows, names in files:
         own = answers[names]
@@ -251,8 +251,8 @@ def write_tasks_3_4(
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
     for path, part, targets in (
         (train / layout.TRAIN_TASK_3_4, 0, []),
-        (test / layout.test_masks_name("public"), 1, masks),
-        (test / layout.test_masks_name("private"), 2, masks),
+        (test / layout.answers_name(4, "public"), 1, masks),
+        (test / layout.answers_name(4, "private"), 2, masks),
         (test / "test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         own = answers.loc[answers["part"] == part, OFFICIAL]
@@ -371,7 +371,7 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     for name in ("Unnamed: 0", ""):
         table.insert(0, name, np.arange(N_PAIRS))
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
-        write_table(folder / layout.expert_judgements_name(phase), [table.iloc[rows]])
+        write_table(folder / layout.answers_name(3, phase), [table.iloc[rows]])
 
 
 def write_images(rng: np.random.Generator, folder: Path, school: School) -> None:

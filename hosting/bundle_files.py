@@ -78,7 +78,7 @@ def write_for_platform(
                 program = base / "ingestion_program" / phase
                 _copy_program(program, "ingest.py", "ingestion_metadata.yaml")
                 if mode != "received":
-                    students = f"{_TEST}/{layout.test_masks_name(phase)}"
+                    students = f"{_TEST}/{layout.answers_name(4, phase)}"
                     _copy(data_dir / students, program / students)
                 key = secrets.token_hex(32) + "\n"
                 for place in (program, folder):
@@ -119,7 +119,7 @@ def _write_answers(data_dir: Path, folder: Path, task: int, phase: str) -> None:
         told["files"] = {name: made.fingerprint(folder / name)}
         io.write_text(folder / layout.SIMULATED_MARKER_NAME, json.dumps(told, indent=1) + "\n")
     for other in layout.PHASES if task in (1, 2) else ():
-        path = data_dir / _TEST / layout.test_answers_name(task, other)
+        path = data_dir / _TEST / layout.answers_name(task, other)
         pairs = read_pair_values(io.file_source(path), schema.PREDICTED_COLUMN[task])
         if other == phase:
             train = data_dir / _TRAIN / layout.TRAIN_TASK_1_2

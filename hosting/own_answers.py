@@ -177,7 +177,7 @@ def _set_students_aside(
         for mask in range(N_MASKS):
             targets = draw_targets(masked["UserId"].to_numpy(), rng)
             masked = masked.assign(**{f"{schema.IS_TARGET}_{mask}": targets.astype(np.int8)})
-        tables[f"{layout.TEST_DIR.name}/{layout.test_masks_name(phase)}"] = masked
+        tables[f"{layout.TEST_DIR.name}/{layout.answers_name(4, phase)}"] = masked
         n_targets = masked[f"{schema.IS_TARGET}_0"].sum()
         answered = f"{n:,} students with {len(masked):,} answers"
         notes.append(f"task 4, {phase}: {answered}, {n_targets:,} of them targets of a mask")
@@ -202,7 +202,7 @@ def _set_answers_aside(
     for phase, hidden in zip(layout.PHASES, parts, strict=True):
         for task in tasks:
             columns = ["QuestionId", "UserId", "AnswerId", schema.PREDICTED_COLUMN[task].name]
-            name = layout.test_answers_name(task, phase)
+            name = layout.answers_name(task, phase)
             tables[f"{layout.TEST_DIR.name}/{name}"] = hidden[columns]
         error = f"a standard error of at least about {0.5 / np.sqrt(len(hidden)):.3f}"
         notes.append(f"{label}, {phase}: {len(hidden):,} answers; a score has {error}")

@@ -55,7 +55,7 @@ def main() -> None:
     )
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     options = p.parse_args()
-    judgements = read_judgements(options.test_dir / layout.expert_judgements_name(options.phase))
+    judgements = read_judgements(options.test_dir / layout.answers_name(3, options.phase))
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     question = submission.read_ranking_template(template)
     train = [options.input_dir / name for name in options.train_data]

@@ -17,7 +17,7 @@ from common.made import Made
 # The files in data/ that each template is built from.
 _SOURCES = {
     layout.TEMPLATE_TASK_1_2: [
-        f"{layout.TEST_DIR.name}/{layout.test_answers_name(1, phase)}" for phase in layout.PHASES
+        f"{layout.TEST_DIR.name}/{layout.answers_name(1, phase)}" for phase in layout.PHASES
     ],
     layout.TEMPLATE_TASK_3: [f"{layout.METADATA_DIR.name}/{layout.QUESTION_METADATA_TASK_3_4}"],
 }

@@ -91,8 +91,7 @@ def _evaluate(
     beliefs = None
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
-        keys = targets["Mask"].to_numpy(), student, question.astype(np.int32)
-        probabilities.write_mask_probabilities(path, *keys, p_right)
+        probabilities.write_probabilities(targets, 4, p_right, path)
         believed = np.stack([1 - p_right, p_right], axis=1)
         beliefs = metrics.score_probabilities(truth, believed, predicted)
         shown["calibration"] = score_files.calibration(beliefs, "answered correctly")

@@ -150,7 +150,7 @@ def score_pairs(
     n_extra = int(extra.sum())
     outside = f"{n_extra:,} rows of the other phase ignored"
     (other_phase,) = (name for name in layout.PHASES if name != phase)
-    other_path = reference_path.with_name(layout.test_answers_name(task, other_phase))
+    other_path = reference_path.with_name(layout.answers_name(task, other_phase))
     if n_extra or other_path.is_file():
         other_source = io.file_source(other_path)
         other = io.read_table(other_source, (schema.USER_ID, schema.QUESTION_ID))

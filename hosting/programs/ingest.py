@@ -51,7 +51,7 @@ def ingest(program_dir: Path, input_dir: Path, submission_dir: Path, output_dir:
     except InputError as fault:
         text = str(fault).replace(str(submission_dir), "the entry")
         students = program_dir / layout.TEST_DIR.name
-        if is_there(students / layout.test_masks_name(layout.PHASES[-1])):
+        if is_there(students / layout.answers_name(4, layout.PHASES[-1])):
             text = _FAULT_OF_A_ROUND.sub(r"\1 failed; the public phase says how", text)
         text = text[:_SHOWN_FAULT]
         print(f"error: {text}", file=sys.stderr)

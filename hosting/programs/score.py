@@ -130,7 +130,7 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str, has_answers: bool) 
         source = submission.submission_source(path, path.name, template)
         submission.read_predictions(source, schema.PREDICTED_COLUMN[task], template)
         return None
-    reference_path = reference_dir / layout.TEST_DIR.name / layout.test_answers_name(task, phase)
+    reference_path = reference_dir / layout.TEST_DIR.name / layout.answers_name(task, phase)
     scored, outside = pairs.score_pairs(path, reference_path, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
     right = (scored["truth"] == scored["predicted"]).to_numpy()
@@ -146,7 +146,7 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str, has_answers: bool
     ranked = ranking.read_ranking(path, template)
     if not has_answers:
         return None
-    reference_path = reference_dir / layout.TEST_DIR.name / layout.expert_judgements_name(phase)
+    reference_path = reference_dir / layout.TEST_DIR.name / layout.answers_name(3, phase)
     judged = ranking.read_judgements(reference_path)
     ranks = ranking.rank_pairs(judged, ranked)
     shares, _ = metrics.expert_agreement(*ranks, judged.better)
@@ -167,7 +167,7 @@ def _judge_games(reference_dir: Path, task: int, phase: str, has_answers: bool) 
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
 
     def explain() -> tuple[Evaluation, dict[str, str]]:
-        reference_path = reference_dir / layout.TEST_DIR.name / layout.test_masks_name(phase)
+        reference_path = reference_dir / layout.TEST_DIR.name / layout.answers_name(4, phase)
         setting = Setting(Path(ENTRY_FILE), reference_path, None, reference_dir)
         evaluation, shown = adaptive_evaluation.describe(setting, record, phase=phase)
         return evaluation, shown

@@ -43,7 +43,7 @@ def save_arrays(data_dir: Path, path: Path) -> None:
     train = read_answers(data_dir / "train_data" / layout.TRAIN_TASK_1_2, options=True)
     arrays = {name: train[column].to_numpy() for name, column in COLUMNS.items()}
     for task, column in schema.PREDICTED_COLUMN.items():
-        file = data_dir / "test_data" / layout.test_answers_name(task, "public")
+        file = data_dir / "test_data" / layout.answers_name(task, "public")
         test = io.read_columns(file, [schema.USER_ID, schema.QUESTION_ID, column])
         arrays["test_student"], arrays["test_question"] = test["UserId"], test["QuestionId"]
         arrays["test_is_correct" if task == 1 else "test_option"] = test[column.name]

@@ -71,7 +71,7 @@ def measure(script: Path, train: Path, data_dir: Path, percent: int) -> tuple[fl
         source = io.file_source(Path(folder) / layout.submission_name(task))
         column = schema.PREDICTED_COLUMN[task]
         predicted = read_pair_values(source, column)
-    answers = data_dir / layout.TEST_DIR.name / layout.test_answers_name(task, PHASE)
+    answers = data_dir / layout.TEST_DIR.name / layout.answers_name(task, PHASE)
     truth = read_pair_values(io.file_source(answers), column)
     rows, _ = find_pairs(source.name, predicted, truth, answers)
     is_right = predicted[column.name].to_numpy()[rows] == truth[column.name]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import InputError
-from common.probabilities import read_probabilities, write_mask_probabilities, write_probabilities
+from common.probabilities import read_probabilities, write_probabilities
 
 import numpy as np
 import pandas as pd
@@ -58,7 +58,7 @@ def test_pandas_reads_and_writes_them(tmp_path: Path) -> None:
     assert read_probabilities(path, 1).origin is None
     # Those of task 4 say for which mask.
     masks = ["IsTarget_0", "IsTarget_0", "IsTarget_1", "IsTarget_1"]
-    write_mask_probabilities(path, masks, STUDENT, QUESTION, P_RIGHT)
+    write_probabilities(frame(Mask=masks), 4, P_RIGHT, path)
     found = pd.read_parquet(path)
     assert list(found) == ["Mask", "UserId", "QuestionId", "ProbabilityCorrect"]
     assert found.Mask.tolist() == masks

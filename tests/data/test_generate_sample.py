@@ -23,8 +23,8 @@ ANSWER = f"{PAIR},IsCorrect,CorrectAnswer,AnswerValue"
 MASKS = [f"IsTarget_{mask}" for mask in range(10)]
 TRAIN = {group: f"train_data/train_task_{group}.csv" for group in GROUPS}
 TEST = {
-    "1_2": [f"test_data/{layout.test_answers_name(1, phase)}" for phase in layout.PHASES],
-    "3_4": [f"test_data/{layout.test_masks_name(phase)}" for phase in layout.PHASES],
+    "1_2": [f"test_data/{layout.answers_name(1, phase)}" for phase in layout.PHASES],
+    "3_4": [f"test_data/{layout.answers_name(4, phase)}" for phase in layout.PHASES],
 }
 PICTURES = {f"images/{question}.jpg" for question in range(80)}
 HEADERS = {
@@ -128,7 +128,7 @@ def test_tasks_1_2_are_split_by_answers_and_tasks_3_4_by_students(tree: Path) ->
     key = train.groupby("QuestionId").CorrectAnswer.first()
     for phase in layout.PHASES:
         first, second = (
-            read(tree, f"test_data/{layout.test_answers_name(task, phase)}") for task in (1, 2)
+            read(tree, f"test_data/{layout.answers_name(task, phase)}") for task in (1, 2)
         )
         assert len(first) == 1_600
         assert first[IDS].equals(second[IDS])
@@ -206,7 +206,7 @@ def test_subjects_are_a_tree_and_questions_hang_in_it(tree: Path) -> None:
 
 
 def test_judgements_and_templates_look_like_the_official_ones(tree: Path) -> None:
-    names = [f"test_data/{layout.expert_judgements_name(phase)}" for phase in layout.PHASES]
+    names = [f"test_data/{layout.answers_name(3, phase)}" for phase in layout.PHASES]
     public, private = (read(tree, name, dtype=str) for name in names)
     both = pd.concat([public, private])
     assert len(public) == len(private) == 25
@@ -381,7 +381,7 @@ def test_experts_agree_with_each_other_and_with_the_answers(school: Any, tmp_pat
     parts = []
     for seed in range(40):
         generate_sample.write_judgements(np.random.default_rng(seed), tmp_path, school)
-        parts += [read(tmp_path, layout.expert_judgements_name(phase)) for phase in layout.PHASES]
+        parts += [read(tmp_path, layout.answers_name(3, phase)) for phase in layout.PHASES]
     judged = pd.concat(parts)
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()

@@ -229,7 +229,7 @@ def test_hidden_answers_are_nowhere_else(secret: Path, given: dict[str, bytes]) 
         assert not examined["UserId"].isin(trained["UserId"]).any()
     # A phase does not know the answers of the other.
     for task in (1, 2):
-        name = layout.test_answers_name(task, "private")
+        name = layout.answers_name(task, "private")
         other = pd.read_csv(answers_of(secret, task, "public").with_name(name))
         assert list(other) == ["QuestionId", "UserId"]
 

@@ -75,10 +75,10 @@ def test_each_answer_is_in_one_part(
     made, notes = make(tmp_path, rows + repeated, tasks)
     parts = read_parts(made)
     students, questions = (read_own_ids(made, f"{of}.csv") for of in ("students", "questions"))
-    pairs = {layout.test_answers_name(t, p) for t in {1, 2} & {*tasks} for p in layout.PHASES}
+    pairs = {layout.answers_name(t, p) for t in {1, 2} & {*tasks} for p in layout.PHASES}
     expected = pairs | ({layout.TRAIN_TASK_1_2} if pairs else set())
     if 4 in tasks:
-        expected |= {layout.TRAIN_TASK_3_4, *map(layout.test_masks_name, layout.PHASES)}
+        expected |= {layout.TRAIN_TASK_3_4, *(layout.answers_name(4, p) for p in layout.PHASES)}
     assert set(parts) == expected
     assert (f"later attempts: {n_repeated} rows" in " ".join(notes)) == (n_repeated > 0)
     assert len(set(students)) == len(students) and len(set(questions)) == len(questions)
@@ -88,8 +88,8 @@ def test_each_answer_is_in_one_part(
     if {layout.TRAIN_TASK_1_2, layout.TRAIN_TASK_3_4} <= set(parts):
         assert parts[layout.TRAIN_TASK_1_2].equals(parts.pop(layout.TRAIN_TASK_3_4))
     for phase in layout.PHASES if {1, 2} <= set(tasks) else ():
-        first = parts[layout.test_answers_name(1, phase)]
-        second = parts.pop(layout.test_answers_name(2, phase))
+        first = parts[layout.answers_name(1, phase)]
+        second = parts.pop(layout.answers_name(2, phase))
         assert first["AnswerId"].equals(second["AnswerId"])
         first["AnswerValue"] = second["AnswerValue"]
 
@@ -108,13 +108,13 @@ def test_each_answer_is_in_one_part(
     # What the kit's own reading and the rules of task 4 require, and the proportions.
     (train, *_) = [read_answers(p, options=True, ids=True) for p in made.glob("train_data/*")]
     if 4 not in tasks:
-        n_hidden = [len(parts[layout.test_answers_name(tasks[0], p)]) for p in layout.PHASES]
+        n_hidden = [len(parts[layout.answers_name(tasks[0], p)]) for p in layout.PHASES]
         assert len(train) == len(rows) * 4 // 5
         assert 0 <= n_hidden[1] - n_hidden[0] <= 1
         return
     known = set(train["UserId"])
     for phase in layout.PHASES:
-        reference = read_reference(made / "test_data" / layout.test_masks_name(phase))
+        reference = read_reference(made / "test_data" / layout.answers_name(4, phase))
         assert len(reference.student) == n_students // 10
         assert not known & set(reference.student.tolist())
         known |= set(reference.student.tolist())
@@ -133,7 +133,7 @@ def test_students_with_few_answers_are_not_examined(tmp_path: Path) -> None:
     rows = [(f"q{q}", f"{s}", 1 + (q + s) % 2, 1) for s in range(60) for q in range(n_answers(s))]
     made, _ = make(tmp_path, rows, [4])
     own, parts = read_own_ids(made, "students.csv"), read_parts(made)
-    tests = [parts[layout.test_masks_name(phase)] for phase in layout.PHASES]
+    tests = [parts[layout.answers_name(4, phase)] for phase in layout.PHASES]
     examined = {int(own[student]) for part in tests for student in part["UserId"]}
     # Fewer than a tenth of the students in each phase, so that half of the able ones are left.
     assert len(examined) == 6 and all(student % 4 == 0 for student in examined)
@@ -156,10 +156,10 @@ def test_no_number_tells_the_outcome(tmp_path: Path) -> None:
     build_templates(made, made / "templates")
     template = pd.read_csv(made / "templates" / layout.TEMPLATE_TASK_1_2)
     assert list(template) == ["Unnamed: 0", "QuestionId", "UserId", "AnswerId"]
-    hidden = pd.concat(parts[layout.test_answers_name(1, phase)] for phase in layout.PHASES)
+    hidden = pd.concat(parts[layout.answers_name(1, phase)] for phase in layout.PHASES)
     in_template = template.merge(hidden[["AnswerId", "IsCorrect"]], validate="one_to_one")
     assert len(in_template) == len(template)
-    public, private = (parts[layout.test_masks_name(phase)] for phase in layout.PHASES)
+    public, private = (parts[layout.answers_name(4, phase)] for phase in layout.PHASES)
     for part in (in_template, parts[layout.TRAIN_TASK_1_2], public):
         for place in (np.arange(len(part)), part["AnswerId"]):
             assert abs(roc_auc_score(part["IsCorrect"], place) - 0.5) < 0.05
