@@ -214,7 +214,7 @@ def require_distinct(
     import pandas as pd
 
     is_text = ids.dtype == object
-    rows = find_repeats(pd.factorize(np.where(ids == "", None, ids))[0] if is_text else ids)
+    rows = find_repeats(np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids)
     if len(rows):
         again = int(rows[0])
         first = int(np.flatnonzero(ids == ids[again])[0])
@@ -251,7 +251,7 @@ def match_ids(
             f"{source.name}: column '{column}': row {number} is {_show(value)}, which is not in "
             f"{expected_in}{_count(unknown)}"
         )
-    places = rows[~rows.index.duplicated()].reindex(expected, fill_value=schema.UNREADABLE)
+    places = rows[~rows.index.duplicated()].reindex([*expected], fill_value=schema.UNREADABLE)
     missing = places.index[places < 0]
     # If no id could be read at all, that has been reported already.
     if len(missing) and len(rows):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cli, folds, io, layout, simulated
-from common.answers import match_ids
+from common.answers import IntArray, match_ids
 from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
 
@@ -75,7 +75,7 @@ def split_into_folds(
     options: argparse.Namespace,
     what: str,
     ids: Sequence[str],
-    group: folds.IntArray,
+    group: IntArray,
     made_from: Sequence[Path],
 ) -> None:
     """Write the folds of examples, of which those of a group stay together; `what` names them."""
@@ -101,7 +101,7 @@ def model_parser(doc: str | None, script: str, **files: str) -> argparse.Argumen
     return p
 
 
-def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> folds.IntArray | None:
+def read_folds(options: argparse.Namespace, ids: Sequence[str]) -> IntArray | None:
     """Return the folds that a model is to predict, (examples,); None where it predicts a test."""
     path = _folds_path(options)
     return None if path is None else folds.read_folds(path, ids)
