@@ -4,7 +4,6 @@ Two scores come from the same code only if the script and everything that it imp
 are the same; the revision of the repository is not enough, since an entry may not be part of it.
 """
 
-import ast
 import importlib.util
 import re
 import shlex
@@ -94,12 +93,16 @@ def flags_of(script: Path) -> set[str]:
     return {flag for content in contents for flag in _FLAG.findall(content)}
 
 
-def commands_in_header(script: Path) -> list[list[str]]:
-    """Return the commands under "Run:" in a script's docstring, each without `python`."""
-    header = ast.get_docstring(ast.parse(script.read_bytes())) or ""
-    found = re.search(r"^Run:((?:\s+python .*)+)", header, re.MULTILINE)
-    lines = found[1].splitlines() if found else []
-    return [shlex.split(line)[1:] for line in lines if line.strip()]
+def commands_in_header(script: Path) -> list[tuple[list[str], str]]:
+    """Return the commands under "Run:" in a script's docstring, each without `python` and what is
+    optional, and what is said of it beside it.
+    """
+    # Also of a script that is not Python: whoever runs it says so.
+    text = script.read_text(encoding="utf-8", errors="replace")
+    found = re.search(r"^Run:((?:\s+python .*)+)", text, re.MULTILINE)
+    lines = found[1].strip().splitlines() if found else []
+    parts = [line.strip().partition("  ") for line in lines]
+    return [(shlex.split(words.partition(" [")[0])[1:], text.strip()) for words, _, text in parts]
 
 
 def load_module(path: Path, name: str) -> ModuleType:

@@ -29,24 +29,6 @@ PREFIX = "sample_model_"
 _ON_WINDOWS = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]")
 # Of each task.
 MODELS = {"task_1": "majority", "task_2": "majority", "task_3": "entropy", "task_4": "numpy"}
-# The commands that train, score and package an entry, each with its purpose.
-_OF_SCRIPT = """
-python {entry}.py --local: trains and predicts on the local split
-python {task}/local_evaluation.py: scores that
-python {entry}.py: trains on all answers, writes the zip to upload
-python -m tools.check_submission submissions/submission_{task}.zip: checks the zip
-"""
-_OF_RANKING = """
-python {entry}.py: ranks the questions, writes the zip to upload too
-python {task}/local_evaluation.py --phase public: scores that
-python -m tools.check_submission submissions/submission_{task}.zip: checks the zip
-"""
-_OF_PACKAGE = """
-python {entry}/train_model.py --local: trains on the local split
-python {entry}/local_evaluation.py: scores that
-python {entry}/train_model.py: trains on all answers
-python task_4/package.py {entry}: checks it in a dry run, writes the zip to upload
-"""
 
 
 def main() -> None:
@@ -167,30 +149,27 @@ def retitle(text: str, task: str, name: str, source: str) -> str:
 
 
 def commands(task: str, entry: Path) -> list[tuple[str, str]]:
-    """Return the commands that train, score and package an entry, each with its purpose.
-
-    Those of a related challenge are named in the entry's header.
+    """Return the commands of an entry's header, and one that checks what it has written, each with
+    its purpose.
     """
-    if task in MODELS:
-        text = {"task_3": _OF_RANKING, "task_4": _OF_PACKAGE}.get(task, _OF_SCRIPT)
-        lines = text.strip().format(task=task, entry=f"{task}/{entry.stem}").split("\n")
-        parts = (line.partition(": ") for line in lines)
-        return [(command, purpose) for command, _, purpose in parts]
     purposes = {
-        "local_data_split.py": "splits the data, once",
-        entry.name: "predicts",
-        "local_evaluation.py": "scores that",
+        "local_data_split.py": "split the data, once",
+        entry.name: "predict",
+        "local_evaluation.py": "score that",
     }
-    found = source_code.commands_in_header(entry)
-    split = entry.with_name("local_data_split.py")
-    if split.exists() and all(Path(words[0]).name != split.name for words in found):
-        found.insert(0, [cli.show(split)])
+    found = source_code.commands_in_header(entry / "train_model.py" if entry.is_dir() else entry)
+    written = layout.SUBMISSION_DIR / f"submission_{task}.zip"
+    if task not in MODELS:
+        written = challenge.data_dir(str(entry), challenge.TEST_OUTPUT) / challenge.SUBMISSION
+        split = entry.with_name("local_data_split.py")
+        if split.exists() and all(Path(words[0]).name != split.name for words, _ in found):
+            found.insert(0, ([cli.show(split)], ""))
     listed = [
-        (shlex.join(["python", *words]), purposes.get(Path(words[0]).name, "")) for words in found
+        (shlex.join(["python", *words]), purpose or purposes.get(Path(words[0]).name, ""))
+        for words, purpose in found
     ]
-    submission = cli.show(challenge.data_dir(str(entry)) / layout.TEST_OUTPUT_DIR.name)
-    check = f"python -m tools.check_submission {submission}/{challenge.SUBMISSION}"
-    return [*listed, (check, "checks the file")]
+    check = f"python -m tools.check_submission {cli.show(written)}"
+    return [*listed, (check, "check the file")]
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ SLOW = ("item_response", "partial_vae", "similarity_boosting", "gradient_boostin
 # Training files of more bytes in all: one step at a time, which has the memory for itself.
 LARGE = 100e6
 DATA_SUFFIXES = (".csv", ".txt", ".xml")
+OF_TASKS = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
 # Does a part of its work at each `next`, and returns what it has to say.
 Run = Generator[None, None, str]
 CHECKS = ("tests/static_checks.py",)
@@ -52,7 +53,7 @@ class Step(NamedTuple):
     # Where the score files go.
     output_dir: Path
     # The folders of what is read.
-    data: tuple[Path, ...] = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEMPLATE_DIR)
+    data: tuple[Path, ...] = OF_TASKS
     # Folder of an entry of task 4.
     package: Path | None = None
 
@@ -169,7 +170,7 @@ def run_everything(python: str, size: str | None) -> int:
             missing = show(layout.TRAIN_DIR / name)
             print(f"left out: tasks {tasks[0]} and {tasks[1]}: {missing} is missing")
             continue
-        models = [model for task in tasks for model in find_models(task)]
+        models = [model for task in tasks for model in find_models(f"task {task}")]
         # Tasks 1 and 2 share a split, task 3 needs none.
         if any(model.title != "task 3" for model in models):
             task = 1 if tasks == (1, 2) else 4
@@ -200,18 +201,26 @@ def prepare_data(python: str, size: str | None) -> None:
     print(f"data: {show(layout.DATA_DIR)}/ ({kind})", flush=True)
 
 
-def find_models(task: int) -> list[Step]:
-    """Find every sample model of a task by its file name."""
-    models, title = [], f"task {task}"
-    for script in sorted(ROOT.glob(f"task_{task}/sample_model_*.py")):
+def find_scripts(folder: Path, title: str, output: Path, *data: Path) -> list[Step]:
+    """Find every sample model of a folder by its file name; it runs as its header says."""
+    models, evaluation = [], show(folder / "local_evaluation.py")
+    for script in sorted(folder.glob("sample_model_*.py")):
         name = script.stem.removeprefix("sample_model_")
-        to = show(OUTPUT / name)
-        fit = (show(script), "--output_dir", to, *(() if task == 3 else ("--local",)))
-        phase = ("--phase", "public") if task == 3 else ()
-        places = ("--submission_dir", to, "--output_dir", to)
-        score = (f"task_{task}/local_evaluation.py", *places, *phase)
-        models.append(Step(title, name, (fit, score), OUTPUT / name))
-    for script in sorted(ROOT.glob(f"task_{task}/*/train_model.py")):
+        # The first command of each script, with its flags, such as --local.
+        named = source_code.commands_in_header(script)
+        header = {words[0]: tuple(words) for words, _ in named[::-1]}
+        fit, score = (header.get(path, (path,)) for path in (show(script), evaluation))
+        to = ("--output_dir", show(output / name))
+        commands = ((*fit, *to), (*score, "--submission_dir", show(output / name), *to))
+        models.append(Step(title, name, commands, output / name, data or OF_TASKS))
+    return models
+
+
+def find_models(title: str) -> list[Step]:
+    """Find every sample model of a task, also those that are packages."""
+    folder = ROOT / title.replace(" ", "_")
+    models = find_scripts(folder, title, OUTPUT)
+    for script in sorted(folder.glob("*/train_model.py")):
         # A copy of the package is trained, since its folder may hold weights of all students.
         name, copy = script.parent.name, PACKAGES / script.parent.name
         train = (show(copy / script.name), "--local")
@@ -233,19 +242,10 @@ def run_related(python: str) -> int:
         if not any(path.is_file() for path in train.rglob("*")):
             print(f"simulating data in {show(train)}/", flush=True)
             run(python, show(folder / "generate_sample.py"))
-        split, evaluation = folder / "local_data_split.py", folder / "local_evaluation.py"
+        split = folder / "local_data_split.py"
         if split.exists():
             steps.append(Step(folder.name, SPLIT, ((show(split),),), split_dir, (train,)))
-        for script in sorted(folder.glob("sample_model_*.py")):
-            name = script.stem.removeprefix("sample_model_")
-            output_dir = data / OUTPUT.name / name
-            # With the flags that its header names, such as --local.
-            named = source_code.commands_in_header(script)
-            header = {words[0]: tuple(words) for words in named[::-1]}
-            fit, score = (header.get(show(path), (show(path),)) for path in (script, evaluation))
-            to = ("--output_dir", show(output_dir))
-            commands = ((*fit, *to), (*score, "--submission_dir", show(output_dir), *to))
-            steps.append(Step(folder.name, name, commands, output_dir, (train, split_dir)))
+        steps += find_scripts(folder, folder.name, data / OUTPUT.name, train, split_dir)
     pages = f"\ndetails: {show(layout.RELATED_DIR)}/*/data/{OUTPUT.name}/*/scores_*.html"
     idea = f"your idea: {{python}} -m tools.new_entry {show(folders[0])}"
     return run_steps(python, steps, pages, idea)

@@ -73,8 +73,8 @@ def test_a_file_that_is_not_python(write: Callable[..., Path]) -> None:
 
 
 def test_commands_in_a_header(write: Callable[..., Path]) -> None:
-    header = "A.\n\nRun:     python b/a.py --local\n         python c.py\nWrites: python"
-    expected = [["b/a.py", "--local"], ["c.py"]]
+    header = "A.\n\nRun:     python a/a.py --b   do it\n         python c.py [-d 1]\nWrites: python"
+    expected = [(["a/a.py", "--b"], "do it"), (["c.py"], "")]
     assert source_code.commands_in_header(write("a.py", f'"""{header}"""')) == expected
-    for text in ('"""Runs nothing: python."""', ""):
+    for text in ('"""Runs nothing: python."""', "import ("):
         assert source_code.commands_in_header(write("a.py", text)) == []
