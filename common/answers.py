@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import io, schema
 from common.errors import InputError, Report, printable, quote, stop
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
-    import pandas as pd
 
 IntArray = io.IntArray
 
@@ -91,8 +89,6 @@ def read_answers(
 
 def read_students(files: list[Path]) -> pd.DataFrame:
     """Read right and wrong answers from several files; `InputError` if two share a student."""
-    import pandas as pd
-
     parts: list[pd.DataFrame] = []
     for file in files:
         part = read_answers(file, options=False)
@@ -177,8 +173,6 @@ def find_repeats(keys: IntArray) -> npt.NDArray[np.int64]:
     ordered = np.sort(keys)
     if not ((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any():
         return np.empty(0, np.int64)
-    import pandas as pd
-
     return np.flatnonzero(pd.Series(keys).duplicated().to_numpy() & (keys >= 0))
 
 
@@ -211,8 +205,6 @@ def require_distinct(
     source: io.Source, column: str, ids: npt.NDArray[Any], report: Report = stop
 ) -> None:
     """Report if an id, a text or a number, appears twice; what could not be read does not count."""
-    import pandas as pd
-
     is_text = ids.dtype == object
     rows = find_repeats(np.where(ids == "", -1, pd.factorize(ids)[0]) if is_text else ids)
     if len(rows):
@@ -239,8 +231,6 @@ def match_ids(
     before. `expected_in` says, for messages, where the expected ones come from; repeated, unknown
     and missing ids are one report each.
     """
-    import pandas as pd
-
     require_distinct(source, column, found, report)
     rows = pd.Series(np.arange(len(found)), found)
     rows = rows[~rows.index.isin(["", schema.UNREADABLE])]

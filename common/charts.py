@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import isnan, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from common import pages
 from common.drawing import (
@@ -41,12 +41,10 @@ from common.drawing import (
     upright_axes,
     wrap,
 )
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    import pandas as pd
 
 
 def compact(number: float) -> str:

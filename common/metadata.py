@@ -19,18 +19,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common import io, schema
 from common.answers import IntArray, find_rows, require_distinct
 from common.errors import InputError, quote
+from common.lazy import pd
 from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
-    import pandas as pd
 
 _CIRCUMSTANCES = (
     schema.DATE_ANSWERED,
@@ -105,8 +102,6 @@ def read_subject_tree(path: Path) -> pd.DataFrame:
     Name, parent (place of the subject above, -1 for a root), Level (0 for a root, one more for each
     step down; to 3 in the official file).
     """
-    import pandas as pd
-
     columns = [schema.SUBJECT_ID, schema.SUBJECT_NAME, schema.PARENT_ID, schema.LEVEL]
     tree = _read_whole(path, columns)
     ids, level = tree["SubjectId"].to_numpy(), tree["Level"].to_numpy()
@@ -138,8 +133,6 @@ def read_question_subjects(
     all branches: `row`, that of the question in `question_id`, increasing, left out where it is not
     listed; `subject`, int32, the SubjectId, or with a tree, which must hold it, its place there.
     """
-    import pandas as pd
-
     data = _read_whole(path, [schema.QUESTION_ID, schema.SUBJECT_LIST])
     texts = data["SubjectId"].str.strip()
     for row in np.flatnonzero(~texts.str.fullmatch(_LIST))[:1]:
@@ -186,8 +179,6 @@ def _read_described(
 
     Those needed are read; where none are named, those that are there.
     """
-    import pandas as pd
-
     source = io.file_source(path)
     if needed is None:
         header = io.read_header(source)

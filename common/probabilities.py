@@ -15,19 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import io, made, schema
 from common.answers import find_repeats, pair_keys
 from common.errors import InputError, quote
+from common.lazy import pd
 from common.schema import Column
 from common.submission import find_pairs
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes time, which `--help` does without.
-    import pandas as pd
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -114,8 +112,6 @@ def read_probabilities(path: Path, task: int | None = None) -> Probabilities:
     Raises `InputError` if it is missing or no such file, lacks a column, holds anything but
     probabilities, names a pair twice, or its rows do not sum to 1 (task 2).
     """
-    import pandas as pd
-
     io.require_file(path)
     try:
         table = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from common import cli, io, layout, schema
 from common.answers import read_answers
 from common.errors import InputError
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 

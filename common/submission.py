@@ -11,7 +11,7 @@ first fault, and `tools.check_submission`, which collects all, use the same chec
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import io, layout, made, schema, zips
 from common.answers import (
@@ -24,13 +24,11 @@ from common.answers import (
     require_distinct_pairs,
 )
 from common.errors import InputError, Report, quote, stop
+from common.lazy import pd
 from common.schema import Column
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
-    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -156,8 +154,6 @@ def write_ranking(question: IntArray, quality: npt.NDArray[Any], path: Path) -> 
     InputError
         If there is not one quality for each question.
     """
-    import pandas as pd
-
     ranking = rank_by_quality(question, quality)
     table = pd.DataFrame({"QuestionId": question})
     _write(table, schema.RANKING, ranking, path, layout.submission_name(3))

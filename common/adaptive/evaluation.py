@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import charts, cli, io, layout, metadata, metrics, probabilities
 from common.adaptive import entry_files, playing
@@ -19,13 +19,11 @@ from common.adaptive.training import for_local_split
 from common.adaptive.weights import TRAINING, describe_origin
 from common.evaluation import outcomes, score_files
 from common.evaluation.record import LOCAL, TASK_TITLES, Evaluation, append_result
+from common.lazy import pd
 from common.made import Made, parse
 from common.pages import Html
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Of how many students the questions chosen are printed, and shown on the page.
 _N_SHOWN = 3
@@ -145,8 +143,6 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
 
 def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return every selection: Mask, UserId, Round (from 1), QuestionId and IsCorrect, in order."""
-    import pandas as pd
-
     parts = []
     for mask, game in games.items():
         row, number = np.indices(game.chosen.shape).reshape(2, -1)
@@ -159,8 +155,6 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
 
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return every target: Mask, UserId, QuestionId, IsCorrect, Predicted and, if known, PRight."""
-    import pandas as pd
-
     parts = []
     for mask, game in games.items():
         row, question = np.nonzero(reference.targets[mask])

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from common import metrics, schema
 from common.adaptive import entry_runner
 from common.answers import IntArray, read_answers
 from common.errors import InputError
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]

@@ -15,18 +15,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common import cli, io, layout, made, schema, source_code
 from common.adaptive.entry_files import read_trained_students
 from common.adaptive.weights import TRAINED_STUDENTS, TRAINING, copy_package, read_origin
 from common.answers import IntArray, read_students
 from common.errors import InputError, printable
+from common.lazy import pd
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def training_parser(doc: str | None) -> argparse.ArgumentParser:

@@ -7,15 +7,13 @@ cluster. `pairs` is always the frame of `pair_facts` with what was predicted rig
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.evaluation.pair_facts import OF_STUDENTS, QUIZ
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 # Title, how to read it, and a row for each group, as of `accuracy_by`.
@@ -60,8 +58,6 @@ def break_down_students(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _by_subject(pairs: pd.DataFrame, subjects: pd.DataFrame, level: int) -> pd.DataFrame:
     """Group by the subjects of one level, those with most answers first."""
-    import pandas as pd
-
     own = subjects.loc[subjects["Level"] == level, ["QuestionId", "SubjectId", "Name"]]
     n_answers = own["QuestionId"].map(pairs["QuestionId"].value_counts())
     size = n_answers.groupby(own["SubjectId"]).sum().sort_values(ascending=False, kind="stable")
@@ -93,8 +89,6 @@ def accuracy_by(pairs: pd.DataFrame, column: str) -> pd.DataFrame:
     There is a row for each group that has answers, in the order of the categories: n_answers,
     n_students, accuracy, low and high (its 95 % interval), and majority.
     """
-    import pandas as pd
-
     groups, student = pairs[column].cat, pairs["student_code"].to_numpy()
     code = groups.codes.to_numpy(np.int64)
     shape = len(groups.categories), int(student.max()) + 1

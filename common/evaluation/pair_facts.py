@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from common import cli, io, layout, made, metadata, schema
 from common.answers import IntArray, find_rows, number_ids, pair_keys
 from common.errors import InputError
+from common.lazy import pd
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    import pandas as pd
 
 # The challenge's answers were given from September 2018 to May 2020; in English schools this day
 # also divides the years of school.
@@ -66,8 +64,6 @@ def read_facts(
 
     Looked at are the true answers, the training answers and the folder of the metadata.
     """
-    import pandas as pd
-
     student = pairs["UserId"].to_numpy()
     student_ids, student_code = number_ids(student)
     question_ids, question_code = number_ids(pairs["QuestionId"])
@@ -203,7 +199,5 @@ def _cut(
 
 def _named(place: npt.ArrayLike, *names: str) -> pd.Categorical[str]:
     """Return groups by the places of their names; -1 is the last one."""
-    import pandas as pd
-
     place = np.asarray(place)
     return pd.Categorical.from_codes(np.where(place < 0, len(names) - 1, place), pd.Index(names))

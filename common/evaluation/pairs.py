@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import charts, cli, io, layout, made, metrics, schema, submission
 from common.answers import pair_keys, require_distinct_pairs
@@ -13,13 +13,11 @@ from common.errors import InputError
 from common.evaluation import breakdown, outcomes, record, score_files
 from common.evaluation.pair_facts import PairFacts, read_facts
 from common.evaluation.record import Evaluation
+from common.lazy import pd
 from common.metrics import ProbabilityScores
 from common.probabilities import read_probabilities
 
 import numpy as np
-
-if TYPE_CHECKING:  # Importing it takes 0.4 s, which `--help` does without.
-    import pandas as pd
 
 # Keys of what the simulation's record says the best possible accuracies are.
 _LIMITS = {1: "right_or_wrong", 2: "option"}
@@ -132,8 +130,6 @@ def score_pairs(
     of the template. There is no score, but `InputError`, if the submission is not complete and
     valid.
     """
-    import pandas as pd
-
     column = schema.PREDICTED_COLUMN[task]
     source = submission.submission_source(
         submission_path, layout.submission_name(task), reference_path
@@ -193,8 +189,6 @@ def explain(
     Returns the evaluation and what pairs.html shows; the standard error and the majority are None
     where they are not known.
     """
-    import pandas as pd
-
     truth, predicted = pairs["truth"].to_numpy(), pairs["predicted"].to_numpy()
     labels = ("wrong", "right") if task == 1 else tuple(f"option {o}" for o in schema.OPTIONS)
     counts = metrics.confusion_matrix(truth, predicted, (0, 1) if task == 1 else schema.OPTIONS)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from common import charts, cli, io, layout, metrics, schema, submission
 from common.errors import InputError
 from common.evaluation import outcomes, record, score_files
 from common.evaluation.record import Evaluation
+from common.lazy import pd
 
 import numpy as np
-
-if TYPE_CHECKING:  # Importing it takes 0.2 s.
-    import pandas as pd
 
 TASK = 3
 # How a judgement that an expert left empty may count, and what the page says of that.
@@ -155,8 +153,6 @@ def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
 
 def read_ranking(path: Path, template: Path) -> pd.Series:
     """Read a submission of task 3: the rank of each QuestionId of the template, 1 the best."""
-    import pandas as pd
-
     source = submission.submission_source(path, layout.submission_name(TASK), template)
     question, rank = submission.read_ranking(source, submission.read_ranking_template(template))
     return pd.Series(rank, question)
@@ -187,8 +183,6 @@ def compare_with_experts(
     low and high (the 95 % interval), n_judged, number of pairs, and others, the mean share on which
     the other experts agree with this one, for the mean any two with each other; NaN if not known.
     """
-    import pandas as pd
-
     agrees = metrics.pair_agreement(rank_left, rank_right, judgements.better)
     share, n_judged = metrics.expert_agreement(rank_left, rank_right, judgements.better)
     others, _ = metrics.expert_concordance(judgements.better)

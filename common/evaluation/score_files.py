@@ -7,6 +7,7 @@ from typing import Any
 from common import charts, cli, io, metrics, pages
 from common.evaluation import record
 from common.evaluation.record import LOCAL, Evaluation, results_path
+from common.lazy import pd
 from common.metrics import ProbabilityScores
 
 import numpy.typing as npt
@@ -88,8 +89,6 @@ def confusion_table(counts: npt.NDArray[Any], labels: Sequence[str]) -> str:
 def calibration(scores: ProbabilityScores, happens: str) -> str:
     """Return what probabilities tell beyond the accuracy, as HTML; `happens` says of what."""
     # Imported for pages alone.
-    import pandas as pd
-
     counts, label = scores.counts, "Calibration of the probabilities"
     groups = pd.DataFrame({"accuracy": scores.happened, "majority": scores.expected})
     groups = groups.assign(share=counts / counts.sum(), n_answers=counts)
