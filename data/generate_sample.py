@@ -14,6 +14,7 @@ With `--output_dir`, the tree goes there and the templates to its folder submiss
 import argparse
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ import pyarrow.csv as pa_csv
 import simulation
 from PIL import Image, ImageDraw, ImageFont
 from simulation import CHUNK, EMPTY, Array, Questions, SchoolSetting
-from subject_tree import Leaves, Subjects, draw_subject_lists, make_subjects
+from subject_tree import Leaves, draw_subject_lists, list_paths, make_subjects, number_areas
 from tqdm import tqdm
 
 # Raised whenever the same seed gives other data than before.
@@ -56,42 +57,37 @@ SIZES_3_4 = {
     "small": ((1_200, 150, 150), (120_000, 11_000, 9_500), 300, 60, 75),
     "full": ((4_918, 615, 615), (1_382_727, 74_891, 51_299), 948, 119, 300),
 }
-TASKS_1_2 = partial(
-    SchoolSetting,
-    min_answers_per_question=50,
+# What else tasks 1/2 and tasks 3/4 are like.
+CHARACTER: dict[str, tuple[Any, Any]] = {
+    "min_answers_per_question": (50, 5),
     # A lognormal tail above the minimum.
-    activity=((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
-    popularity=(-4.5, -2.6, -1.3, -0.2, 0.9, 2.2, 4.2),
-    level_width=0.15,
-    easiness=0.2,
-    easiness_sd=1.5,
-    key_shares=(0.25, 0.246, 0.263, 0.241),
-    first_day="2018-09-03",
-    n_days=440,
-    n_topics=69,
-    birth_years=(2002, 2010),
-    no_birth_date=0.32,
-    no_premium=0.58,
-)
-TASKS_3_4 = partial(
-    SchoolSetting,
-    min_answers_per_question=5,
-    activity=(
-        (50, 70, 100, 129, 170, 262, 360, 506, 530, 553, 598, 810),
-        *[(50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541)] * 2,
+    "activity": (
+        ((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
+        (
+            (50, 70, 100, 129, 170, 262, 360, 506, 530, 553, 598, 810),
+            *[(50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541)] * 2,
+        ),
     ),
-    popularity=(-6.0, -3.2, -1.2, -0.1, 0.2, 0.35, 0.45, 0.6),
-    level_width=10.0,
-    easiness=-1.0,
-    easiness_sd=1.55,
-    key_shares=(0.263, 0.272, 0.278, 0.187),
-    first_day="2020-01-06",
-    n_days=58,
-    n_topics=24,
-    birth_years=(2007, 2008),
-    no_birth_date=0.54,
-    no_premium=0.10,
-)
+    "popularity": (
+        (-4.5, -2.6, -1.3, -0.2, 0.9, 2.2, 4.2),
+        (-6.0, -3.2, -1.2, -0.1, 0.2, 0.35, 0.45, 0.6),
+    ),
+    "level_width": (0.15, 10.0),
+    "easiness": (0.2, -1.0),
+    "easiness_sd": (1.5, 1.55),
+    "key_shares": ((0.25, 0.246, 0.263, 0.241), (0.263, 0.272, 0.278, 0.187)),
+    "first_day": ("2018-09-03", "2020-01-06"),
+    "n_days": (440, 58),
+    "n_topics": (69, 24),
+    "birth_years": ((2002, 2010), (2007, 2008)),
+    "no_birth_date": (0.32, 0.54),
+    "no_premium": (0.58, 0.10),
+}
+# The tables of files, by their names below the folder.
+Tables = Iterator[tuple[str, Iterable[pd.DataFrame]]]
+TRAIN, METADATA, TEST = layout.TRAIN_DIR.name, layout.METADATA_DIR.name, layout.TEST_DIR.name
+# The files of tables, and the two simulations.
+N_STEPS = 19
 
 
 class School(NamedTuple):
@@ -116,27 +112,30 @@ def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, 
     students, answers, questions, quizzes, cohorts = SIZES_3_4[size]
     if n_questions is not None:
         quizzes, questions = max(1, round(quizzes * n_questions / questions)), n_questions
-    return TASKS_1_2(*SIZES_1_2[size]), TASKS_3_4(students, answers, questions, quizzes, cohorts)
+    first, second = ({name: pair[k] for name, pair in CHARACTER.items()} for k in (0, 1))
+    sizes = students, answers, questions, quizzes, cohorts
+    return SchoolSetting(*SIZES_1_2[size], **first), SchoolSetting(*sizes, **second)
 
 
-def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: Subjects) -> School:
+def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
     """Simulate one group of tasks."""
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
     most = int(setting.n_questions * 0.9)
     parts = zip(setting.students, setting.answers, setting.activity, strict=True)
     counts = np.concatenate([simulation.draw_counts(rng, *part, most) for part in parts])
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)
-    topic_level = rng.random(len(subjects.area_of_topic))
-    level = topic_level[topic[quizzes[:, 0]]]
+    areas = number_areas(subjects)
+    level = rng.random(len(areas))[topic[quizzes[:, 0]]]
     incidence = simulation.draw_incidence(rng, setting, counts, quizzes, level)
-    sittings, question, sitting = incidence.sittings, incidence.question, incidence.sitting
-    student = sittings.student[sitting]
+    question, student, sitting, slot = (
+        incidence.answers[name].to_numpy() for name in ("question", "student", "sitting", "slot")
+    )
     cohort = np.zeros(len(counts), np.int64)
-    cohort[sittings.student] = sittings.cohort
+    cohort[incidence.sittings["student"]] = incidence.sittings["cohort"]
     asked = np.bincount(question, minlength=setting.n_questions)
     questions = simulation.draw_questions(rng, setting, topic, asked)
-    ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, subjects.area_of_topic)
-    choices = simulation.draw_choices(rng, incidence, questions, ability)
+    ability = simulation.draw_abilities(rng, cohort, setting.n_cohorts, areas)
+    option, confidence, limits = simulation.draw_choices(rng, incidence, questions, ability)
     # The public ids of internal numbers.
     question_id, student_id, answer_id = (
         rng.permutation(n).astype(np.int32)
@@ -155,22 +154,16 @@ def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: Subject
         "QuestionId": question_id[question],
         "UserId": student_id[student],
         "AnswerId": answer_id,
-        "IsCorrect": (choices.option == key).astype(np.int8),
+        "IsCorrect": (option == key).astype(np.int8),
         "CorrectAnswer": key + np.int8(1),
-        "AnswerValue": choices.option + np.int8(1),
-        "start": sittings.minute[sitting],
-        "slot": incidence.slot,
-        "confidence": choices.confidence,
-        "quiz": sittings.quiz[sitting],
-        "cohort": sittings.cohort[sitting],
-        "alone": sittings.alone[sitting],
+        "AnswerValue": option + np.int8(1),
+        "slot": slot,
+        "confidence": confidence,
         "part": students["part"].to_numpy()[student],
     }
+    for name in ("start", "quiz", "cohort", "alone"):
+        columns[name] = incidence.sittings[name].to_numpy()[sitting]
     answers = pd.DataFrame(columns, copy=False)
-    limits = {
-        "right_or_wrong": round(choices.limit_is_correct, 4),
-        "option": round(choices.limit_option, 4),
-    }
     return School(setting, answers, students, questions, question_id, leaves, limits)
 
 
@@ -193,17 +186,11 @@ def change_keys(rng: np.random.Generator, school: School, n_changed: int = 3) ->
 # ---- Files --------------------------------------------------------------------------------------
 
 
-def write_table(
-    path: Path,
-    tables: Iterable[pd.DataFrame],
-    bar: "tqdm[Any] | None" = None,
-    quoting: str = "none",
-) -> None:
+def write_table(path: Path, tables: Iterable[pd.DataFrame]) -> None:
     """Write a file from tables of its rows, so that little of a large one is there at once.
 
     Whole numbers of a type with gaps (Int32) are written as the official files do: ``75.0``.
     """
-    options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting, batch_size=1 << 14)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for table in tables:
@@ -215,9 +202,12 @@ def write_table(
                 if isinstance(column.array, pd.arrays.IntegerArray):
                     cells = pa.compute.binary_join_element_wise(cells.cast(pa.string()), ".0", "")
                 columns.append(cells)
+            # A list of subjects holds commas.
+            quoting = "needed" if "SubjectId" in table else "none"
+            options = pa_csv.WriteOptions(
+                include_header=False, quoting_style=quoting, batch_size=1 << 14
+            )
             pa_csv.write_csv(pa.table(columns, [*map(str, range(len(columns)))]), file, options)
-            if bar is not None:
-                bar.update(len(table))
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
@@ -225,52 +215,40 @@ def chunks(n_rows: int) -> Iterator[slice]:
     return (slice(start, start + CHUNK) for start in range(0, n_rows, CHUNK))
 
 
-def write_tasks_1_2(
-    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
-) -> None:
+def split_tasks_1_2(rng: np.random.Generator, school: School) -> Tables:
     """Split the answers at random, 80/10/10."""
-    answers = school.answers
-    order = rng.permutation(len(answers)).astype(np.int32)
+    order = rng.permutation(len(school.answers)).astype(np.int32)
     n_train = len(order) * 4 // 5
     middle = n_train + (len(order) - n_train) // 2
-    files = [(train / layout.TRAIN_TASK_1_2, order[:n_train], OFFICIAL)]
+    files = [(f"{TRAIN}/{layout.TRAIN_TASK_1_2}", order[:n_train], OFFICIAL)]
     for phase, rows in zip(layout.PHASES, (order[n_train:middle], order[middle:]), strict=True):
         for task, predicted in ((1, "IsCorrect"), (2, "AnswerValue")):
-            path = test / layout.answers_name(task, phase)
-            files.append((path, rows, [*IDS, predicted]))
-    for path, rows, names in files:
-        own = answers[names]
-        write_table(path, (own.iloc[rows[at]] for at in chunks(len(rows))), bar)
+            name = f"{TEST}/{layout.answers_name(task, phase)}"
+            files.append((name, rows, [*IDS, predicted]))
+    for name, rows, columns in files:
+        own = school.answers[columns]
+        yield name, (own.iloc[rows[at]] for at in chunks(len(rows)))
 
 
-def write_tasks_3_4(
-    rng: np.random.Generator, train: Path, test: Path, school: School, bar: "tqdm[Any]"
-) -> None:
+def split_tasks_3_4(rng: np.random.Generator, school: School) -> Tables:
     """Split the students into training, public and private."""
     answers = school.answers.iloc[rng.permutation(len(school.answers))]
     masks = [f"IsTarget_{mask}" for mask in range(N_MASKS)]
-    for path, part, targets in (
-        (train / layout.TRAIN_TASK_3_4, 0, []),
-        (test / layout.answers_name(4, "public"), 1, masks),
-        (test / layout.answers_name(4, "private"), 2, masks),
-        (test / "test_private_task_4.csv", 2, ["IsTarget"]),
+    for name, part, targets in (
+        (f"{TRAIN}/{layout.TRAIN_TASK_3_4}", 0, []),
+        (f"{TEST}/{layout.answers_name(4, 'public')}", 1, masks),
+        (f"{TEST}/{layout.answers_name(4, 'private')}", 2, masks),
+        (f"{TEST}/test_private_task_4.csv", 2, ["IsTarget"]),
     ):
         own = answers.loc[answers["part"] == part, OFFICIAL]
         hidden = {name: (rng.random(len(own)) < TARGET_SHARE).astype(np.int8) for name in targets}
-        write_table(path, [own.assign(**hidden)], bar)
+        yield name, [own.assign(**hidden)]
 
 
-def count_without_id(n_answers: int) -> int:
-    """Return how many rows of the answer metadata have no AnswerId."""
-    return max(2, n_answers // 20_000)
-
-
-def write_answer_metadata(
-    rng: np.random.Generator, path: Path, school: School, bar: "tqdm[Any]"
-) -> None:
-    """Write the circumstances of all answers, and some rows whose AnswerId is empty."""
+def describe_answers(rng: np.random.Generator, school: School) -> Iterator[pd.DataFrame]:
+    """Return the circumstances of all answers, and some rows whose AnswerId is empty."""
     answers, setting = school.answers, school.setting
-    n, n_empty = len(answers), count_without_id(len(answers))
+    n, n_empty = len(answers), max(2, len(answers) // 20_000)
     rows = np.concatenate([rng.permutation(n).astype(np.int32), rng.integers(0, n, n_empty)])
     is_empty = np.zeros(len(rows), bool)
     moved = rng.choice(n, n_empty, replace=False)
@@ -286,8 +264,7 @@ def write_answer_metadata(
     n_schemes = max(2, n_cohorts // 3)
     scheme_id = rng.integers(1, 60_000, n_schemes)[rng.integers(0, n_schemes, n_cohorts)]
     has_scheme = rng.random(n_cohorts) < 0.8
-
-    def described(at: slice) -> pd.DataFrame:
+    for at in chunks(len(rows)):
         own = answers.iloc[rows[at]].reset_index(drop=True)
         minute, cohort = own["start"] + own["slot"], own["cohort"].to_numpy()
         year = np.where((n_years == 2) & (minute >= year_end), 1, 0)
@@ -300,13 +277,11 @@ def write_answer_metadata(
             "QuizId": quiz_id[own["quiz"]],
             "SchemeOfWorkId": scheme.mask(~has_scheme[cohort] | own["alone"]),
         }
-        return pd.DataFrame(columns)
-
-    write_table(path, map(described, chunks(len(rows))), bar)
+        yield pd.DataFrame(columns)
 
 
-def write_student_metadata(rng: np.random.Generator, path: Path, school: School) -> None:
-    """Write gender, date of birth and pupil premium, each often unknown, of all students."""
+def describe_students(rng: np.random.Generator, school: School) -> pd.DataFrame:
+    """Return gender, date of birth and pupil premium, each often unknown, of all students."""
     setting, n = school.setting, len(school.students)
     has_birth = rng.random(n) >= setting.no_birth_date
     # Students who gave no date of birth mostly gave no gender either; a few chose "other".
@@ -327,20 +302,11 @@ def write_student_metadata(rng: np.random.Generator, path: Path, school: School)
         "DateOfBirth": pd.Series(birth).where(has_birth),
         "PremiumPupil": pd.Series(premium, dtype="Int8").where(knows_premium),
     }
-    write_table(path, [pd.DataFrame(columns).iloc[rng.permutation(n)]])
+    return pd.DataFrame(columns).iloc[rng.permutation(n)]
 
 
-def write_question_metadata(
-    rng: np.random.Generator, path: Path, school: School, subjects: Subjects
-) -> None:
-    """Write the subjects of all questions, each list from the root down."""
-    lists = [str(subjects.path_to(leaves)) for leaves in school.leaves]
-    table = pd.DataFrame({"QuestionId": school.question_id, "SubjectId": lists})
-    write_table(path, [table.iloc[rng.permutation(len(table))]], quoting="needed")
-
-
-def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> None:
-    """Write what five simulated experts say about pairs of questions, half of them public."""
+def judge(rng: np.random.Generator, school: School) -> Tables:
+    """Return what five simulated experts say about pairs of questions, half of them public."""
     questions = school.questions
     n = len(school.question_id)
     # A good question has wrong options that are all plausible, tells students apart and is not too
@@ -371,7 +337,16 @@ def write_judgements(rng: np.random.Generator, folder: Path, school: School) -> 
     for name in ("Unnamed: 0", ""):
         table.insert(0, name, np.arange(N_PAIRS))
     for phase, rows in zip(layout.PHASES, np.split(order, 2), strict=True):
-        write_table(folder / layout.answers_name(3, phase), [table.iloc[rows]])
+        yield f"{TEST}/{layout.answers_name(3, phase)}", [table.iloc[rows]]
+
+
+def describe(rng: np.random.Generator, school: School, subjects: pd.DataFrame, end: str) -> Tables:
+    """Return the metadata, of files whose names end so."""
+    lists = list_paths(subjects, school.leaves)
+    questions = pd.DataFrame({"QuestionId": school.question_id, "SubjectId": lists})
+    yield f"{METADATA}/question_{end}", [questions.iloc[rng.permutation(len(lists))]]
+    yield f"{METADATA}/student_{end}", [describe_students(rng, school)]
+    yield f"{METADATA}/answer_{end}", describe_answers(rng, school)
 
 
 def write_images(rng: np.random.Generator, folder: Path, school: School) -> None:
@@ -398,45 +373,36 @@ def write_tree(
 ) -> dict[str, Any]:
     """Simulate and write all official files; return what the marker says of them."""
     streams = iter(np.random.default_rng(seed).spawn(16))
-    places = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR)
-    train, metadata, test = (folder / place.name for place in places)
     subjects = make_subjects()
-    metadata.mkdir(parents=True)
+    (folder / METADATA).mkdir(parents=True)
     # With the byte order mark and the NULL of the official file.
-    subjects.table.sort_values("SubjectId").to_csv(
-        metadata / layout.SUBJECT_METADATA,
+    subjects.sort_values("SubjectId").to_csv(
+        folder / METADATA / layout.SUBJECT_METADATA,
         columns=["SubjectId", "Name", "ParentId", "Level"],
         index=False,
         na_rep="NULL",
         encoding="utf-8-sig",
         lineterminator="\n",
     )
-    both = settings(size, n_questions)
-    totals = [sum(setting.answers) for setting in both]
-    # Each answer is simulated, written once or twice and described once.
-    n_rows = sum(3 * total + count_without_id(total) for total in totals)
-    n_rows += totals[0] - totals[0] * 4 // 5 + sum(both[1].answers[2:])
-    limits = {}
+    both, limits = settings(size, n_questions), {}
     # Its own stream: the tables are the same with and without pictures.
     images_rng = np.random.default_rng([seed, 1])
-    with tqdm(total=n_rows, unit="row", unit_scale=True, disable=None, desc="simulate") as bar:
+    with tqdm(total=N_STEPS, unit="file", disable=None, desc="simulate") as bar:
         for name, setting in zip(("1_2", "3_4"), both, strict=True):
             school = simulate(next(streams), setting, subjects)
-            bar.update(len(school.answers))
+            bar.update()
             limits[name] = school.limits
             rng = next(streams)
             if name == "1_2":
-                write_tasks_1_2(rng, train, test, school, bar)
+                tables = split_tasks_1_2(rng, school)
             else:
                 change_keys(rng, school)
-                write_tasks_3_4(rng, train, test, school, bar)
-                write_judgements(next(streams), test, school)
+                tables = chain(split_tasks_3_4(rng, school), judge(next(streams), school))
                 write_images(images_rng, folder / layout.IMAGES_DIR.name, school)
-            rng = next(streams)
-            end = f"metadata_task_{name}.csv"
-            write_question_metadata(rng, metadata / f"question_{end}", school, subjects)
-            write_student_metadata(rng, metadata / f"student_{end}", school)
-            write_answer_metadata(rng, metadata / f"answer_{end}", school, bar)
+            metadata = describe(next(streams), school, subjects, f"metadata_task_{name}.csv")
+            for path, parts in chain(tables, metadata):
+                write_table(folder / path, parts)
+                bar.update()
             del school
     return {
         "size": size,
@@ -455,9 +421,9 @@ def generate(
     The output folder is laid out like `data/`. `InputError` if it holds real files, or another
     process simulates into it.
     """
-    folders = (layout.TRAIN_DIR, layout.METADATA_DIR, layout.TEST_DIR, layout.IMAGES_DIR)
+    folders = (TRAIN, METADATA, TEST, layout.IMAGES_DIR.name)
     write = partial(write_tree, size=size, seed=seed, n_questions=n_questions)
-    simulated.place_simulated(output_dir, [folder.name for folder in folders], write)
+    simulated.place_simulated(output_dir, folders, write)
     build_templates(output_dir, template_dir)
 
 
@@ -473,14 +439,16 @@ def main() -> None:
     """Read the command line and write the files."""
     parser = cli.parser(__doc__)
     parser.add_argument("--size", choices=[*SIZES_1_2], default="small", help="default: small")
-    cli.add_number(parser, "--seed", 0)
+    parser.add_argument("--seed", type=cli.seed, default=0, help="default: 0")
     parser.add_argument(
         "--questions",
         type=at_least_80,
         metavar="N",
         help="questions of tasks 3 and 4, such as the official 948 (default: by size)",
     )
-    cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
+    parser.add_argument(
+        "--output_dir", type=Path, default=layout.DATA_DIR, help="default: the kit's folder data/"
+    )
     options = parser.parse_args()
     is_default = options.output_dir.resolve() == layout.DATA_DIR
     templates = layout.TEMPLATE_DIR if is_default else options.output_dir / layout.TEMPLATE_DIR.name

@@ -1,7 +1,7 @@
 """A simulated school: who answers which question when, and which option they choose.
 
 Nothing in here is real. The model, in the order in which it is drawn (`data/SIMULATION.md`
-describes it in words and compares it with the real files):
+describes it in words):
 
 1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
 2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
@@ -24,6 +24,7 @@ from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Array = npt.NDArray[Any]
 
@@ -46,6 +47,9 @@ COHORT_SHARE, COHORT_QUIZ_SHARE = 0.3, 0.8
 TOPIC_SHARE = 0.15
 
 CHUNK = 1 << 20
+# Columns of the tables of `Incidence`.
+SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": np.int32}
+ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
 
 
 @dataclass(frozen=True)
@@ -76,28 +80,14 @@ class SchoolSetting:
     no_premium: float  # share of the others of whom it is not known
 
 
-class Sittings(NamedTuple):
-    """One row for each time that a student sat down to a quiz: all of shape (n,)."""
-
-    student: Array  # int32, as quiz, cohort and minute
-    quiz: Array
-    cohort: Array
-    minute: Array  # from the first day, midnight, to the start
-    alone: Array  # whether the student worked alone, not in class
-
-
 class Incidence(NamedTuple):
-    """Who meets which question: for each answer its sitting, question and place there, (n,)."""
+    """Who meets which question: a row for each time that a student sat down to a quiz, and one for
+    each answer, numbered from 0.
+    """
 
-    sittings: Sittings
-    sitting: Array  # int32, as question
-    question: Array
-    slot: Array  # int8
-
-    @property
-    def student(self) -> Array:
-        """For each answer its student; int32 (n,)."""
-        return np.asarray(self.sittings.student[self.sitting])
+    # student, quiz, cohort, start (minutes from the first day, midnight), alone (not in class).
+    sittings: pd.DataFrame
+    answers: pd.DataFrame  # sitting, student, question, slot (place in the sitting)
 
 
 class Questions(NamedTuple):
@@ -109,35 +99,6 @@ class Questions(NamedTuple):
     key: Array  # the correct option, 0 to 3; int8 (n,)
     attraction: Array  # logit of each option for those who do not know; float32 (n, 4)
     attraction_slope: Array  # change of that logit with ability; float32 (n, 4)
-
-
-class Choices(NamedTuple):
-    """What the students chose.
-
-    The limits are the expected accuracies of predicting right or wrong, and the option, from the
-    true probabilities given the question, the abilities and the form in the sitting: nobody can do
-    better, except by luck, and nobody can know all these exactly.
-    """
-
-    option: Array  # 0 to 3; int8 (n,)
-    confidence: Array  # 0 to 100, or -1 where it was not asked; int8 (n,)
-    limit_is_correct: float
-    limit_option: float
-
-
-def concatenated_ranges(lengths: Array) -> Array:
-    """Return 0 … lengths[0]-1, 0 … lengths[1]-1, and so on, as one int64 array."""
-    ends = np.cumsum(lengths)
-    n = int(ends[-1]) if len(ends) else 0
-    return np.asarray(np.arange(n) - np.repeat(ends - lengths, lengths))
-
-
-def rank_among_equals(values: Array) -> Array:
-    """Return for each value the number of equal ones before it; int64 (n,)."""
-    order = np.argsort(values, kind="stable")
-    rank = np.empty(len(values), np.int64)
-    rank[order] = concatenated_ranges(np.unique(values, return_counts=True)[1])
-    return rank
 
 
 def draw_counts(
@@ -190,15 +151,9 @@ def draw_incidence(
 
     The quizzes have the shape (n_quizzes, QUIZ_LENGTH), int32, and levels from 0 to 1.
     """
-    n_students = len(targets)
     cohort = _draw_cohorts(rng, targets, setting.n_cohorts)
-    popularity = np.exp(
-        np.interp(
-            rng.random(len(quizzes)),
-            np.linspace(0, 1, len(setting.popularity)),
-            setting.popularity,
-        )
-    )
+    shape = np.linspace(0, 1, len(setting.popularity))
+    popularity = np.exp(np.interp(rng.random(len(quizzes)), shape, setting.popularity))
     busiest = np.zeros(setting.n_cohorts, np.int64)
     np.maximum.at(busiest, cohort, targets)
     n_listed = np.minimum(np.ceil(busiest * 1.35 / QUIZ_LENGTH).astype(np.int64) + 2, len(quizzes))
@@ -216,21 +171,19 @@ def draw_incidence(
 
     # Sittings in class: the cohort's list, with some quizzes left out.
     n_tried = np.ceil(targets * 1.25 / QUIZ_LENGTH).astype(np.int64) + 1
-    student = np.repeat(np.arange(n_students), n_tried)
+    student = np.repeat(np.arange(len(targets)), n_tried)
     steps = 1 + (rng.random(len(student)) < 0.15) + (rng.random(len(student)) < 0.05)
     walked = np.cumsum(steps)
-    place = walked - np.repeat(walked[np.cumsum(n_tried) - n_tried], n_tried)
+    place = walked - walked[np.searchsorted(student, student)]
     kept = place < n_listed[cohort[student]]
     student, place = student[kept], place[kept]
     block = list_start[cohort[student]] + place
     left_early = np.where(rng.random(len(block)) < 0.2, rng.integers(1, 6, len(block)), 0)
     size = np.maximum(block_size[block] - left_early, 0)
     before = np.cumsum(size) - size
-    first_of_student = np.searchsorted(student, np.arange(n_students))
-    before -= before[first_of_student[student]]
+    before -= before[np.searchsorted(student, student)]
     size = np.clip(targets[student] - before, 0, size)
-    kept = size > 0
-    student, place, block, size = student[kept], place[kept], block[kept], size[kept]
+    student, place, block, size = (each[size > 0] for each in (student, place, block, size))
 
     # Each cohort is set two quizzes at a time, evenly over its school days; a student sits both on
     # one day, starting between 8 and 16 o'clock, with a delay that never changes their order.
@@ -238,20 +191,22 @@ def draw_incidence(
     delay = rng.beta(1, 4, len(place))[np.searchsorted(both, both)]
     gap = setting.n_days / np.maximum(n_listed, 1)
     day = (place // 2 * 2 + delay) * gap[cohort[student]]
-    sitting = np.repeat(np.arange(len(student)), size)
-    slot = concatenated_ranges(size)
-    incidence = Incidence(
-        sittings=Sittings(
-            student=student.astype(np.int32),
-            quiz=listed[block].astype(np.int32),
-            cohort=cohort[student].astype(np.int32),
-            minute=_school_minute(day) + (place % 2 * BREAK).astype(np.int32),
-            alone=np.zeros(len(student), bool),
-        ),
-        sitting=sitting.astype(np.int32),
-        question=block_questions[np.repeat(block_start[block], size) + slot],
-        slot=slot.astype(np.int8),
-    )
+    sittings = {
+        "student": student,
+        "quiz": listed[block],
+        "cohort": cohort[student],
+        "start": _school_minute(day) + place % 2 * BREAK,
+        "alone": False,
+    }
+    sitting = np.repeat(np.arange(len(student), dtype=np.int32), size)
+    slot = (np.arange(len(sitting)) - (np.cumsum(size) - size)[sitting]).astype(np.int8)
+    answers = {
+        "sitting": sitting,
+        "student": student.astype(np.int32)[sitting],
+        "question": block_questions[block_start[block][sitting] + slot],
+        "slot": slot,
+    }
+    incidence = Incidence(pd.DataFrame(sittings).astype(SITTING), pd.DataFrame(answers, copy=False))
     incidence = _go_on_alone(rng, setting, incidence, targets, cohort, quizzes, popularity)
     return _lift_rare_questions(rng, setting, incidence, cohort, quizzes)
 
@@ -300,40 +255,25 @@ def _school_minute(day: Array) -> Array:
     return (calendar * 1440 + 8 * 60 + (day - whole) * 8 * 60).astype(np.int32)
 
 
-def _append(incidence: Incidence, new: Incidence) -> Incidence:
-    """Put two sets of sittings and their answers together."""
-    n_sittings = len(incidence.sittings.student)
-    moved = new._replace(sitting=(new.sitting + n_sittings).astype(np.int32))
-    both = zip(incidence.sittings, new.sittings, strict=True)
-    sittings = Sittings(*(np.concatenate(columns) for columns in both))
-    return Incidence(sittings, *map(np.concatenate, zip(incidence[1:], moved[1:], strict=True)))
-
-
-def _sit_alone(
+def _add_alone(
     rng: np.random.Generator,
     setting: SchoolSetting,
+    incidence: Incidence,
     cohort: Array,
-    student: Array,
-    quiz: Array,
-    question: Array,
+    more: pd.DataFrame,
 ) -> Incidence:
-    """Make sittings of students on their own, one for each pair of student and quiz."""
-    n_quizzes = int(quiz.max()) + 1 if len(quiz) else 1
-    pair, sitting = np.unique(student * np.int64(n_quizzes) + quiz, return_inverse=True)
-    order = np.argsort(sitting, kind="stable")
-    sizes = np.bincount(sitting, minlength=len(pair))
-    who = pair // n_quizzes
+    """Add answers (student, quiz, question) of students on their own: a sitting for each quiz."""
+    more = more.sort_values(["student", "quiz"], kind="stable")
+    sittings = more[["student", "quiz"]].drop_duplicates()
+    start = _school_minute(rng.random(len(sittings)) * setting.n_days)
+    sittings = sittings.assign(cohort=cohort[sittings["student"]], start=start, alone=True)
+    grouped = more.groupby(["student", "quiz"])
+    answers = more.assign(
+        sitting=grouped.ngroup() + len(incidence.sittings), slot=grouped.cumcount()
+    )
     return Incidence(
-        sittings=Sittings(
-            student=who.astype(np.int32),
-            quiz=(pair % n_quizzes).astype(np.int32),
-            cohort=cohort[who].astype(np.int32),
-            minute=_school_minute(rng.random(len(pair)) * setting.n_days),
-            alone=np.ones(len(pair), bool),
-        ),
-        sitting=sitting[order].astype(np.int32),
-        question=question[order].astype(np.int32),
-        slot=concatenated_ranges(sizes).astype(np.int8),
+        pd.concat([incidence.sittings, sittings.astype(SITTING)], ignore_index=True),
+        pd.concat([incidence.answers, answers[[*ANSWER]].astype(ANSWER)], ignore_index=True),
     )
 
 
@@ -348,11 +288,11 @@ def _go_on_alone(
 ) -> Incidence:
     """Assign further quizzes to students who ran out, until each has their number of answers."""
     n_questions = setting.n_questions
-    student, question, quiz = (np.zeros(0, np.int64) for _ in range(3))
-    seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
-    missing = targets - np.bincount(incidence.student, minlength=len(targets))
+    seen = np.sort(_pairs(incidence.answers, n_questions))
+    missing = targets - np.bincount(incidence.answers["student"], minlength=len(targets))
     chance = np.cumsum(popularity)
     chance /= chance[-1]
+    parts = [pd.DataFrame({"student": [], "quiz": [], "question": []}, dtype=np.int64)]
     for attempt in range(40):
         short = np.flatnonzero(missing)
         if not len(short):
@@ -360,29 +300,32 @@ def _go_on_alone(
         # After some rounds, students who have met every popular quiz are offered any.
         tried = np.repeat(short, -(-missing[short] // 5))
         drawn = rng.random(len(tried))
-        offered = (
+        quiz = (
             np.searchsorted(chance, drawn) if attempt < 20 else (drawn * len(quizzes)).astype(int)
         )
-        pair = (tried[:, None] * n_questions + quizzes[offered]).ravel()
-        found = np.sort(np.unique(pair, return_index=True)[1])
-        found = found[~_contains(seen, pair[found])]
-        who = tried[found // QUIZ_LENGTH]
-        rank = np.arange(len(who)) - np.searchsorted(who, who)
-        found = found[rank < missing[who]]
-        who = tried[found // QUIZ_LENGTH]
-        student = np.concatenate([student, who])
-        question = np.concatenate([question, pair[found] % n_questions])
-        quiz = np.concatenate([quiz, offered[found // QUIZ_LENGTH]])
-        seen = np.sort(np.concatenate([seen, pair[found]]))
-        missing -= np.bincount(who, minlength=len(targets))
+        of_each = np.repeat([tried, quiz], QUIZ_LENGTH, axis=1)
+        offered = pd.DataFrame(of_each.T, columns=["student", "quiz"])
+        offered["question"] = quizzes[quiz].ravel()
+        offered = offered.drop_duplicates(["student", "question"])
+        offered = offered[~_contains(seen, _pairs(offered, n_questions))]
+        offered = offered[offered.groupby("student").cumcount() < missing[offered["student"]]]
+        parts.append(offered)
+        seen = np.sort(np.concatenate([seen, _pairs(offered, n_questions)]))
+        missing -= np.bincount(offered["student"], minlength=len(targets))
     for last in np.flatnonzero(missing).tolist():
         met = seen[np.searchsorted(seen, last * n_questions) :][: targets[last]]
         free = np.setdiff1d(np.arange(n_questions), met - last * n_questions)
-        more = rng.permutation(free)[: missing[last]]
-        student = np.concatenate([student, np.full(len(more), last)])
-        question = np.concatenate([question, more])
-        quiz = np.concatenate([quiz, _quiz_of(quizzes, n_questions)[more]])
-    return _append(incidence, _sit_alone(rng, setting, cohort, student, quiz, question))
+        question = rng.permutation(free)[: missing[last]]
+        quiz = _quiz_of(quizzes, n_questions)[question]
+        parts.append(pd.DataFrame({"student": last, "quiz": quiz, "question": question}))
+    return _add_alone(rng, setting, incidence, cohort, pd.concat(parts, ignore_index=True))
+
+
+def _pairs(answers: pd.DataFrame, n_questions: int) -> Array:
+    """Return a number for each pair of student and question; int64."""
+    pairs = answers["student"].to_numpy(np.int64) * n_questions
+    pairs += answers["question"].to_numpy()
+    return pairs
 
 
 def _contains(ordered: Array, values: Array) -> Array:
@@ -408,7 +351,7 @@ def _lift_rare_questions(
 ) -> Incidence:
     """Exchange answers to common questions for answers to questions that have too few."""
     n_questions, least = setting.n_questions, setting.min_answers_per_question
-    n = len(incidence.question)
+    n = len(incidence.answers)
     if n < n_questions * least or len(cohort) < least:
         raise InputError(
             f"{n_questions:,} questions are too many for {n:,} answers, expected at most "
@@ -416,27 +359,28 @@ def _lift_rare_questions(
         )
     quiz_of = _quiz_of(quizzes, n_questions)
     while True:
-        counts = np.bincount(incidence.question, minlength=n_questions)
+        counts = np.bincount(incidence.answers["question"], minlength=n_questions)
         rare = np.flatnonzero(counts < least)
         if not len(rare):
             return incidence
         # One exchange per student and round, and no question gives away more than it can spare.
-        row = rng.permutation(n)[: 4 * int((least - counts[rare]).sum()) + 1000]
-        row = row[
-            rank_among_equals(incidence.question[row]) < counts[incidence.question[row]] - least
-        ]
-        row = row[rank_among_equals(incidence.student[row]) == 0]
-        student = incidence.student[row].astype(np.int64)
-        wanted = rng.permutation(np.repeat(rare, least - counts[rare]))[: len(row)]
-        row, student = row[: len(wanted)], student[: len(wanted)]
-        seen = np.sort(incidence.student.astype(np.int64) * n_questions + incidence.question)
-        new = ~_contains(seen, student * n_questions + wanted)
-        row, student, wanted = row[new], student[new], wanted[new]
+        n_tried = 4 * int((least - counts[rare]).sum()) + 1000
+        given = incidence.answers.iloc[rng.permutation(n)[:n_tried]]
+        rank = given.groupby("question").cumcount()
+        given = given[rank < counts[given["question"]] - least].drop_duplicates("student")
+        wanted = rng.permutation(np.repeat(rare, least - counts[rare]))[: len(given)]
+        given = given[: len(wanted)].assign(question=wanted, quiz=quiz_of[wanted])
+        known, asked = (_pairs(each, n_questions) for each in (incidence.answers, given))
+        known.sort()
+        given = given[~_contains(known, asked)]
         kept = np.ones(n, bool)
-        kept[row] = False
-        incidence = Incidence(incidence.sittings, *(column[kept] for column in incidence[1:]))
-        more = _sit_alone(rng, setting, cohort, student, quiz_of[wanted], wanted)
-        incidence = _append(incidence, more)
+        kept[given.index] = False
+        # Column by column: the index of what pandas would keep takes as much again.
+        columns = incidence.answers.items()
+        answers = {name: column.to_numpy()[kept] for name, column in columns}
+        incidence = incidence._replace(answers=pd.DataFrame(answers, copy=False))
+        del answers, columns, known
+        incidence = _add_alone(rng, setting, incidence, cohort, given)
 
 
 def draw_questions(
@@ -488,21 +432,20 @@ def draw_abilities(
     return ability.astype(np.float32)
 
 
-def draw_form(rng: np.random.Generator, sittings: Sittings) -> Array:
+def draw_form(rng: np.random.Generator, sittings: pd.DataFrame) -> Array:
     """Draw by how much students are better in a sitting than their abilities alone would make them.
 
     A quiz suits one class better than another, whatever its topic: they have been taught more or
     less of it. It also suits one student better than another, and students have good and bad days.
     Returns logits; float32 (n_sittings,).
     """
-    n, day = len(sittings.student), sittings.minute // 1440
+    n = len(sittings)
     form = QUIZ_SD * np.sqrt(1 - COHORT_QUIZ_SHARE) * rng.standard_normal(n, np.float32)
-    for sd, who, what in (
-        (QUIZ_SD * np.sqrt(COHORT_QUIZ_SHARE), sittings.cohort, sittings.quiz),
-        (DAY_SD, sittings.student, day),
+    for sd, keys in (
+        (QUIZ_SD * np.sqrt(COHORT_QUIZ_SHARE), ["cohort", "quiz"]),
+        (DAY_SD, ["student", sittings["start"] // 1440]),
     ):
-        shared = np.unique(who * (int(what.max()) + np.int64(1)) + what, return_inverse=True)[1]
-        form += sd * rng.standard_normal(n, np.float32)[shared]
+        form += sd * rng.standard_normal(n, np.float32)[sittings.groupby(keys).ngroup()]
     return np.asarray(form, np.float32)
 
 
@@ -525,23 +468,27 @@ def option_probabilities(
 
 def draw_choices(
     rng: np.random.Generator, incidence: Incidence, questions: Questions, ability: Array
-) -> Choices:
+) -> tuple[Array, Array, dict[str, float]]:
     """Draw the option that each student chose and, sometimes, how sure they were.
 
-    The abilities are those of each student in each topic; float32 (n_students, n_topics).
+    The abilities are those of each student in each topic; float32 (n_students, n_topics). Returns
+    the options, 0 to 3, and confidences, 0 to 100, or EMPTY where not asked, int8 (n_answers,); and
+    the expected accuracies of predicting right or wrong, and the option, from the true
+    probabilities given the question, the abilities and the form in the sitting: nobody can do
+    better, except by luck, and nobody can know all these exactly.
     """
-    n = len(incidence.question)
-    n_sittings = len(incidence.sittings.student)
+    n = len(incidence.answers)
+    columns = (incidence.answers[name].to_numpy() for name in ("question", "student", "sitting"))
+    all_questions, all_students, all_sittings = columns
     form = draw_form(rng, incidence.sittings)
-    asked = rng.random(n_sittings, np.float32) < 0.1
+    asked = rng.random(len(form), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.full(n, EMPTY, np.int8)
     right_sum = option_sum = 0.0
     for start in range(0, n, CHUNK):
         rows = slice(start, min(start + CHUNK, n))
-        question, sitting = incidence.question[rows], incidence.sitting[rows]
-        student = incidence.sittings.student[sitting]
-        level = ability[student, questions.topic[question]] + form[sitting]
+        question, sitting = all_questions[rows], all_sittings[rows]
+        level = ability[all_students[rows], questions.topic[question]] + form[sitting]
         probability = option_probabilities(questions, question, level)
         right = probability[np.arange(len(question)), questions.key[question]]
         right_sum += float(np.maximum(right, 1 - right).sum(dtype=np.float64))
@@ -555,4 +502,5 @@ def draw_choices(
         noisy = 0.35 * np.log(belief / (1 - belief + 1e-6)) + rng.standard_normal(len(stated))
         steps = np.searchsorted([-1.6, -1.35, -0.6, 0.3], noisy)
         confidence[rows][stated] = CONFIDENCE_LEVELS[steps]
-    return Choices(option, confidence, right_sum / n, option_sum / n)
+    limits = {"right_or_wrong": round(right_sum / n, 4), "option": round(option_sum / n, 4)}
+    return option, confidence, limits

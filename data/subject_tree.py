@@ -4,8 +4,6 @@ Names and ids are invented. As in the official file, a first root holds nearly e
 run from 0 to 3, ids have gaps, and a child's id may be smaller than its parent's.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from simulation import Array
@@ -48,69 +46,62 @@ N_FIVE_PARTS = 32
 HIGHEST_ID = 1988
 
 
-@dataclass(frozen=True)
-class Subjects:
-    """A tree of subjects, by internal numbers from 0; topics are those of level 2, in order."""
+def make_subjects() -> pd.DataFrame:
+    """Make the tree: SubjectId, Name, ParentId, Level, parent (internal number, -1 for a root).
 
-    table: pd.DataFrame  # SubjectId, Name, ParentId, Level, parent (-1 for a root)
-    area_of_topic: Array  # int (n_topics,)
-    leaves: list[list[int]]  # for each topic its parts (level 3)
-
-    def path_to(self, leaves: tuple[int, ...]) -> list[int]:
-        """Return the sorted ids of some subjects and of all their ancestors."""
-        ids, parents = self.table["SubjectId"].to_list(), self.table["parent"].to_list()
-        found = set()
-        for number in leaves:
-            while number >= 0:
-                found.add(ids[number])
-                number = parents[number]
-        return sorted(found)
-
-
-def make_subjects() -> Subjects:
-    """Make the tree; it is always the same."""
+    It is always the same. Topics are of level 2; the parts of each, of level 3, follow it.
+    """
     # Name, parent, level.
     nodes = [(root, -1, 0) for root in ROOTS]
-    area_of_topic: list[int] = []
-    leaves: list[list[int]] = []
-
-    def add(name: str, parent: int) -> int:
-        nodes.append((name, parent, nodes[parent][2] + 1))
-        return len(nodes) - 1
-
-    for number, (area, topics) in enumerate(AREAS.items()):
-        area_node = add(area, 1 if area == "Science" else 0)
+    n_topics = 0
+    for area, topics in AREAS.items():
+        nodes.append((area, int(area == "Science"), 1))
+        above = len(nodes) - 1
         for topic in topics:
-            topic_node = add(topic, area_node)
-            n_parts = len(PARTS) - (len(leaves) >= N_FIVE_PARTS)
-            area_of_topic.append(number)
-            leaves.append([add(f"{topic}: {part}", topic_node) for part in PARTS[:n_parts]])
+            nodes.append((topic, above, 2))
+            own = len(nodes) - 1
+            n_parts = len(PARTS) - (n_topics >= N_FIVE_PARTS)
+            nodes += [(f"{topic}: {part}", own, 3) for part in PARTS[:n_parts]]
+            n_topics += 1
     table = pd.DataFrame(nodes, columns=["Name", "parent", "Level"])
     ids = np.random.default_rng(0).choice(np.arange(4, HIGHEST_ID + 1), len(nodes), replace=False)
     ids[0] = 3
     table["SubjectId"] = ids
     table["ParentId"] = table["parent"].map(table["SubjectId"]).astype("Int32")
-    return Subjects(table, np.array(area_of_topic), leaves)
+    return table
+
+
+def number_areas(subjects: pd.DataFrame) -> Array:
+    """Return for each topic the number of its area; int (n_topics,)."""
+    return pd.factorize(subjects.loc[subjects["Level"] == 2, "parent"])[0]
+
+
+def list_paths(subjects: pd.DataFrame, leaves: Leaves) -> list[str]:
+    """Return for each question the sorted ids of its subjects and of all above them, as text."""
+    paths: dict[int, set[int]] = {-1: set()}
+    for number, (subject, parent) in enumerate(
+        zip(subjects["SubjectId"].tolist(), subjects["parent"], strict=True)
+    ):
+        paths[number] = {subject} | paths[parent]
+    return [str(sorted(set().union(*(paths[leaf] for leaf in own)))) for own in leaves]
 
 
 def draw_subject_lists(
-    rng: np.random.Generator, subjects: Subjects, n_questions: int, n_topics: int
+    rng: np.random.Generator, subjects: pd.DataFrame, n_questions: int, n_topics: int
 ) -> tuple[Leaves, Array]:
     """Draw the subjects of each question: mostly one leaf, of large topics more often.
 
     They come from so many topics, the more popular ones first. Returns for each question its leaves
     (one, or rarely two), and its topic; int32 (n_questions,).
     """
-    topics = rng.permutation(len(subjects.leaves))[:n_topics]
+    leaves_of = [*subjects[subjects["Level"] == 3].groupby("parent").groups.values()]
+    topics = rng.permutation(len(leaves_of))[:n_topics]
     weight = rng.lognormal(0, 1, n_topics)
     topic = np.sort(rng.choice(topics, n_questions, p=weight / weight.sum()))
     lists: Leaves = []
     for own in topic:
-        leaves = subjects.leaves[own]
-        first = leaves[int(len(leaves) * rng.random() ** 2)]
+        leaves = leaves_of[own]
+        lists.append((leaves[int(len(leaves) * rng.random() ** 2)],))
         if rng.random() < 0.06:
-            other = subjects.leaves[topics[int(n_topics * rng.random())]]
-            lists.append((first, other[0]))
-        else:
-            lists.append((first,))
+            lists[-1] += (leaves_of[topics[int(n_topics * rng.random())]][0],)
     return lists, topic.astype(np.int32)

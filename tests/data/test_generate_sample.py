@@ -376,13 +376,10 @@ def test_tasks_3_4_have_the_official_counts_and_marginals_like_the_real_ones(sch
     assert [*school.limits.values()] == pytest.approx((0.759, 0.616), abs=0.01)
 
 
-def test_experts_agree_with_each_other_and_with_the_answers(school: Any, tmp_path: Path) -> None:
+def test_experts_agree_with_each_other_and_with_the_answers(school: Any) -> None:
     """With many pairs: experts are noisy, yet judge the same quality, which answers show."""
-    parts = []
-    for seed in range(40):
-        generate_sample.write_judgements(np.random.default_rng(seed), tmp_path, school)
-        parts += [read(tmp_path, layout.answers_name(3, phase)) for phase in layout.PHASES]
-    judged = pd.concat(parts)
+    drawn = (generate_sample.judge(np.random.default_rng(seed), school) for seed in range(40))
+    judged = pd.concat(table for tables in drawn for _, (table,) in tables)
     share = school.answers.groupby("QuestionId").AnswerValue.value_counts(normalize=True)
     entropy = -(share * np.log(share)).groupby("QuestionId").sum().to_numpy()
     says = judged[list(generate_sample.EXPERTS)] == 2
