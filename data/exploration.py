@@ -2,8 +2,8 @@
 
 Everything is counted from three frames. `answers` has a row for each training answer, with the
 official column names; `students` and `questions` have a row for each id, with its answers as
-`rate` counts them. A figure is a title, a chart, to be drawn once it has a label, and what the
-sentence on how to read it tells; the sentences are in the template, `explore.html`.
+`rate` counts them. A figure is a name, a chart, to be drawn once it has a label, and what the
+sentence on how to read it tells; title and sentence are in the template, `explore.html`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -67,11 +67,11 @@ def read_part(tasks: str, files: dict[str, Path], bar: "tqdm[Any]") -> dict[str,
         "subjects": [],
         "students": {},
     }
-    figures = {
-        "Answers": [*counts_figures(answers, students, questions)],
-        "Difficulty": [*difficulty_figures(students, questions)],
-        "Options": [*options_figures(answers)],
-    }
+    figures = [
+        *counts_figures(answers, students, questions),
+        *difficulty_figures(students, questions),
+        *options_figures(answers),
+    ]
     begin("subjects")
     names, main = pd.Series(), pd.Series(-1, questions.index)
     if {"question", "subject"} <= files.keys():
@@ -97,16 +97,15 @@ def read_part(tasks: str, files: dict[str, Path], bar: "tqdm[Any]") -> dict[str,
         for name in ("QuizId", "GroupId", "SchemeOfWorkId"):
             part["n_others"][name] = answers[name][answers[name] >= 0].nunique()
         begin("dates")
-        figures["Times"] = [*times_figures(answers, main, names)]
+        figures += times_figures(answers, main, names)
         begin("quizzes")
-        figures["Quizzes and groups"] = [*quizzes_figures(answers)]
-        figures["Confidence"] = [*confidence_figures(answers)]
+        figures += [*quizzes_figures(answers), *confidence_figures(answers)]
     if "student" in files:
-        figures["Students"] = [*birth_figures(students, last_answer)]
+        figures += birth_figures(students, last_answer)
         for name in ("Gender", "PremiumPupil"):
             known = students[students[name] >= 0]
             part["students"][name] = add_up(known, name).to_dict("index")
-    return {**part, "figures": figures}
+    return {**part, "figures": {name: (chart, told) for name, chart, told in figures}}
 
 
 def rate(is_correct: pd.Series, by: Any) -> pd.DataFrame:
@@ -196,8 +195,8 @@ def counts_figures(
     """Show how many answers students and questions have."""
     n = students["n"]
     tenth = n.nlargest(max(len(n) // 10, 1)).sum() / n.sum()
-    yield numbers_figure("Answers per student", n, "students", "answers of a student", tenth=tenth)
-    yield numbers_figure("Answers per question", questions["n"], "questions", "answers to it")
+    yield numbers_figure("per_student", n, "students", "answers of a student", tenth=tenth)
+    yield numbers_figure("per_question", questions["n"], "questions", "answers to it")
     # By tenths of both.
     student, question = (
         ((rated["n"].rank(method="first", ascending=False) - 1) * 10 // len(rated)).astype("int8")
@@ -227,19 +226,17 @@ def counts_figures(
         side="students, those with most answers first",
         key=lambda value: f"{100 * value:.3g}% answered",
     )
-    yield "How sparse it is", chart, {}
+    yield "sparse", chart, {}
 
 
 def difficulty_figures(students: pd.DataFrame, questions: pd.DataFrame) -> Iterator[Figure]:
     """Show how difficult questions and how able students are."""
-    for title, rated, things in (
-        ("How difficult the questions are", questions, "questions"),
-        ("How able the students are", students, "students"),
-    ):
+    tables = ("difficulty", questions, "questions"), ("ability", students, "students")
+    for name, rated, things in tables:
         share = rated["share"][rated["n"] >= FEW_ANSWERS]
         if len(share):
             chart = shares_chart(share, things, "share of right answers")
-            yield title, chart, {"left_out": len(rated) - len(share)}
+            yield name, chart, {"left_out": len(rated) - len(share)}
 
 
 def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
@@ -257,7 +254,7 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         Panel("chosen where right", found.tolist(), False),
     ]
     chart: Chart = partial(charts.bar_panels, panels, [*map(str, OPTIONS)], axis="option")
-    yield "The four options", chart, {}
+    yield "options", chart, {}
     # A few questions have had their key changed: their distractors are those of the usual key.
     usual = counts.loc[counts.sum(axis=1).groupby("QuestionId").idxmax()]
     usual = usual[usual.sum(axis=1) >= FEW_ANSWERS]
@@ -273,11 +270,11 @@ def options_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     ]
     axis = "share of the wrong answers"
     chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), chance=1 / 3, axis=axis)
-    yield "Which distractor attracts", chart, {"n": len(wrong)}
+    yield "attraction", chart, {"n": len(wrong)}
     shares = pd.Series((wrong / usual.sum(axis=1).to_numpy()[:, None]).ravel())
     chart = shares_chart(shares, "distractors", "share of the answers to its question")
     facts = {"weak": WEAK_SHARE, "are_weak": (shares < WEAK_SHARE).mean()}
-    yield "How often distractors are chosen", chart, facts
+    yield "distractors", chart, facts
 
 
 def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> Iterator[Figure]:
@@ -305,7 +302,7 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> I
         axis="month",
         unit="answers",
     )
-    yield "Answers by month", chart, {"first": hour.min(), "last": hour.max()}
+    yield "months", chart, {"first": hour.min(), "last": hour.max()}
 
     about = rated[rated["subject"] >= 0]
     n = about.pivot_table("n", "subject", month, "sum", fill_value=0)
@@ -330,7 +327,7 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> I
             axis="month",
             key=lambda value: f"{value:.0%} of the month",
         )
-        yield "What in which month", chart, {"most": N_MAIN_SUBJECTS}
+        yield "subjects_by_month", chart, {"most": N_MAIN_SUBJECTS}
 
     week = pd.MultiIndex.from_product([WEEKDAYS, range(24)])
     day = when.dayofweek.map(dict(enumerate(WEEKDAYS)))
@@ -345,24 +342,23 @@ def times_figures(answers: pd.DataFrame, main: pd.Series, names: pd.Series) -> I
     )
     shades = of_week["n"].where(of_week["n"] > 0).to_numpy(float).reshape(7, 24)
     chart = partial(week_chart, shades, key=lambda n: f"{compact(n)} answers")
-    yield "When in the week", chart, {"busiest": of_week["n"].idxmax()}
+    yield "week", chart, {"busiest": of_week["n"].idxmax()}
     share = of_week["share"].where(of_week["n"] >= ENOUGH_FOR_A_SHADE)
     if share.notna().any():
         more = max(LEAST_RANGE - (share.max() - share.min()), 0) / 2
         limits = max(share.min() - more, 0), min(share.max() + more, 1)
         shades = share.to_numpy().reshape(7, 24)
         chart = partial(week_chart, shades, key=lambda value: f"{value:.0%} right", limits=limits)
-        yield "Right when in the week", chart, {"enough": ENOUGH_FOR_A_SHADE}
+        yield "right_in_week", chart, {"enough": ENOUGH_FOR_A_SHADE}
 
 
 def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     """Show what makes up quizzes and groups."""
-    for title, owner, member, things, axis in (
-        ("Questions per quiz", "QuizId", "QuestionId", "quizzes", "questions of a quiz"),
-        ("Answers of a student in a quiz", "QuizId", "UserId", "sittings",
-         "answers of one student in one quiz"),
-        ("Students per group", "GroupId", "UserId", "groups", "students of a group"),
-    ):  # fmt: skip
+    for name, owner, member, things, axis in (
+        ("per_quiz", "QuizId", "QuestionId", "quizzes", "questions of a quiz"),
+        ("sittings", "QuizId", "UserId", "sittings", "answers of one student in one quiz"),
+        ("per_group", "GroupId", "UserId", "groups", "students of a group"),
+    ):
         known = answers[answers[owner] >= 0]
         if not len(known):
             continue
@@ -371,7 +367,7 @@ def quizzes_figures(answers: pd.DataFrame) -> Iterator[Figure]:
         pairs, n = np.unique(pairs, return_counts=True)
         if things != "sittings":
             n = np.unique(pairs >> 32, return_counts=True)[1]
-        yield numbers_figure(title, pd.Series(n), things, axis)
+        yield numbers_figure(name, pd.Series(n), things, axis)
 
 
 def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
@@ -385,7 +381,7 @@ def confidence_figures(answers: pd.DataFrame) -> Iterator[Figure]:
     if dots:
         axis = "share of right answers"
         chart = partial(charts.dot_chart, dots, digits=2, limits=(0, 1), axis=axis)
-        yield "Confidence and correctness", chart, {"asked": rated["n"].sum() / len(answers)}
+        yield "confidence", chart, {"asked": rated["n"].sum() / len(answers)}
 
 
 def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator[Figure]:
@@ -404,13 +400,13 @@ def birth_figures(students: pd.DataFrame, last_answer: pd.Timestamp) -> Iterator
         unit="students",
     )
     last = None if pd.isna(last_answer) else last_answer.year
-    yield "Year of birth", chart, {"commonest": born["n_rows"].idxmax(), "last": last}
+    yield "birth", chart, {"commonest": born["n_rows"].idxmax(), "last": last}
 
 
 # ---- Charts of many figures ----------------------------------------------------------------------
 
 
-def numbers_figure(title: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
+def numbers_figure(name: str, values: pd.Series, things: str, axis: str, **facts: float) -> Figure:
     """Show how many things have which whole number from 1 on; `axis` says what the numbers are."""
     edges = bin_edges(int(values.min()), int(values.max()) + 1)
     counts, _ = np.histogram(values, edges)
@@ -436,7 +432,7 @@ def numbers_figure(title: str, values: pd.Series, things: str, axis: str, **fact
         unit=things,
         mark=(place(values.median()), f"median {median}"),
     )
-    return title, chart, {**facts, "median": median, "is_wide": is_wide}
+    return name, chart, {**facts, "median": median, "is_wide": is_wide}
 
 
 def bin_edges(low: int, high: int) -> np.ndarray:

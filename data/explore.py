@@ -23,11 +23,8 @@ TASKS = ("1/2", "3/4")
 PAGE_NAMES = ("explore.html", "explore_simulated.html")
 # Charts that may be files of their own, and what is written above them.
 PICTURES = {
-    "difficulty.svg": ("How difficult the questions are", "how difficult the questions are"),
-    "confidence.svg": (
-        "Confidence and correctness",
-        "share right (dot) for each confidence stated (diamond)",
-    ),
+    "difficulty": "how difficult the questions are",
+    "confidence": "share right (dot) for each confidence stated (diamond)",
 }
 
 
@@ -84,12 +81,12 @@ def main() -> None:
             )
         bar.update()
     if options.pictures:
-        part = next(part for part in parts if part["simulated"])
-        drawn = {title: chart for own in part["figures"].values() for title, chart, _ in own}
-        for name, (title, heading) in PICTURES.items():
-            if title in drawn:
-                picture = charts.picture(drawn[title](label=""), f"Simulated data: {heading}")
-                texts[options.pictures / name] = picture
+        figures = next(part["figures"] for part in parts if part["simulated"])
+        for name in PICTURES.keys() & figures.keys():
+            picture = charts.picture(
+                figures[name][0](label=""), f"Simulated data: {PICTURES[name]}"
+            )
+            texts[options.pictures / f"{name}.svg"] = picture
     with io.atomic_write(*texts) as opened:
         for file, text in zip(opened, texts.values(), strict=True):
             file.write(text.encode())

@@ -20,7 +20,7 @@ from common import io, layout, made, pages, schema, source_code, zips
 from common.evaluation.pair_facts import read_facts
 from common.submission import read_pair_values
 
-from competition import PUBLIC_DATA, STARTING_KIT, Plan
+from competition import PUBLIC_DATA, STARTING_KIT, Plan, PublicFiles
 from programs import facts_file
 from programs.played import KEY_NAME
 
@@ -207,21 +207,13 @@ def _is_kit(path: Path) -> bool:
     return not inner or (not (is_data or is_hidden) and is_file_of_it)
 
 
-def describe_public(data_dir: Path, tasks: Sequence[int]) -> str:
-    """Return what the pages say of the public files: what each holds, and how many answers."""
-    lines = []
-    names = find_public(data_dir, tasks)
-    for name in names:
+def describe_public(data_dir: Path, tasks: Sequence[int]) -> PublicFiles:
+    """Return the public files, with how many answers each holds."""
+    described: PublicFiles = {}
+    for name in find_public(data_dir, tasks):
+        described[name] = None
         if name.startswith(_TRAIN):
             answers = io.read_table(data_dir / name, [schema.USER_ID, schema.QUESTION_ID])
             n_students, n_questions = answers["UserId"].nunique(), answers["QuestionId"].nunique()
-            lines.append(
-                f"| `{name}` | {len(answers):,} answers of {n_students:,} students to "
-                f"{n_questions:,} questions |"
-            )
-    if len(lines) < len(names):
-        what = "what is known about questions, students, and the circumstances of answers"
-        lines.append(f"| `metadata/` | {what} |")
-    if {1, 2, 3} & set(tasks):
-        lines.append("| `submission_templates/` | what is to be predicted |")
-    return "\n".join(lines)
+            described[name] = len(answers), n_students, n_questions
+    return described

@@ -1,9 +1,6 @@
-"""The competition itself: phases, tasks, leaderboard and pages, as Codabench reads them.
+"""The competition itself: what the organiser wants, and competition.yaml and pages that say so."""
 
-Source of the format: codalab/codabench, src/apps/competitions/unpackers/v2.py, and the serializers
-of the leaderboard.
-"""
-
+import json
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -20,10 +17,12 @@ TITLE = "Education challenge: diagnostic questions"
 MAX_TITLE = 255
 FINAL_DAYS = 7
 ORGANISER_DIR = "organiser"
-# Named in defaults.yaml too.
+YAML_NAME = "competition.yaml"
 PUBLIC_DATA, STARTING_KIT, LOGO = "public_data.zip", "starting_kit.zip", "logo.png"
 N_MASKS = 10
 
+# Of each file of the public data the numbers of answers, students and questions; None of metadata.
+PublicFiles = dict[str, tuple[int, int, int] | None]
 PAGES = ("overview", "data", "evaluation", "rules", "terms")
 
 
@@ -47,84 +46,41 @@ class Plan:
         return f"public phase from {first} to {last}, private phase to {self.days['private'][1]}"
 
 
-def write(bundle: Path, plan: Plan, public_files: str) -> None:
+def write(bundle: Path, plan: Plan, public: PublicFiles) -> None:
     """Write competition.yaml, the logo and the pages, which describe the public files."""
+    described = describe(plan)
+    io.write_text(bundle / YAML_NAME, described)
+    (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
+    limits = {}
+    for phase in yaml.safe_load(described)["phases"]:
+        a_day, in_all = phase["max_submissions_per_day"], phase["max_submissions"]
+        limits[phase["name"].lower()] = f"{a_day} a day, {in_all} in all"
+    for name in PAGES:
+        text = _render(f"{name}.md", plan=plan, public=public, limits=limits)
+        io.write_text(bundle / "pages" / f"{name}.md", text)
+
+
+def describe(plan: Plan) -> str:
+    """Return what competition.yaml says."""
+    columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
+    if plan.tasks == (4,):
+        columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
+    files = {"logo": LOGO, "public_data": PUBLIC_DATA, "starting_kit": STARTING_KIT}
+    return _render(
+        YAML_NAME, plan=plan, pages=PAGES, titles=TASK_TITLES, columns=columns, files=files
+    )
+
+
+def _render(name: str, **facts: Any) -> str:
     # `--help` does without this import.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    described = describe(plan)
-    text = yaml.safe_dump(described, sort_keys=False, allow_unicode=True, width=100)
-    io.write_text(bundle / "competition.yaml", text)
-    (bundle / LOGO).write_bytes((HERE / LOGO).read_bytes())
     environment = Environment(
         loader=FileSystemLoader(HERE / "pages"),
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    limits = {}
-    for phase in described["phases"]:
-        a_day, in_all = phase["max_submissions_per_day"], phase["max_submissions"]
-        limits[phase["name"].lower()] = f"{a_day} a day, {in_all} in all"
-    for name in PAGES:
-        page = environment.get_template(f"{name}.md")
-        text = page.render(plan=plan, files=public_files, limits=limits)
-        io.write_text(bundle / "pages" / f"{name}.md", text)
-
-
-def describe(plan: Plan) -> dict[str, Any]:
-    """Return what competition.yaml says; every value that has a default is set."""
-    same = yaml.safe_load((HERE / "defaults.yaml").read_text(encoding="utf-8"))
-    tasks: list[dict[str, Any]] = []
-    phases: list[dict[str, Any]] = []
-    for phase, (start, end) in plan.days.items():
-        first = len(tasks)
-        for task in plan.tasks:
-            about = {
-                "index": len(tasks),
-                "name": f"Task {task}, {phase}",
-                "description": f"{TASK_TITLES[task]}, {phase} part",
-                "scoring_program": "scoring_program",
-                "reference_data": f"reference_data/task_{task}_{phase}",
-                "ingestion_only_during_scoring": False,
-            }
-            if task == 4:
-                about["ingestion_program"] = f"ingestion_program/{phase}"
-                about["input_data"] = "input_data/task_4"
-            tasks.append(about)
-        phases.append({
-            "index": len(phases),
-            "name": phase.capitalize(),
-            # As text: a time without quotes is cut to midnight.
-            "start": f"{start} 00:00:00",
-            "end": f"{end} 23:59:59",
-            "tasks": list(range(first, len(tasks))),
-            **same["phases"][phase],
-            **same["phase"],
-        })  # fmt: skip
-    columns = [("score", "Score", "desc"), ("standard_error", "Standard error", "asc")]
-    if plan.tasks == (4,):
-        columns += [(f"mask_{k}", f"Mask {k}", "desc") for k in range(N_MASKS)]
-    names = "index", "key", "title", "sorting", "precision", "hidden"
-    board = {
-        # Where a phase has several tasks, the platform would keep a participant's best submission
-        # of all tasks together, and drop those of the others.
-        "submission_rule": "Force_Best" if len(plan.tasks) == 1 else "Force_Latest_Multiple",
-        "columns": [
-            dict(zip(names, (index, *column, 4, False), strict=True))
-            for index, column in enumerate(columns)
-        ],
-    }
-    return {
-        **same["competition"],
-        "title": plan.title,
-        **({"contact_email": plan.contact} if plan.contact else {}),
-        "pages": [
-            {"title": name.capitalize(), "file": f"pages/{name}.md"}
-            for name in PAGES
-            if name != "terms"
-        ],
-        "tasks": tasks,
-        "phases": phases,
-        "leaderboards": [same["leaderboard"] | board],
-    }
+    # JSON is YAML.
+    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    return environment.get_template(name).render(facts)

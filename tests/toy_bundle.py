@@ -76,7 +76,8 @@ def content() -> dict[str, Any]:
         "public": (date(2026, 10, 1), date(2026, 10, 31)),
         "private": (date(2026, 11, 1), date(2026, 12, 1)),
     }
-    described = describe(Plan((*SCORED,), "Toy challenge", days, "own", "", False))
+    plan = Plan((*SCORED,), "Toy challenge", days, "own", "", False)
+    described = yaml.safe_load(describe(plan))
     for phase in described["phases"]:
         phase["max_submissions"] = 2
     masks = [{"title": f"Mask {k}", "sorting": "desc", "precision": 3} for k in (0, 1)]
