@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Never
 
-from common import cli, layout, made, run_log
+from common import cli, layout, made, run_log, zips
 from common.errors import InputError
 from tools.templates import build_template
 
@@ -85,7 +85,7 @@ def main() -> None:
             f"{path}: is not the official archive, expected {SIZE:,} bytes with SHA-256 "
             f"{SHA256}; remove it and run the command again"
         )
-    with zipfile.ZipFile(path) as archive:
+    with zips.open_zip(path) as archive:
         files = plan(archive, options.parts, data_dir)
         remove_simulated(data_dir, template_dir)
         unpack(archive, files, data_dir)
@@ -290,16 +290,11 @@ def unpack(archive: zipfile.ZipFile, files: Mapping[Path, zipfile.ZipInfo], data
         for file, member in todo.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             partial = file.with_name(f"{file.name}.partial")
-            try:
-                # Reading checks the CRC-32.
-                with archive.open(member) as source, partial.open("wb") as target:
-                    while block := source.read(BLOCK):
-                        target.write(block)
-                        bar.update(len(block))
-            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise InputError(
-                    f"{archive.filename}: {member.filename} is damaged ({error})"
-                ) from None
+            # Reading checks the CRC-32.
+            with archive.open(member) as source, partial.open("wb") as target:
+                while block := source.read(BLOCK):
+                    target.write(block)
+                    bar.update(len(block))
             partial.replace(file)
 
 

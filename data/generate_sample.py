@@ -44,23 +44,30 @@ IMAGE_SIZE, IMAGE_FONT_SIZE = (240, 180), 18
 IDS = ["QuestionId", "UserId", "AnswerId"]
 OFFICIAL = [*IDS, "IsCorrect", "CorrectAnswer", "AnswerValue"]
 
-# Students and answers of each part, questions, quizzes, cohorts. Official: 15,867,850 training
-# answers of tasks 1/2 are 80 % of all; the parts of tasks 3/4 are training, public and private
-# test, whose students have fewer answers. The private count is what the highest answer ids leave.
-SIZES_1_2 = {
-    "tiny": ((240,), (16_000,), 100, 60, 12),
-    "small": ((4_000,), (500_000,), 1_000, 630, 160),
-    "full": ((118_971,), (19_834_813,), 27_613, 17_274, 5_921),
+# For tasks 1/2 and tasks 3/4. Official: 15,867,850 training answers of tasks 1/2 are 80 % of all;
+# the parts of tasks 3/4 are training, public and private test, whose students have fewer answers.
+# The private count is what the highest answer ids leave.
+SIZE = ("students", "answers", "n_questions", "n_quizzes", "n_cohorts")  # the first two by part
+SIZES = {
+    "tiny": (
+        ((240,), (16_000,), 100, 60, 12),
+        ((200, 25, 25), (12_000, 1_375, 1_350), 80, 16, 10),
+    ),
+    "small": (
+        ((4_000,), (500_000,), 1_000, 630, 160),
+        ((1_200, 150, 150), (120_000, 11_000, 9_500), 300, 60, 75),
+    ),
+    "full": (
+        ((118_971,), (19_834_813,), 27_613, 17_274, 5_921),
+        ((4_918, 615, 615), (1_382_727, 74_891, 51_299), 948, 119, 300),
+    ),
 }
-SIZES_3_4 = {
-    "tiny": ((200, 25, 25), (12_000, 1_375, 1_350), 80, 16, 10),
-    "small": ((1_200, 150, 150), (120_000, 11_000, 9_500), 300, 60, 75),
-    "full": ((4_918, 615, 615), (1_382_727, 74_891, 51_299), 948, 119, 300),
-}
-# What else tasks 1/2 and tasks 3/4 are like.
-CHARACTER: dict[str, tuple[Any, Any]] = {
+# What else the two are like. Quantiles are equally spaced in probability.
+CHARACTER = {
+    # Over all parts.
     "min_answers_per_question": (50, 5),
-    # A lognormal tail above the minimum.
+    # Of each part, quantiles of the answers per student, of which only the shape counts, since they
+    # are scaled to the total: a lognormal tail above the minimum.
     "activity": (
         ((0, 12, 24, 36, 50, 66, 85, 108, 140, 190, 270, 450, 1500),),
         (
@@ -68,18 +75,25 @@ CHARACTER: dict[str, tuple[Any, Any]] = {
             *[(50, 54, 60, 68, 80, 101, 120, 149, 190, 225, 277, 541)] * 2,
         ),
     ),
+    # Quantiles of the logarithm of a quiz's popularity.
     "popularity": (
         (-4.5, -2.6, -1.3, -0.2, 0.9, 2.2, 4.2),
         (-6.0, -3.2, -1.2, -0.1, 0.2, 0.35, 0.45, 0.6),
     ),
+    # How far around their own level, from 0 to 1, cohorts are set quizzes.
     "level_width": (0.15, 10.0),
+    # Mean logit of knowing the answer, and its standard deviation over questions.
     "easiness": (0.2, -1.0),
     "easiness_sd": (1.5, 1.55),
+    # How often each option is the correct one.
     "key_shares": ((0.25, 0.246, 0.263, 0.241), (0.263, 0.272, 0.278, 0.187)),
+    # A Monday, and the number of school days, Monday to Friday, from then to the last answer.
     "first_day": ("2018-09-03", "2020-01-06"),
     "n_days": (440, 58),
     "n_topics": (69, 24),
+    # Of most of the students, first and last.
     "birth_years": ((2002, 2010), (2007, 2008)),
+    # Shares: of the students, and of the others of whom it is not known.
     "no_birth_date": (0.32, 0.54),
     "no_premium": (0.58, 0.10),
 }
@@ -109,12 +123,17 @@ def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, 
 
     Another number of questions of tasks 3/4 changes the number of quizzes in proportion.
     """
-    students, answers, questions, quizzes, cohorts = SIZES_3_4[size]
+    first, second = (
+        SchoolSetting(
+            **dict(zip(SIZE, SIZES[size][k], strict=True)),
+            **{name: both[k] for name, both in CHARACTER.items()},
+        )
+        for k in (0, 1)
+    )
     if n_questions is not None:
-        quizzes, questions = max(1, round(quizzes * n_questions / questions)), n_questions
-    first, second = ({name: pair[k] for name, pair in CHARACTER.items()} for k in (0, 1))
-    sizes = students, answers, questions, quizzes, cohorts
-    return SchoolSetting(*SIZES_1_2[size], **first), SchoolSetting(*sizes, **second)
+        second.n_quizzes = max(1, round(second.n_quizzes * n_questions / second.n_questions))
+        second.n_questions = n_questions
+    return first, second
 
 
 def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
@@ -438,7 +457,7 @@ def at_least_80(text: str) -> int:
 def main() -> None:
     """Read the command line and write the files."""
     parser = cli.parser(__doc__)
-    parser.add_argument("--size", choices=[*SIZES_1_2], default="small", help="default: small")
+    parser.add_argument("--size", choices=[*SIZES], default="small", help="default: small")
     parser.add_argument("--seed", type=cli.seed, default=0, help="default: 0")
     parser.add_argument(
         "--questions",

@@ -1,23 +1,12 @@
 """A simulated school: who answers which question when, and which option they choose.
 
-Nothing in here is real. The model, in the order in which it is drawn (`data/SIMULATION.md`
-describes it in words):
-
-1. How many questions each student answers: a heavy-tailed list of counts with an exact total.
-2. Quizzes: blocks of ten questions that belong together; cohorts: students of about the same
-   activity and of one school year, who are set the same quizzes in the same order, two a day. A
-   student skips some, leaves some early, and stops after their count; one who runs out of quizzes
-   continues alone. No pair of student and question appears twice.
-3. Abilities along the subject tree: one general ability, plus deviations per area and per topic.
-   To these comes the form in each sitting: how well the quiz suits the class and the student, and
-   the student's day. So the other answers of a sitting tell about an answer, as real ones do.
-4. Answers: a student knows the answer with a probability that is logistic in ability, or else is
-   drawn to one of the four options by its attraction. This is the multiple-choice model with a
-   "don't know" state of Samejima (1979, A new family of models for the multiple-choice item) and
-   Thissen & Steinberg (1984, Psychometrika 49, eq. 5), with its two states kept apart.
+Nothing in here is real. `data/SIMULATION.md` describes the model in words, in the order in which it
+is drawn. The answers are those of the multiple-choice model with a "don't know" state of Samejima
+(1979, A new family of models for the multiple-choice item) and Thissen & Steinberg (1984,
+Psychometrika 49, eq. 5), with its two states kept apart.
 """
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from common.errors import InputError
@@ -52,32 +41,9 @@ SITTING = {"student": np.int32, "quiz": np.int32, "cohort": np.int32, "start": n
 ANSWER = {"sitting": np.int32, "student": np.int32, "question": np.int32, "slot": np.int8}
 
 
-@dataclass(frozen=True)
-class SchoolSetting:
-    """Size and character of one simulated school; its parts differ in their activity.
-
-    Quantiles are equally spaced in probability. Of those of the answers per student only the shape
-    counts, since they are scaled to the total.
-    """
-
-    students: tuple[int, ...]  # in each part
-    answers: tuple[int, ...]
-    n_questions: int
-    n_quizzes: int
-    n_cohorts: int
-    min_answers_per_question: int  # over all parts
-    activity: tuple[tuple[float, ...], ...]  # quantiles of the answers per student
-    popularity: tuple[float, ...]  # quantiles of the logarithm of a quiz's popularity
-    level_width: float  # how far around their own level, from 0 to 1, cohorts are set quizzes
-    easiness: float  # mean logit of knowing the answer
-    easiness_sd: float  # over questions
-    key_shares: tuple[float, float, float, float]  # how often each option is the correct one
-    first_day: str  # of the first answer, a Monday
-    n_days: int  # school days, Monday to Friday, from the first answer to the last
-    n_topics: int
-    birth_years: tuple[int, int]  # of most of its students, first and last
-    no_birth_date: float  # share of the students
-    no_premium: float  # share of the others of whom it is not known
+# The size and character of one simulated school: what `generate_sample.py` says in SIZES and
+# CHARACTER, by these names.
+SchoolSetting = SimpleNamespace
 
 
 class Incidence(NamedTuple):

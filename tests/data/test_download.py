@@ -333,7 +333,7 @@ def test_of_a_faulty_archive_nothing_is_unpacked(case: Case) -> None:
     damaged = case.content.replace(checksum, b"none")
     for archive, message in (
         *((make_zip(case.files, more), "which would leave the folder") for more in LEAVING),
-        (damaged, f"{ANSWERS} is damaged"),
+        (damaged, f"is a damaged zip file .*{ANSWERS}"),
     ):
         with pytest.raises(InputError, match=message):
             case.run(archive=archive)
