@@ -65,23 +65,22 @@ def find_neighbours(phase: recommend.Phase) -> pd.DataFrame:
     of_quiet_users, where users with many clicks count less; and count, of users who clicked both.
     """
     n_items = len(phase.item_ids)
-    activity = np.log1p(np.bincount(phase.user, minlength=phase.n_users))
-    parts = []
-    for earlier, later, value in pairs_of_clicks(phase):
-        first, second = phase.item[earlier].astype(np.int64), phase.item[later].astype(np.int64)
-        near = np.exp(-(phase.time[later] - phase.time[earlier]) / AT_ONCE) / (later - earlier)
-        one_way = {"similarity": value, "forward": value, "at_once": near}
-        one_way["of_quiet_users"] = value / activity[phase.user[earlier]]
-        other_way = one_way | {"forward": np.zeros(len(value))}
-        parts += [one_way | {"key": first * n_items + second}]
-        parts += [other_way | {"key": second * n_items + first}]
-    sums = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
-    key, pair = np.unique(sums.pop("key"), return_inverse=True)
+    earlier, later, value = pairs_of_clicks(phase)
+    first, second = phase.item[earlier], phase.item[later]
+    both_ways = np.concatenate([first * n_items + second, second * n_items + first])
+    key, pair = np.unique(both_ways, return_inverse=True)
     found = pd.DataFrame({"item": key // n_items, "neighbour": key % n_items})
     clicked, scored = (count_clicks(phase)[found[name]] for name in found)
     scale = clicked**-CLICKED_POWER * scored**-SCORED_POWER
-    for name in [*sums]:
-        found[name] = scale * np.bincount(pair, sums.pop(name), len(key))
+    near = np.exp(-(phase.time[later] - phase.time[earlier]) / AT_ONCE) / (later - earlier)
+    activity = np.log1p(np.bincount(phase.user, minlength=phase.n_users))[phase.user[earlier]]
+    for name, one_way, other_way in (
+        ("similarity", value, value),
+        ("forward", value, np.zeros(len(value))),
+        ("at_once", near, near),
+        ("of_quiet_users", value / activity, value / activity),
+    ):
+        found[name] = scale * np.bincount(pair, np.concatenate([one_way, other_way]), len(key))
     return found.assign(count=np.bincount(pair, minlength=len(key)).astype(float))
 
 

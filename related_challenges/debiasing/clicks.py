@@ -102,7 +102,7 @@ def read_answers(path: Path) -> pd.DataFrame:
     """
     folder = path.parent
     if io.is_there(path) or path.name != ANSWERS or not any(folder.glob(TRUE_CLICKS.format("*"))):
-        return _require_phase(path, _read(path, _ANSWER_COLUMNS, once=True))
+        return _read_answers(path, _ANSWER_COLUMNS)
     has_all = any(folder.glob(TRAIN_CLICKS.format("*")))
     train = folder if has_all else folder.parent / challenge.TRAIN
     parts = []
@@ -110,8 +110,7 @@ def read_answers(path: Path) -> pd.DataFrame:
         clicks = read_clicks(train / TRAIN_CLICKS.format(phase), folder / TEST_CLICKS.format(phase))
         answer, place = clicks.head(0), folder / TRUE_CLICKS.format(phase)
         if io.is_there(place):
-            found = _read(place, (_USER, _ITEM, _TIME), once=True)
-            answer = _require_phase(place, found.assign(phase_id=phase))
+            answer = _read_answers(place, (_USER, _ITEM, _TIME), phase_id=phase)
         parts.append((phase, clicks, answer))
     return count_degrees(parts)
 
@@ -221,11 +220,11 @@ def _read(
     return frame
 
 
-def _require_phase(path: Path, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return clicks to be predicted; raise `InputError` if a user belongs to another phase."""
+def _read_answers(path: Path, columns: Sequence[Column], **known: int) -> pd.DataFrame:
+    """Read clicks to be predicted; raise `InputError` if a user belongs to another phase."""
+    answers = _read(path, columns, once=True).assign(**known)
     wrong = answers[answers["user_id"] % USER_MODULUS != answers["phase_id"]]
     told = "is " + wrong["user_id"].astype(str) + " of phase " + wrong["phase_id"].astype(str)
     expected = f"phase = user_id mod {USER_MODULUS}"
-    source = _source(path, [column for column in _ANSWER_COLUMNS if column.name in answers])
-    challenge.report_cells(source, _USER.name, told.to_dict(), expected, stop)
+    challenge.report_cells(_source(path, columns), _USER.name, told.to_dict(), expected, stop)
     return answers

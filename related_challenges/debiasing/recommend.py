@@ -1,7 +1,6 @@
 """What the sample models share: the clicks of a phase as a matrix, and the best items of a user."""
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,25 +19,13 @@ BLOCK = 64
 HISTORY = 1.0
 
 
-def parse_flags(doc: str | None) -> argparse.Namespace:
-    """Read the flags of a sample model; `test_dir` becomes the folder of the test clicks."""
-    p = challenge.model_parser(doc, __file__)
-    p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
-    local_dir = challenge.data_dir(__file__, challenge.TEST_INPUT)
-    told = f"use the local split: the default of --test_dir becomes {cli.show(local_dir)}"
-    p.add_argument("--local", action="store_true", help=told)
-    options = p.parse_args()
-    options.test_dir = options.test_dir or (local_dir if options.local else options.input_dir)
-    return options
-
-
 @dataclass(frozen=True)
 class Phase:
     """All clicks of one phase and of the time before it, with users and items numbered from 0.
 
     Clicks are in order of user and time, which goes from 0 for the first of the phase to 1 for the
-    last, down to -`HISTORY` for those before it. Test users are those to recommend to; the number
-    of one without a click is -1, and the query time is that of the click to be predicted.
+    last, down to -`HISTORY` for those before it. Test users are those to recommend to, some perhaps
+    without a click; the query time is that of the click to be predicted.
     """
 
     user: clicks.IntArray
@@ -49,17 +36,32 @@ class Phase:
     test_user: clicks.IntArray
     query_time: clicks.FloatArray
     n_users: int
-    number: int = 0
+    # For messages.
+    name: str = ""
 
     def by_user(self, values: clicks.FloatArray) -> csr_array:
         """Return a value for each click as a matrix, (users, items), added up."""
         return csr_array((values, (self.user, self.item)), shape=(self.n_users, len(self.item_ids)))
 
 
-def read_phases(options: argparse.Namespace) -> Iterator[Phase]:
-    """Read the phases that the flags of a sample model name, one by one."""
+def run_model(doc: str | None, score_items: Callable[[Phase], csr_array]) -> None:
+    """Read the flags of a sample model, and write what it recommends to the test users.
+
+    Of every phase the model scores the items for each, as `best_items` takes them.
+    """
+    p = challenge.model_parser(doc, __file__)
+    p.add_argument("--test_dir", type=Path, metavar="DIR", help="default: the --input_dir")
+    local_dir = challenge.data_dir(__file__, challenge.TEST_INPUT)
+    told = f"use the local split: the default of --test_dir becomes {cli.show(local_dir)}"
+    p.add_argument("--local", action="store_true", help=told)
+    options = p.parse_args()
+    test_dir = options.test_dir or (local_dir if options.local else options.input_dir)
+    users, items = [], []
     for number in tqdm(clicks.find_phases(options.input_dir), "phases", disable=None):
-        yield read_phase(options.input_dir, options.test_dir, number)
+        phase = read_phase(options.input_dir, test_dir, number)
+        users.append(phase.test_user_ids)
+        items.append(best_items(phase, score_items(phase)))
+    clicks.write_recommendations(options, np.concatenate(users), np.concatenate(items))
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
@@ -88,18 +90,17 @@ def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
         parts.append(older[is_older & older["item_id"].isin(item_ids)])
         first = min(first, older["time"].min())
     found = pd.concat(parts).sort_values(["user_id", "time"], kind="stable")
-    user, user_ids = found["user_id"].factorize()
-    test_user_ids = queries["user_id"].to_numpy()
+    user, user_ids = pd.concat([found["user_id"], queries["user_id"]]).factorize()
     return Phase(
-        user=user,
+        user=user[: len(found)],
         item=np.searchsorted(item_ids, found["item_id"]),
         time=(found["time"].to_numpy() - begin) / length,
         item_ids=item_ids,
-        test_user_ids=test_user_ids,
-        test_user=pd.Index(user_ids).get_indexer(pd.Index(test_user_ids)),
+        test_user_ids=queries["user_id"].to_numpy(),
+        test_user=user[len(found) :],
         query_time=(queries["time"].to_numpy() - begin) / length,
         n_users=len(user_ids),
-        number=number,
+        name=f"{train_dir}: phase {number}",
     )
 
 
@@ -108,14 +109,6 @@ def click_matrix(phase: Phase) -> csr_array:
     matrix = phase.by_user(np.ones(len(phase.user)))
     matrix.data[:] = 1
     return matrix
-
-
-def test_rows(phase: Phase, matrix: csr_array) -> csr_array:
-    """Return the rows of a (users, items) matrix that belong to the test users, in their order."""
-    known = np.flatnonzero(phase.test_user >= 0)
-    places = (known, phase.test_user[known])
-    pick = csr_array((np.ones(len(known)), places), shape=(len(phase.test_user), phase.n_users))
-    return csr_array(pick @ matrix)
 
 
 def places_from_latest(phase: Phase) -> clicks.IntArray:
@@ -134,7 +127,7 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     # Below every score that is above 0.
     least = scores.data[scores.data > 0].min(initial=1.0)
     popularity = least * np.argsort(np.argsort(n_clicks, kind="stable")) / len(n_clicks)
-    seen = test_rows(phase, click_matrix(phase))
+    seen = click_matrix(phase)[phase.test_user]
     n_unseen = len(phase.item_ids) - np.diff(seen.indptr).max(initial=0)
     if n_unseen < clicks.N_RECOMMENDED:
         told = f"the phase holds {n_unseen} items that a user has not clicked"
@@ -149,10 +142,3 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
         order = np.argsort(-np.take_along_axis(block, top, axis=1), axis=1, kind="stable")
         best.append(phase.item_ids[np.take_along_axis(top, order, axis=1)])
     return np.concatenate(best)
-
-
-def write(
-    options: argparse.Namespace, found: Sequence[tuple[clicks.IntArray, clicks.IntArray]]
-) -> None:
-    """Write a submission where the flags say: test users and best items of every phase."""
-    clicks.write_recommendations(options, *map(np.concatenate, zip(*found, strict=True)))

@@ -49,32 +49,26 @@ FAST, SLOW = 0.002, 0.05
 NEAR = (0.003, 0.02, 0.1)
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = recommend.parse_flags(__doc__)
-    found = []
-    for phase in recommend.read_phases(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
-        parts = [masked_part(phase, part) for part in range(N_PARTS)]
-        is_clicked = np.concatenate([clicked for _, clicked in parts])
-        n_clicks = candidates.count_clicks(phase)
-        own, neighbours, vectors = candidates.find_candidates(phase)
-        if not (is_clicked.any() and len(own)):
-            raise InputError(
-                f"{options.input_dir}: phase {phase.number}: {is_clicked.sum()} training users "
-                f"clicked a candidate last, and the test users have {len(own)} candidates, "
-                "expected some of both"
-            )
-        model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
-        model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
-        log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
-        odds = np.exp(log_odds) * n_clicks[own["item"]] ** -RARITY_POWER
-        shape = (len(phase.test_user), len(phase.item_ids))
-        scores = csr_array((odds, (own["user"], own["item"])), shape=shape)
-        # ---- End of the model. ----------------------------------------------------------------
-        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
-    recommend.write(options, found)
+def score_items(phase: recommend.Phase) -> csr_array:
+    """Score all items for every test user of a phase, (test users, items)."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `phase`. Out: the scores that are returned, sparse.
+    parts = [masked_part(phase, part) for part in range(N_PARTS)]
+    is_clicked = np.concatenate([clicked for _, clicked in parts])
+    n_clicks = candidates.count_clicks(phase)
+    own, neighbours, vectors = candidates.find_candidates(phase)
+    if not (is_clicked.any() and len(own)):
+        raise InputError(
+            f"{phase.name}: {is_clicked.sum()} training users clicked a candidate last, and the "
+            f"test users have {len(own)} candidates, expected some of both"
+        )
+    model = HistGradientBoostingClassifier(random_state=0, **BOOSTING)
+    model.fit(np.concatenate([features for features, _ in parts]), is_clicked)
+    log_odds = model.decision_function(describe(phase, neighbours, vectors, own))
+    odds = np.exp(log_odds) * n_clicks[own["item"]] ** -RARITY_POWER
+    shape = (len(phase.test_user), len(phase.item_ids))
+    return csr_array((odds, (own["user"], own["item"])), shape=shape)
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 def masked_part(phase: recommend.Phase, part: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -123,7 +117,7 @@ def describe(
     latest = (np.cumsum(n_clicks) - 1)[user]
     n_item_clicks = candidates.count_clicks(phase)
     popularity = np.log(n_item_clicks)
-    taste = np.bincount(phase.user, popularity[phase.item], phase.n_users) / n_clicks
+    taste = np.bincount(phase.user, popularity[phase.item], phase.n_users)[user] / n_clicks[user]
     near_latest = np.einsum("cd,cd->c", vectors[phase.item[latest]], vectors[item])
     before, after, n_near = candidates.clicks_around(phase, item, query, NEAR)
 
@@ -157,7 +151,7 @@ def describe(
         # How active the user is, and how popular the items are that the user clicks.
         "clicks of the user": n_clicks[user],
         "time since the latest click": query - phase.time[latest],
-        "popularity of the user's items": taste[user],
+        "popularity of the user's items": taste,
         "clicks of the user's latest item": n_item_clicks[phase.item[latest]],
         "time of the query": query,
     }
@@ -165,4 +159,4 @@ def describe(
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: recommend.run_model(__doc__, score_items))

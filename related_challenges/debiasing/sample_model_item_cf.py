@@ -16,26 +16,22 @@ from common import cli
 
 import numpy as np
 import recommend
-from scipy.sparse import diags_array
+from scipy.sparse import csr_array, diags_array
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = recommend.parse_flags(__doc__)
-    found = []
-    for phase in recommend.read_phases(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
-        clicked = recommend.click_matrix(phase)
-        user_weight = diags_array(1 / np.log1p(clicked.sum(axis=1)))
-        item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
-        # From left to right, so that the (items, items) matrix of similarities is never formed.
-        overlap = recommend.test_rows(phase, clicked) @ item_weight @ clicked.T
-        scores = overlap @ user_weight @ clicked @ item_weight
-        # ---- End of the model. ----------------------------------------------------------------
-        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
-    recommend.write(options, found)
+def score_items(phase: recommend.Phase) -> csr_array:
+    """Score all items for every test user of a phase, (test users, items)."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `phase`. Out: the scores that are returned, sparse.
+    clicked = recommend.click_matrix(phase)
+    # A test user may have no click.
+    user_weight = diags_array(1 / np.log1p(np.maximum(clicked.sum(axis=1), 1)))
+    item_weight = diags_array(1 / np.sqrt(clicked.sum(axis=0)))
+    # From left to right, so that the (items, items) matrix of similarities is never formed.
+    overlap = clicked[phase.test_user] @ item_weight @ clicked.T
+    return overlap @ user_weight @ clicked @ item_weight
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: recommend.run_model(__doc__, score_items))

@@ -12,8 +12,6 @@ popular items, so that rare ones get a chance. The settings were chosen on
 phase 1 alone.
 """
 
-from collections.abc import Iterator
-
 from common import cli
 
 import clicks
@@ -33,54 +31,48 @@ SCORED_POWER = 0.55
 RECENCY_POWER = 0.9
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = recommend.parse_flags(__doc__)
-    found = []
-    for phase in recommend.read_phases(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
-        scores = recent_clicks(phase) @ item_similarity(phase)
-        # ---- End of the model. ----------------------------------------------------------------
-        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
-    recommend.write(options, found)
+def score_items(phase: recommend.Phase) -> csr_array:
+    """Score all items for every test user of a phase, (test users, items)."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `phase`. Out: the scores that are returned, sparse.
+    return recent_clicks(phase) @ item_similarity(phase)
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 def item_similarity(phase: recommend.Phase) -> csr_array:
     """Measure the similarity of the items that test users clicked to all items, (items, items)."""
     n_items = len(phase.item_ids)
     n_clicks = np.bincount(phase.item, minlength=n_items)
-    is_needed = np.zeros(n_items, bool)
-    is_needed[phase.item[np.isin(phase.user, phase.test_user)]] = True
-    clicked, scored, weight = [], [], []
-    for earlier, later, value in pairs_of_clicks(phase):
-        for source, target in ((earlier, later), (later, earlier)):
-            rows = is_needed[phase.item[source]]
-            clicked.append(phase.item[source[rows]])
-            scored.append(phase.item[target[rows]])
-            weight.append(value[rows])
-    source, target = np.concatenate(clicked), np.concatenate(scored)
-    value = np.concatenate(weight)
-    value *= n_clicks[source] ** -CLICKED_POWER * n_clicks[target] ** -SCORED_POWER
-    return csr_array((value, (source, target)), shape=(n_items, n_items))
+    earlier, later, weight = pairs_of_clicks(phase)
+    clicked = phase.item[np.concatenate([earlier, later])]
+    scored = phase.item[np.concatenate([later, earlier])]
+    is_needed = np.isin(clicked, phase.item[np.isin(phase.user, phase.test_user)])
+    clicked, scored = clicked[is_needed], scored[is_needed]
+    value = np.tile(weight, 2)[is_needed]
+    value *= n_clicks[clicked] ** -CLICKED_POWER * n_clicks[scored] ** -SCORED_POWER
+    return csr_array((value, (clicked, scored)), shape=(n_items, n_items))
 
 
 def pairs_of_clicks(
     phase: recommend.Phase,
-) -> Iterator[tuple[clicks.IntArray, clicks.IntArray, clicks.FloatArray]]:
-    """Yield pairs of clicks of one user, first neighbours: the earlier, the later, their weight."""
-    for distance in range(1, min(MAX_DISTANCE, len(phase.user) - 1) + 1):
-        earlier = np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
-        later = earlier + distance
-        time = phase.time[later] - phase.time[earlier]
-        yield earlier, later, distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
+) -> tuple[clicks.IntArray, clicks.IntArray, clicks.FloatArray]:
+    """Return pairs of clicks of one user, neighbours first: the earlier, the later, the weight."""
+    pairs = [
+        np.flatnonzero(phase.user[:-distance] == phase.user[distance:])
+        for distance in range(1, MAX_DISTANCE + 1)
+    ]
+    earlier = np.concatenate(pairs)
+    distance = np.repeat(np.arange(1, MAX_DISTANCE + 1), list(map(len, pairs)))
+    later = earlier + distance
+    time = phase.time[later] - phase.time[earlier]
+    return earlier, later, distance**-DISTANCE_POWER * np.exp(-TIME_DECAY * time)
 
 
 def recent_clicks(phase: recommend.Phase) -> csr_array:
     """Weigh the clicks of the test users by how recent they are, (test users, items)."""
     weight = recommend.places_from_latest(phase).astype(float) ** -RECENCY_POWER
-    return recommend.test_rows(phase, phase.by_user(weight))
+    return phase.by_user(weight)[phase.test_user]
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: recommend.run_model(__doc__, score_items))

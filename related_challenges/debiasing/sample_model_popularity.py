@@ -15,19 +15,14 @@ import recommend
 from scipy.sparse import csr_array
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = recommend.parse_flags(__doc__)
-    found = []
-    for phase in recommend.read_phases(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `phase`. Out: `scores` of every test user and item, (test users, items), sparse.
-        # Items without a score are ranked by popularity.
-        scores = csr_array((len(phase.test_user), len(phase.item_ids)))
-        # ---- End of the model. ----------------------------------------------------------------
-        found.append((phase.test_user_ids, recommend.best_items(phase, scores)))
-    recommend.write(options, found)
+def score_items(phase: recommend.Phase) -> csr_array:
+    """Score all items for every test user of a phase, (test users, items)."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `phase`. Out: the scores that are returned, sparse.
+    # Items without a score are ranked by popularity.
+    return csr_array((len(phase.test_user), len(phase.item_ids)))
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: recommend.run_model(__doc__, score_items))

@@ -43,9 +43,9 @@ def make_phase(seed: int, n_users: int = 12, n_items: int = 60, n_clicks: int = 
         time=time[order],
         item_ids=np.arange(n_items) + 100,
         test_user_ids=np.array([3, 5, 77]),
-        test_user=np.array([3, 5, -1]),
+        test_user=np.array([3, 5, n_users]),
         query_time=np.array([0.9, 0.4, 1.2]),
-        n_users=n_users,
+        n_users=n_users + 1,
     )
 
 
