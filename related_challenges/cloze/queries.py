@@ -6,7 +6,7 @@ import json
 import re
 import string
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,28 +88,34 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def parse_flags(doc: str | None) -> argparse.Namespace:
-    """Read the flags of a sample model."""
-    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
-    add_candidates(p, "guesses at each query")
-    return p.parse_args()
-
-
 def add_candidates(p: argparse.ArgumentParser, what: str) -> None:
     """Add the flag that says how many guesses at a query count, or are allowed if above five."""
     cli.add_number(p, "--candidates", N_GUESSES, what, metavar="K")
 
 
-def read_splits(options: argparse.Namespace) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield the queries to learn from and those to predict: one pair, or one per fold."""
+def run_model(
+    doc: str | None, guess: Callable[[pd.DataFrame, pd.DataFrame, int], Sequence[list[str]]]
+) -> None:
+    """Read the flags of a sample model, and write what it guesses.
+
+    `guess` is given the queries to learn from, those to predict, without their answers, and how
+    many guesses may be made at each: the test file once, or every fold after the others.
+    """
+    p = challenge.model_parser(doc, __file__, train_data=TRAIN, test_data=TEST)
+    add_candidates(p, "guesses at each query")
+    options = p.parse_args()
     train = read_queries(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
     if fold is None:
-        yield train, read_queries(options.input_dir / options.test_data, answers=False)
-        return
-    for learned, predicted in folds.splits(fold):
-        # Without their answers, so that a model cannot look at them.
-        yield train[learned], train[predicted].drop(columns="answers")
+        pairs = [(train, read_queries(options.input_dir / options.test_data, answers=False))]
+    else:
+        pairs = [(train[known], train[asked]) for known, asked in folds.splits(fold)]
+    guesses: dict[str, list[str]] = {}
+    for known, asked in pairs:
+        asked = asked.drop(columns="answers", errors="ignore")
+        found = guess(known, asked, options.candidates)
+        guesses |= dict(zip(asked["id"], found, strict=True))
+    write_guesses(options, guesses)
 
 
 def best_guesses(weights: Mapping[str, float], n: int = N_GUESSES) -> list[str]:

@@ -27,17 +27,12 @@ GROWTH = 3.0
 HALF_TRUST = 3.0
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = queries.parse_flags(__doc__)
-    guesses = {}
-    for train, test in queries.read_splits(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        for query_id, weights in zip(test["id"], weigh_by_context(train, test), strict=True):
-            guesses[query_id] = queries.best_guesses(weights, options.candidates)
-        # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options, guesses)
+def guess(train: pd.DataFrame, test: pd.DataFrame, n: int) -> list[list[str]]:
+    """Guess up to n answers to every query of `test`, best first."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `train`, `test`, `n`. Out: the guesses that are returned.
+    return [queries.best_guesses(weights, n) for weights in weigh_by_context(train, test)]
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 def weigh_by_context(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
@@ -68,4 +63,4 @@ def contexts(text: str) -> list[tuple[str, ...]]:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: queries.run_model(__doc__, guess))

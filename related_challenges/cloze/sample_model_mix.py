@@ -12,27 +12,24 @@ The weights of sample_model_back_off.py and of sample_model_nearest_queries.py, 
 
 from common import cli
 
+import pandas as pd
 import queries
 from sample_model_back_off import weigh_by_context
 from sample_model_nearest_queries import weigh_by_similarity
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = queries.parse_flags(__doc__)
-    guesses = {}
-    for train, test in queries.read_splits(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        by_context, by_similarity = weigh_by_context(train, test), weigh_by_similarity(train, test)
-        for query_id, left, right in zip(test["id"], by_context, by_similarity, strict=True):
-            weights = {
-                answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right
-            }
-            guesses[query_id] = queries.best_guesses(weights, options.candidates)
-        # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options, guesses)
+def guess(train: pd.DataFrame, test: pd.DataFrame, n: int) -> list[list[str]]:
+    """Guess up to n answers to every query of `test`, best first."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `train`, `test`, `n`. Out: the guesses that are returned.
+    guesses = []
+    by_context, by_similarity = weigh_by_context(train, test), weigh_by_similarity(train, test)
+    for left, right in zip(by_context, by_similarity, strict=True):
+        weights = {answer: left.get(answer, 0) + right.get(answer, 0) for answer in left | right}
+        guesses.append(queries.best_guesses(weights, n))
+    return guesses
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: queries.run_model(__doc__, guess))

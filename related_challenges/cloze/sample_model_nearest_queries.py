@@ -22,17 +22,12 @@ N_NEAREST = 30
 POWER = 3
 
 
-def main() -> None:
-    """Load, model, predict, write."""
-    options = queries.parse_flags(__doc__)
-    guesses = {}
-    for train, test in queries.read_splits(options):
-        # ---- The model: replace this block by your own. ---------------------------------------
-        # In: `train`, `test`. Out: up to five `guesses` for the id of every query of `test`.
-        for query_id, weights in zip(test["id"], weigh_by_similarity(train, test), strict=True):
-            guesses[query_id] = queries.best_guesses(weights, options.candidates)
-        # ---- End of the model. ----------------------------------------------------------------
-    queries.write_guesses(options, guesses)
+def guess(train: pd.DataFrame, test: pd.DataFrame, n: int) -> list[list[str]]:
+    """Guess up to n answers to every query of `test`, best first."""
+    # ---- The model: replace this block by your own. -------------------------------------------
+    # In: `train`, `test`, `n`. Out: the guesses that are returned.
+    return [queries.best_guesses(weights, n) for weights in weigh_by_similarity(train, test)]
+    # ---- End of the model. --------------------------------------------------------------------
 
 
 def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[str, float]]:
@@ -56,4 +51,4 @@ def weigh_by_similarity(train: pd.DataFrame, test: pd.DataFrame) -> list[dict[st
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.run(lambda: queries.run_model(__doc__, guess))

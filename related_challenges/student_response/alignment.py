@@ -18,6 +18,7 @@ import pandas as pd
 import similarity
 from responses import FloatArray, IntArray
 from scipy.sparse import csr_array, diags_array
+from sklearn.feature_extraction.text import CountVectorizer
 
 # Behind at least three letters.
 ENDING = re.compile(r"(?<=\w{3})(ations|ation|ings|ing|ed|es|s|ly)$")
@@ -25,17 +26,10 @@ FUNCTION_WEIGHT = 0.3  # Of a function word, as a share of its rarity.
 MIN_SPELLING = 0.55  # Below this similarity of spelling, two words are different ones.
 SAME_SPELLING = 0.8  # From this on, a word counts as one of the question.
 
-# What an answer and a reference answer are compared by; the first six and the last weigh words.
-COMPARED = (
-    *("recall", "precision", "f1"),
-    *("recall of what the question lacks", "precision of that", "f1 of that"),
-    *("recall of content words", "precision of content words"),
-    *("recall of pairs", "precision of pairs", "recall of triples", "precision of triples"),
-    *("recall of words as spelt", "recall of symbols", "precision of symbols"),
-    *("more negations", "log of lengths' ratio", "rarest word missing"),
-)
-# Of these, the smallest value over the reference answers is a feature as well.
-_SMALLEST = [0, 1, 2, 3, 15]
+# Of how an answer compares, the smallest value over the reference answers is a feature as well.
+SMALLEST = [
+    "recall", "precision", "f1", "recall of what is new", "more negations"
+]  # fmt: skip
 
 
 @cache
@@ -63,12 +57,10 @@ FUNCTION_WORDS = frozenset(
 
 def count_terms(texts: Iterable[Iterable[str]]) -> tuple[csr_array, list[str]]:
     """Count the terms of texts, (texts, terms); return all terms too, in order."""
-    listed = pd.Series([list(terms) for terms in texts], dtype=object)
-    terms = listed.explode().dropna()
-    number, different = terms.factorize(sort=True)
-    names = list(different) or [""]  # A matrix needs a column.
-    shape = (len(listed), len(names))
-    return csr_array((np.ones(len(terms)), (terms.index, number)), shape=shape), names
+    vectorizer = CountVectorizer(analyzer=list, dtype=np.float64)
+    # With a text more than there are: a matrix needs a column.
+    counts = csr_array(vectorizer.fit_transform([*texts, [""]]))[:-1]
+    return counts, list(vectorizer.get_feature_names_out())
 
 
 def compare_spelling(vocabulary: Iterable[str]) -> csr_array:
@@ -119,12 +111,11 @@ class Matches:
     """
 
     def __init__(self, answers: pd.DataFrame) -> None:
-        references = answers["references"].explode()
+        references = answers["references"].reset_index(drop=True).explode()
         texts = pd.concat([answers["text"], answers["question_text"], references])
         number, different = texts.factorize()
         answer, question, reference = np.split(number, [len(answers), 2 * len(answers)])
-        self.n_pairs = answers["references"].map(len).to_numpy()
-        pair = np.repeat(np.arange(len(answers)), self.n_pairs)
+        self.pair = pair = references.index.to_numpy()
         left, right = answer[pair], reference
 
         words = [stems(text) for text in different]
@@ -151,43 +142,45 @@ class Matches:
         sets = (*of_pairs, *of_new, *of_answers)
         self.matched = [(words, nearest[words.nonzero()]) for words, nearest in sets]
 
-        n_words, every, features = counts.sum(axis=1), np.ones(len(vocabulary)), []
-        for one, other in ((right, left), (left, right)):
+        n_words, every, found = counts.sum(axis=1), np.ones(len(vocabulary)), {}
+        for name, one, other in (("recall", right, left), ("precision", left, right)):
             matched = near_content[other][content[one].nonzero()]
-            features.append(share(content[one], matched, every))
-        for n in (2, 3):
+            found[f"{name} of content words"] = share(content[one], matched, every)
+        for n, name in ((2, "pairs"), (3, "triples")):
             runs, _ = count_terms(
                 [" ".join(own[i : i + n]) for i in range(len(own) - n + 1)] for own in words
             )
             shared = runs[left].minimum(runs[right]).sum(axis=1)
             n_runs = np.maximum(runs.sum(axis=1), 1)
-            features += [shared / n_runs[right], shared / n_runs[left]]
+            found[f"recall of {name}"] = shared / n_runs[right]
+            found[f"precision of {name}"] = shared / n_runs[left]
         same, negates = has[left].multiply(has[right]), (has @ is_negation > 0).astype(float)
-        n_symbols, n_same_symbols = (has @ is_symbol)[[right, left]], same @ is_symbol
-        features += [
-            same.sum(axis=1) / np.maximum(has[right].sum(axis=1), 1),
-            *(np.where(n, n_same_symbols / np.maximum(n, 1), 1) for n in n_symbols),
-            negates[left] - negates[right],
-            np.log((n_words[left] + 1) / (n_words[right] + 1)),
-        ]
-        self.of_pairs = np.column_stack(features)
-        n_own, n_new = self.own.sum(axis=1), self.new.sum(axis=1)
+        n_spelt = np.maximum(has[right].sum(axis=1), 1)
+        found["recall of words as spelt"] = same.sum(axis=1) / n_spelt
+        for name, one in (("recall", right), ("precision", left)):
+            n_symbols = (has @ is_symbol)[one]
+            symbols = np.where(n_symbols, same @ is_symbol / np.maximum(n_symbols, 1), 1)
+            found[f"{name} of symbols"] = symbols
+        found["more negations"] = negates[left] - negates[right]
+        found["log of lengths' ratio"] = np.log((n_words[left] + 1) / (n_words[right] + 1))
+        self.compared = pd.DataFrame(found)
+        n_own, n_new = np.maximum(self.own.sum(axis=1), 1), self.new.sum(axis=1)
         self.of_answers = [
-            *(n_words[answer], n_new, n_new / np.maximum(n_own, 1)),
+            *(n_words[answer], n_new, n_new / n_own),
             (counts @ is_negation)[answer],
             (counts @ self.is_function)[answer] / np.maximum(n_words[answer], 1),
             (counts @ is_symbol)[answer],
-            self.n_pairs,
-            np.bincount(pair, n_words[right]) / self.n_pairs,
+            np.bincount(pair),
+            np.bincount(pair, n_words[right]) / np.bincount(pair),
             n_words[question],
         ]
 
-    def describe(self, train: BoolArray) -> FloatArray:
+    def describe(self, train: BoolArray) -> pd.DataFrame:
         """Describe every answer, words weighed by how rare they are in the training answers alone.
 
-        The features are `COMPARED` with the best reference answer (by F1), its largest, mean and,
-        of some, smallest value over all; how far question and answer cover each other; lengths and
-        kinds of words. The shape is (answers, features).
+        The features are how it compares with the best reference answer (by F1), the largest, mean
+        and, of some, smallest values over all; how far question and answer cover each other;
+        lengths and kinds of words.
         """
         # Plus 0.3, so that no word counts nothing.
         rarity = np.log((train.sum() + 1) / (self.own[train].sum(axis=0) + 1)) + 0.3
@@ -196,27 +189,26 @@ class Matches:
         def rarest(words: csr_array) -> FloatArray:
             return of_words(words, lambda at: weight[words.indices[at]].max(axis=1))
 
-        mean = of_words(self.own, lambda at: weight[self.own.indices[at]].mean(axis=1))
+        mean_rarity = of_words(self.own, lambda at: weight[self.own.indices[at]].mean(axis=1))
         shares = [share(words, matched, weight) for words, matched in self.matched]
-        weighed = []
-        for recall, precision in (shares[:2], shares[2:4]):
+        weighed: dict[str, FloatArray] = {}
+        for of, (recall, precision) in (("", shares[:2]), (" of what is new", shares[2:4])):
             total = recall + precision
-            weighed += [recall, precision, 2 * recall * precision / np.where(total, total, 1)]
-        compared = np.column_stack([*weighed, self.of_pairs, rarest(self.missing)])
-        first = np.cumsum(self.n_pairs) - self.n_pairs
-        largest = np.maximum.reduceat(compared, first)
-        # The first of the best.
-        rows = np.flatnonzero(compared[:, 2] == np.repeat(largest[:, 2], self.n_pairs))
-        best = rows[np.searchsorted(rows, first)]
-        return np.column_stack(
-            [
-                *(compared[best], largest),
-                [pairs.mean(axis=0) for pairs in np.split(compared, first[1:])],
-                np.minimum.reduceat(compared, first)[:, _SMALLEST],
-                *(*shares[4:], *self.of_answers[:4]),
-                *(rarest(self.new), mean, *self.of_answers[4:]),
-            ]
-        )
+            f1 = 2 * recall * precision / np.where(total, total, 1)
+            weighed |= {f"recall{of}": recall, f"precision{of}": precision, f"f1{of}": f1}
+        compared = pd.DataFrame(weighed).join(self.compared)
+        compared["rarest word missing"] = rarest(self.missing)
+        by_answer = compared.groupby(self.pair)
+        best = compared.loc[by_answer["f1"].idxmax()].reset_index(drop=True)
+        first = np.flatnonzero(np.diff(self.pair, prepend=-1))
+        # Row by row, so that sums go from reference to reference.
+        split = np.split(np.ascontiguousarray(compared), first[1:])
+        others = [
+            *(by_answer.max(), [pairs.mean(axis=0) for pairs in split]),
+            *(by_answer[SMALLEST].min(), *shares[4:], *self.of_answers[:4]),
+            *(rarest(self.new), mean_rarity, *self.of_answers[4:]),
+        ]
+        return best.join(pd.DataFrame(np.column_stack(others)))
 
 
 def mark_words(answers: pd.DataFrame) -> list[str]:

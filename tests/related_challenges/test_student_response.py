@@ -250,8 +250,7 @@ def compared(write: Write, question: str, reference: str, *answers: str) -> Any:
     head, tail = own.split("<studentAnswers>")[0], "</studentAnswers></question>"
     path = write("a.xml", f"{head}<studentAnswers>{''.join(elements)}{tail}")
     found = responses.read_responses(path.parent)
-    features = alignment.Matches(found).describe(np.ones(len(found), bool))
-    return [dict(zip(alignment.COMPARED, row, strict=False)) for row in features]
+    return alignment.Matches(found).describe(np.ones(len(found), bool)).to_dict("records")
 
 
 def test_shared_phrases_by_hand() -> None:
@@ -294,7 +293,7 @@ def test_words_are_told_apart_and_weighed(write: Write) -> None:
     features = compared(write, "Why?", "the zebra", *answers)[0]
     assert features["recall"] == pytest.approx(0.09 / (0.09 + np.log(2) + 0.3))
     # Of a reference answer, "bulb" is the question's own, "bulbz" is not.
-    lacking = "recall of what the question lacks"
+    lacking = "recall of what is new"
     rows = compared(write, "Which bulb?", "bulb zebra", "bulb", "zebra")
     assert [row[lacking] for row in rows] == [0, 1]
     # Where it has no other word, all of it counts.
@@ -325,7 +324,7 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     train = np.array([True, False])
 
     def describe(last: str, train: Any = train) -> Any:
-        return alignment.Matches(read(last)).describe(train)
+        return alignment.Matches(read(last)).describe(train).to_numpy()
 
     features = [describe(last) for last in ("because", "no", "")]
     assert np.isfinite(features).all()
@@ -339,7 +338,7 @@ def test_features_know_neither_labels_nor_other_answers_to_predict(write: Write)
     # Texts without a word have features too.
     text = GOOD.replace("Because.", "!").replace("Why?", "?").replace("it is", "...")
     answers = responses.read_responses(write("a.xml", text).parent)
-    assert np.isfinite(alignment.Matches(answers).describe(train)).all()
+    assert np.isfinite(alignment.Matches(answers).describe(train).to_numpy()).all()
     assert alignment.mark_words(answers) == ["", ""]
 
 
