@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common import io, made
-from common.answers import IntArray, match_ids
+from common.answers import match_ids
 from common.errors import InputError
 from common.schema import INT32, TEXT, Column
 
@@ -18,6 +18,8 @@ import numpy.typing as npt
 ID = Column("id", TEXT)
 _FOLD = Column("fold", INT32, 0, 9_999)
 
+IntArray = io.IntArray
+FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 

@@ -4,15 +4,14 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from common import challenge, cli, folds, io
 from common.answers import require_distinct
 from common.errors import InputError, Report, quote, stop
+from common.folds import BoolArray, FloatArray
 from common.schema import TEXT, Column
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 LABELS = ("A", "B", "C", "D", "E")
@@ -22,9 +21,6 @@ N_FOLDS = 10
 
 # What guessing at random scores: a chance of 1/5 each for 1, 1/2 and 1/3 of a point.
 RANDOM_SCORE = sum(1 / place for place in range(1, N_GUESSES + 1)) / len(LABELS)
-
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
 
 
 def read_questions(path: Path, *, answers: bool) -> pd.DataFrame:
@@ -68,14 +64,16 @@ def read_asked(options: argparse.Namespace) -> pd.DataFrame:
 
 def read_train(
     options: argparse.Namespace, asked: pd.DataFrame
-) -> tuple[pd.DataFrame, IntArray, IntArray]:
+) -> tuple[pd.DataFrame, list[tuple[BoolArray, BoolArray]]]:
     """Read the training questions, and divide them so that no question teaches its own answer.
 
     Returns
     -------
-    DataFrame and two arrays of int
-        The questions; the fold of each; and the fold of those asked for, whose model must not learn
-        from it: -1 for one that is not among the training questions. Equal prompts are in one fold.
+    DataFrame
+        The training questions.
+    list of (array of bool, array of bool)
+        For every fit: which of them to learn from, and which of those asked for to predict. Equal
+        prompts are in one fold; what is not among the training questions is learned from all.
     """
     train = read_questions(options.input_dir / options.train_data, answers=True)
     fold = challenge.read_folds(options, train["id"].tolist())
@@ -83,7 +81,8 @@ def read_train(
         group, prompts = train["prompt"].factorize()
         fold = folds.assign_folds(group, min(N_FOLDS, len(prompts)), options.seed)
     fold_of = dict(zip(train["prompt"], fold.tolist(), strict=True))
-    return train, fold, asked["prompt"].map(fold_of).fillna(-1).to_numpy(int)
+    asked_fold = asked["prompt"].map(fold_of).fillna(-1).to_numpy(int)
+    return train, [(fold != number, asked_fold == number) for number in np.unique(asked_fold)]
 
 
 def write_predictions(

@@ -33,7 +33,7 @@ N_INNER_FOLDS = 5
 # Of the ranker; the larger, the less it is held back.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 # What scores options, (questions, 5); "words" are a member of another kind.
-SCORES: dict[str, Callable[[pd.DataFrame], exam.FloatArray]] = {
+SCORES: dict[str, Callable[[pd.DataFrame], folds.FloatArray]] = {
     "length": lambda questions: questions[[*exam.LABELS]].map(len).to_numpy(float),
     "overlap": exam.shared_words,
     "cosine": cosine_with_question,
@@ -53,14 +53,13 @@ def main() -> None:
     )
     options = p.parse_args()
     questions = exam.read_asked(options)
-    train, fold, test_fold = exam.read_train(options, questions)
+    train, splits = exam.read_train(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
+    # In: `train`, `questions` and their `splits`. Out: `scores`, shape (questions, 5).
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
-    for number in tqdm(np.unique(test_fold), "folds", disable=None):
-        learned, asked = fold != number, test_fold == number
+    for learned, asked in tqdm(splits, "folds", disable=None):
         vectorizer = TfidfVectorizer(min_df=min(MIN_OPTIONS, learned.sum()), sublinear_tf=True)
         vectorizer.fit(exam.texts_of(train[learned]))
         known, features = (describe(one, options.members, vectorizer) for one in (train, questions))
@@ -89,7 +88,7 @@ def describe(questions: pd.DataFrame, members: list[str], vectorizer: TfidfVecto
     return csr_array(hstack(blocks))
 
 
-def fit_ranker(features: csr_array, answer: exam.IntArray, seed: int) -> exam.FloatArray:
+def fit_ranker(features: csr_array, answer: folds.IntArray, seed: int) -> folds.FloatArray:
     """Fit weights for what `describe` returns of questions, (features,).
 
     The penalty is chosen by the log loss of pairs of options, in folds of the seed.

@@ -16,7 +16,7 @@ questions by a model trained on all.
 
 from typing import Any
 
-from common import cli
+from common import cli, folds
 
 import exam
 import numpy as np
@@ -31,22 +31,22 @@ def main() -> None:
     """Load, model, predict, write."""
     options = exam.model_parser(__doc__, learns=True).parse_args()
     questions = exam.read_asked(options)
-    train, fold, test_fold = exam.read_train(options, questions)
+    train, splits = exam.read_train(options, questions)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `train`, `questions` and their folds. Out: `scores`, shape (questions, 5).
+    # In: `train`, `questions` and their `splits`. Out: `scores`, shape (questions, 5).
     train_features, features = describe(train), describe(questions)
     answer = train["answer"].map(exam.LABELS.index).to_numpy()
     scores = np.empty((len(questions), len(exam.LABELS)))
-    for number in np.unique(test_fold):
-        weights = fit_ranker(train_features[fold != number], answer[fold != number])
-        scores[test_fold == number] = features[test_fold == number] @ weights
+    for learned, asked in splits:
+        weights = fit_ranker(train_features[learned], answer[learned])
+        scores[asked] = features[asked] @ weights
     # ---- End of the model. --------------------------------------------------------------------
 
     exam.write_predictions(options, questions, scores)
 
 
-def describe(questions: pd.DataFrame) -> exam.FloatArray:
+def describe(questions: pd.DataFrame) -> folds.FloatArray:
     """Describe every option by features, each relative to the question's five, (questions, 5, 7).
 
     They are the logarithm of the length, its rank, words shared with the question, cosine with the
@@ -74,7 +74,7 @@ def describe(questions: pd.DataFrame) -> exam.FloatArray:
     return np.asarray(features - features.mean(axis=1, keepdims=True))
 
 
-def compare_options(features: Any, answer: exam.IntArray) -> Any:
+def compare_options(features: Any, answer: folds.IntArray) -> Any:
     """Return the right option's features minus those of each wrong one, (4 * questions, features).
 
     The features are of all options, (5 * questions, features), as an array or a sparse matrix.
@@ -84,7 +84,7 @@ def compare_options(features: Any, answer: exam.IntArray) -> Any:
     return features[right] - features[np.flatnonzero(~is_right)]
 
 
-def fit_ranker(features: exam.FloatArray, answer: exam.IntArray) -> exam.FloatArray:
+def fit_ranker(features: folds.FloatArray, answer: folds.IntArray) -> folds.FloatArray:
     """Fit weights such that the right option of a question scores more than each wrong one.
 
     Features have the shape (questions, 5, features), weights (features,).

@@ -8,7 +8,7 @@ Writes:  data/test_output/submission.csv
 Scores:  0.30 on the 200 public questions, worse than chance (0.3667); tests/benchmarks says why
 """
 
-from common import cli
+from common import cli, folds
 
 import exam
 import numpy as np
@@ -29,7 +29,7 @@ def main() -> None:
     exam.write_predictions(options, questions, scores)
 
 
-def cosine_with_question(questions: pd.DataFrame) -> exam.FloatArray:
+def cosine_with_question(questions: pd.DataFrame) -> folds.FloatArray:
     """Return the cosine of every option's TF-IDF vector with its question's, (questions, 5)."""
     texts = exam.texts_of(questions)
     vectorizer = TfidfVectorizer().fit([*questions["prompt"], *texts])

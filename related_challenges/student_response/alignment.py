@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 
-from common.folds import BoolArray
+from common.folds import BoolArray, FloatArray, IntArray
 
 import numpy as np
 import pandas as pd
 import similarity
-from responses import FloatArray, IntArray
 from scipy.sparse import csr_array, diags_array
 from sklearn.feature_extraction.text import CountVectorizer
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from common.folds import FloatArray, IntArray
+
 import numpy as np
 import pandas as pd
 import responses
-from responses import DOMAINS, FloatArray, IntArray
 
 MACRO, MICRO, CORRECTIVE = "macro average", "micro average", "corrective feedback"
 BEETLE, SCIENTSBANK = "beetle", "sciEntsBank"
@@ -96,7 +97,7 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
     for scenario, own in given[given["scenario"] != ""].groupby("scenario", sort=False):
         for ways in responses.LABEL_SETS:
             if ways <= len(responses.labels_of(answers)):
-                has_few = corpus == SCIENTSBANK and ways == 5 and scenario != DOMAINS
+                has_few = corpus == SCIENTSBANK and ways == 5 and scenario != responses.DOMAINS
                 left_out = ["non_domain"] * has_few
                 measures = measure(own["label"].tolist(), own["predicted"].tolist(), ways, left_out)
                 rows.append((scenario, ways, len(own), *measures))

@@ -14,9 +14,9 @@ from xml.parsers import expat
 
 from common import challenge, folds, io
 from common.errors import MAX_SHOWN, InputError, Report, printable, quote, stop
+from common.folds import BoolArray, IntArray
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 # The label sets of the corpora, the finest first; the first label is the most frequent one.
@@ -40,9 +40,7 @@ UNKNOWN = -1
 # Of the most frequent label, to learn from: settings are chosen on five parts of them.
 MIN_ANSWERS = 5
 
-IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.float64]
-Splits = list[tuple[folds.BoolArray, folds.BoolArray, IntArray]]
+Splits = list[tuple[BoolArray, BoolArray, IntArray]]
 
 
 # ---- Files -----------------------------------------------------------------------------------

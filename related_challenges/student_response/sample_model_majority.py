@@ -30,8 +30,7 @@ def main() -> None:
         raise InputError(told)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
-    # for each.
+    # In: `answers`, `label` of those to learn from. Out: `prediction`, a label's number for each.
     prediction = np.empty(len(answers), int)
     for train, test, label in splits:
         if options.label is None:

@@ -17,12 +17,12 @@ knows the words of each question.
 from typing import Any
 
 from common import cli, folds
+from common.folds import BoolArray, FloatArray, IntArray
 
 import alignment
 import numpy as np
 import responses
 import similarity
-from responses import FloatArray, IntArray
 from scipy.sparse import csr_array, hstack
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.svm import LinearSVC
@@ -56,8 +56,7 @@ def main() -> None:
     answers, splits = responses.read(options)
 
     # ---- The model: replace this block by your own. -------------------------------------------
-    # In: `answers`, and `label` where it may be learned from. Out: `prediction`, a label's number
-    # for each.
+    # In: `answers`, `label` of those to learn from. Out: `prediction`, a label's number for each.
     similarities, question = similarity.describe(answers), answers["question"].to_numpy()
     matches, marked = alignment.Matches(answers), alignment.mark_words(answers)
     in_question = [
@@ -93,9 +92,7 @@ def main() -> None:
     responses.write(options, answers, prediction)
 
 
-def ask_words(
-    terms: csr_array, label: IntArray, train: folds.BoolArray, group: IntArray
-) -> FloatArray:
+def ask_words(terms: csr_array, label: IntArray, train: BoolArray, group: IntArray) -> FloatArray:
     """Ask linear models on the weights of terms for each label's score, shape (answers, labels).
 
     On the answers to learn from, the opinion is that of a model of other groups: what must stay
@@ -120,7 +117,7 @@ def ask_words(
     return opinions
 
 
-def into_bins(features: FloatArray, label: IntArray, train: folds.BoolArray) -> FloatArray:
+def into_bins(features: FloatArray, label: IntArray, train: BoolArray) -> FloatArray:
     """Replace the values of every feature by the numbers of the bins that boosting makes of them.
 
     They are those of `HistGradientBoostingClassifier`, which with class weights takes longer to

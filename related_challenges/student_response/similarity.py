@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from common import folds
+from common.folds import BoolArray, FloatArray
 
 import numpy as np
 import pandas as pd
-from responses import FloatArray
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -73,7 +72,7 @@ def describe(answers: pd.DataFrame) -> FloatArray:
     )
 
 
-def weigh_terms(texts: Iterable[str], train: folds.BoolArray, **terms: Any) -> csr_array:
+def weigh_terms(texts: Iterable[str], train: BoolArray, **terms: Any) -> csr_array:
     """Weigh terms, named as by `TfidfVectorizer`, by TF-IDF fitted to the training texts alone."""
     vectorizer = TfidfVectorizer(sublinear_tf=True, **terms)
     vectorizer.fit([text for text, is_train in zip(texts, train, strict=True) if is_train])
