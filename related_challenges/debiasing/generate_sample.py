@@ -34,9 +34,7 @@ def write_sample(folder: Path, seed: int) -> None:
         [rng.choice(np.flatnonzero(theme == theme[i]), 4) for i in range(N_ITEMS)]
     )
     popular = rng.choice(N_ITEMS, (N_USERS, 200), p=popularity / popularity.sum())
-    user: list[int] = []
-    item: list[int] = []
-    time: list[float] = []
+    parts = []
     for number in range(N_USERS):
         seen: dict[int, None] = {}
         current = int(popular[number, 0])
@@ -44,10 +42,9 @@ def write_sample(folder: Path, seed: int) -> None:
             seen[current] = None
             follows = rng.random() < 0.75
             current = int(rng.choice(successors[current]) if follows else candidate)
-        user += [number] * len(seen)
-        item += seen
-        time += (rng.random() * (1 - SPAN) + SPAN * np.sort(rng.random(len(seen)))).tolist()
-    everything = pd.DataFrame({"user_id": user, "item_id": item, "time": time})
+        time = rng.random() * (1 - SPAN) + SPAN * np.sort(rng.random(len(seen)))
+        parts.append(pd.DataFrame({"user_id": number, "item_id": [*seen], "time": time}))
+    everything = pd.concat(parts, ignore_index=True)
     everything = everything.iloc[rng.permutation(len(everything))]
     for phase in clicks.PHASES:
         begin = phase * STEP

@@ -39,17 +39,15 @@ def main() -> None:
 
     header = ["", *measured.columns]
     rows = [[name, *map("{:.4f}".format, values)] for name, *values in measured.itertuples()]
-    labels = responses.LABEL_SETS[ways]
-    predicted_as = zip((*labels, responses.UNINTERPRETABLE), counts, strict=True)
     confusion = [
         [f"predicted {name}", *map(str, row)]
-        for name, row in predicted_as
-        if name in labels or row.any()
+        for name, *row in counts.itertuples()
+        if name in counts or any(row)
     ]
     caption = "Numbers of answers, predictions in rows as in the paper."
     body = pages.table(header, rows, caption="Micro: weighted by class size", stacks=True)
     body += "<h2>Confusion matrix</h2>"
-    body += pages.table(["", *(f"truly {name}" for name in labels)], confusion, caption=caption)
+    body += pages.table(["", *(f"truly {name}" for name in counts)], confusion, caption=caption)
     lines = challenge.in_columns([header, *rows], 30, 9)
 
     corpus = measures.corpus_of(folder)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common.folds import FloatArray, IntArray
+from common.folds import FloatArray
 
 import numpy as np
 import pandas as pd
@@ -27,32 +27,29 @@ HEADER = ["test set", "labels", "answers", "accuracy", "macro F1", "weighted F1"
 PUBLISHED = Path(__file__).with_name("published.csv")
 
 
-def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> IntArray:
+def count(gold: Sequence[str], predicted: Sequence[str], ways: int) -> pd.DataFrame:
     """Count predicted labels (rows, ``uninterpretable`` last) by gold ones, both made coarser."""
-    rows = [*responses.LABEL_SETS[ways], responses.UNINTERPRETABLE]
-    numbers = [
-        [rows.index(responses.coarsen(name, ways)) for name in names] for names in (predicted, gold)
-    ]
-    cells = np.zeros((len(rows), ways), np.int64)
-    np.add.at(cells, tuple(numbers), 1)
-    return cells
+    coarser = {name: responses.coarsen(name, ways) for name in {*gold, *predicted}}
+    counts = pd.crosstab(pd.Series(predicted).map(coarser), pd.Series(gold).map(coarser))
+    labels = responses.LABEL_SETS[ways]
+    return counts.reindex([*labels, responses.UNINTERPRETABLE], columns=labels, fill_value=0)
 
 
-def evaluate(counts: IntArray) -> pd.DataFrame:
-    """Compute the paper's measures (section 4) from a matrix of counts; 0/0 counts as 0.
+def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
+    """Compute the paper's measures (section 4) from what `count` returns; 0/0 counts as 0.
 
     Answers without an interpretation count in the gold totals, but are no prediction of any label
     and lead to no correction. Rows are each label, their mean (`MACRO`), their mean weighted by how
     many gold answers have each (`MICRO`: its recall is the accuracy), and the decision that an
     answer needs correction, which is anything but ``correct`` (`CORRECTIVE`).
     """
-    labelled = counts[: counts.shape[1]]
-    gold, predicted = counts.sum(axis=0), labelled.sum(axis=1)
+    labelled = counts.head(counts.shape[1]).to_numpy()
+    gold, predicted = counts.sum().to_numpy(), labelled.sum(axis=1)
     by_label = precision_recall_f1(np.diag(labelled), predicted, gold)
     corrective = labelled[1:, 1:].sum(), predicted[1:].sum(), gold[1:].sum()
     means = by_label.mean(axis=0), gold @ by_label / gold.sum()
-    names = [*responses.LABEL_SETS[counts.shape[1]], MACRO, MICRO, CORRECTIVE]
     rows = [*by_label, *means, precision_recall_f1(*corrective)]
+    names = [*counts, MACRO, MICRO, CORRECTIVE]
     return pd.DataFrame(rows, names, ["precision", "recall", "F1"])
 
 
@@ -79,7 +76,7 @@ def measure(
     """
     counts = count(gold, predicted, ways)
     measured = evaluate(counts)
-    is_absent = (counts.sum(axis=0) == 0) & (counts[:ways].sum(axis=1) == 0)
+    is_absent = counts.sum() + counts.head(ways).sum(axis=1) == 0
     f1 = measured["F1"].head(ways).mask(is_absent, 1.0).drop([*excluded], errors="ignore")
     accuracy, weighted_f1 = (float(measured[of][MICRO]) for of in ("recall", "F1"))
     return accuracy, float(f1.mean()), weighted_f1
@@ -106,11 +103,12 @@ def score_test_sets(answers: pd.DataFrame, predicted: Sequence[str], corpus: str
 
 def rows_shown(scores: pd.DataFrame, corpus: str) -> list[list[str]]:
     """Return the rows of a table of scores, each above what is published beside it."""
-    known = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False).set_index("corpus")
+    known = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
+    known = known[known["corpus"] == corpus]
     rows = []
     for scenario, ways, n_answers, *figures in scores.itertuples(index=False):
         rows.append([scenario, str(ways), f"{n_answers:,}", *map("{:.4f}".format, figures)])
         own = known[(known["test set"] == scenario) & (known["labels"] == str(ways))]
-        for system, *published in own[own.index == corpus][["system", *HEADER[3:]]].to_numpy():
+        for system, *published in own[["system", *HEADER[3:]]].to_numpy():
             rows.append([f"  {system}", str(ways), "", *published])
     return rows

@@ -185,7 +185,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_matrices_give_the_papers_tables(name: str) -> None:
     counts, table = PUBLISHED[name]
-    result = measures.evaluate(np.array(counts))
+    result = measures.evaluate(pd.DataFrame(counts, columns=responses.LABEL_SETS[5]))
     expected = np.array(table.split(), float).reshape(-1, 3)
     np.testing.assert_allclose(result, expected, atol=0.005 + 1e-9)
     accuracy = sum(counts[label][label] for label in range(5)) / np.sum(counts)
