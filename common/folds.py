@@ -6,6 +6,7 @@ others only; what it writes is scored as one submission.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from common import io, made
 from common.answers import match_ids
