@@ -26,7 +26,7 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 from ability import Bank
-from strategy_games import OWN, Games, calibrate, checkpoints, compare, find_strategies, play, score
+from strategy_games import OWN, Games, calibrate, compare, find_strategies, play, score
 from tqdm import tqdm
 
 LOCAL = "local"
@@ -101,9 +101,9 @@ def main() -> None:
     for result in results:
         print(as_text(result), end="\n\n")
 
-    seconds = time.perf_counter() - began
     facts = describe(options, cases)
-    facts.append(("Time", f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"))
+    seconds = time.perf_counter() - began
+    facts["Time"] = f"calibration {calibrated_in:.0f} s, all {seconds:.0f} s"
     # A protocol splits all students, whichever file they are in.
     files = {"Learned from": train, "Examined": [reference_path]}
     if options.protocol:
@@ -122,10 +122,11 @@ def main() -> None:
             (name, (strategy.__doc__ or "").strip().partition("\n")[0])
             for name, strategy in strategies.items()
         ],
-        facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()] + facts,
+        facts=[(name, ", ".join(map(cli.show, paths))) for name, paths in files.items()]
+        + [*facts.items()],
     )
     io.write_text(page_path, page)
-    for name, value in facts:
+    for name, value in facts.items():
         print(textwrap.fill(f"{name}: {value}", 80, subsequent_indent="  "))
     if simulated:
         print("from simulated answers: the figures say nothing about real students")
@@ -256,9 +257,9 @@ def splits(
 
 def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, Any]:
     """Score all games that were played by one rule; return what strategies.html shows of it."""
-    numbers = checkpoints(options.questions)
-    scores = score(games, numbers)
-    accuracy = scores.groupby(["strategy", "n"], sort=False)["accuracy"].mean()
+    scores = score(games)
+    numbers = scores["n"].unique().tolist()
+    accuracy = scores.groupby(["strategy", "n"])["accuracy"].mean()
     curves = charts.curve_chart(
         [
             charts.Curve(name, numbers, accuracy[name].tolist(), number)
@@ -270,23 +271,20 @@ def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, A
     )
 
     def ahead(name: str, n: int) -> str:
-        value, error = compare(games[OWN], games[name], numbers.index(n))
+        value, error = compare(games[OWN], games[name], n)
         return f"{value:+.4f} ± {2 * error:.4f}{'*' if abs(value) > 2 * error else ' '}"
 
     tables = score_tables(scores, stops=options.stop_at_error > 0)
     others = [name for name in games if name != OWN]
     if OWN in games and others:
-        compared = [n for n in _COMPARED if n in numbers] or [numbers[-1]]
+        compared = [n for n in _COMPARED if n in numbers] or numbers[-1:]
         columns = {f"after {n}": [ahead(name, n) for name in others] for n in compared}
         caption = f"{OWN} ahead in accuracy, ± 2 standard errors (* beyond)"
         tables[caption] = pd.DataFrame(columns, pd.Index(others, name="strategy"))
     return {
         "title": title,
         "curves": pages.Html(curves),
-        "tables": [
-            (caption, ["strategy", *table], table.reset_index().to_numpy().tolist())
-            for caption, table in tables.items()
-        ],
+        "tables": tables,
         "notes": [
             f"{name} exceeds the limit of exposure {n} times: no other question was left"
             for name, played in games.items()
@@ -298,47 +296,38 @@ def report(title: str, games: Games, options: argparse.Namespace) -> dict[str, A
 def score_tables(scores: pd.DataFrame, stops: bool) -> dict[str, pd.DataFrame]:
     """Return tables of scores as text by what they show, with mean lengths if tests end early."""
     games = scores.drop(columns="mask").groupby(["strategy", "n"], sort=False)
-    statistics = {"mean": games.mean(), "std": games.std()}
-
-    def cells(name: str, n: int, digits: int = 4, statistic: str = "mean") -> pd.Series:
-        found = statistics[statistic][name].xs(n, level="n")
-        return found.map(f"{{:.{digits}f}}".format)
-
-    steps = scores["n"].unique().tolist()[1:]
+    means, deviations = (found.unstack("n", sort=False) for found in (games.mean(), games.std()))
+    *_, last = steps = scores["n"].unique()[1:].tolist()
     # Exposure is shown after ten questions, and at the end.
-    shown = [_LENGTH, steps[-1]] if _LENGTH in steps[:-1] else steps[-1:]
+    shown = [_LENGTH, last] if _LENGTH in steps[:-1] else [last]
     tables = {}
     for title, name in _MEASURES.items():
-        columns = {str(n): cells(name, n) for n in steps}
+        table = means[name][steps].rename(columns=str)
         if scores["mask"].nunique() > 1:
-            columns[f"± ({shown[0]})"] = cells(name, shown[0], statistic="std")
-        tables[f"{title} after n questions"] = pd.DataFrame(columns)
+            table[f"± ({shown[0]})"] = deviations[name, shown[0]]
+        tables[f"{title} after n questions"] = table.map("{:.4f}".format)
     title = "Largest exposure, mean test overlap, share of the bank used"
-    digits = {"exposure": 3, "overlap": 3, "bank": 3}
+    form = dict.fromkeys(("exposure", "overlap", "bank"), "{:.3f}".format)
     if stops:
         # More would not fit.
-        title, digits["length"], shown = f"{title}, mean length", 2, shown[-1:]
-    columns = {f"{name}\n{n}": cells(name, n, digits[name]) for name in digits for n in shown}
+        title, form["length"], shown = f"{title}, mean length", "{:.2f}".format, [last]
+    columns = {f"{name}\n{n}": means[name, n].map(form[name]) for name in form for n in shown}
     return {**tables, title: pd.DataFrame(columns)}
 
 
 def as_text(result: Mapping[str, Any]) -> str:
     """Return all tables of a rule as text of at most 80 columns."""
     parts = [result["title"]]
-    for title, header, rows in result["tables"]:
-        has_two = any("\n" in cell for cell in header)
-        heads = [("\n" * (has_two and "\n" not in cell) + cell).split("\n") for cell in header]
-        lines = [*zip(*heads, strict=True), *rows]
-        widths = [2 + max(map(len, column)) for column in zip(*lines, strict=True)]
-        parts.append(f"\n{title}")
-        for name, *figures in lines:
-            cells = (cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True))
-            parts.append((name[:_NAME_WIDTH].ljust(_NAME_WIDTH) + "".join(cells)).rstrip())
+    for title, table in result["tables"].items():
+        heads = pd.MultiIndex.from_tuples([head.split("\n") for head in table])
+        shown = table.set_axis(heads.set_names("strategy", level=-1), axis=1).rename_axis(None)
+        shown = shown.rename(index=lambda name: name[:_NAME_WIDTH])
+        parts.append(f"\n{title}\n{shown.to_string(sparsify=False)}")
     return "\n".join([*parts, *(f"note: {note}" for note in result["notes"])])
 
 
-def describe(options: argparse.Namespace, cases: list[Case]) -> list[tuple[str, str]]:
-    """Return what was measured, as names and values."""
+def describe(options: argparse.Namespace, cases: list[Case]) -> dict[str, str]:
+    """Return what was measured, by name."""
     students = np.unique(np.concatenate([reference.student for _, reference, _ in cases]))
     n_targets = sum(int(reference.targets[mask].sum()) for _, reference, mask in cases)
     parts = ("split" if options.protocol else "mask") + "s" * (len(cases) > 1)
@@ -351,7 +340,7 @@ def describe(options: argparse.Namespace, cases: list[Case]) -> list[tuple[str, 
         "Limit of exposure": f"{limit:g} of the students" if limit < 1 else "",
         "Stop": f"at a standard error of {stop:g} deviations" if stop else "",
     }
-    return [(name, value) for name, value in facts.items() if value]
+    return {name: value for name, value in facts.items() if value}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import reprlib
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import isfunction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,22 +20,24 @@ from strategies import BoolArray, FloatArray, IntArray, Posterior
 
 PACKAGE = Path(__file__).parent / "item_response"
 OWN = "most_right_predictions"
+# After so many questions, and at the end of a test, predictions are scored.
+_SCORED_AFTER = (0, 1, 3, 5, 10, 20)
 
 Strategy = Callable[[Posterior, BoolArray, FloatArray], IntArray]
 
 
 class PlayedGame(NamedTuple):
-    """What a strategy did with one mask; T targets, C checkpoints.
+    """What a strategy did with one mask; T targets.
 
     `chosen` holds the questions in the order asked, -1 after the end of a student's test, shape
-    (students, n_questions); `probability` P(right) of every target at every checkpoint, (C, T),
-    `truth` 1 right, 0 wrong and `student` the UserId of every target, (T,). Of `n_askable`
-    questions each may be asked of somebody; `n_over_limit` times one had to be asked beyond the
-    limit of exposure, since nothing else was left.
+    (students, n_questions); `probability` P(right) of every target after each number of questions
+    that is scored, `truth` 1 right, 0 wrong and `student` the UserId of every target, (T,). Of
+    `n_askable` questions each may be asked of somebody; `n_over_limit` times one had to be asked
+    beyond the limit of exposure, since nothing else was left.
     """
 
     chosen: IntArray
-    probability: FloatArray
+    probability: dict[int, FloatArray]
     truth: IntArray
     student: IntArray
     n_askable: int
@@ -61,11 +63,6 @@ def calibrate(answers: pd.DataFrame, n_questions: int) -> Bank:
     )
     popularity = np.bincount(answers["QuestionId"], minlength=n_questions)
     return Bank(package, trainer.fit(answers, n_questions), popularity)
-
-
-def checkpoints(n_questions: int) -> list[int]:
-    """Return the numbers of questions after which predictions are scored."""
-    return [*(n for n in (0, 1, 3, 5, 10, 20) if n < n_questions), n_questions]
 
 
 # ---- The game ----------------------------------------------------------------------------------
@@ -125,14 +122,14 @@ def play(
         left[:] -= np.bincount(question[order], minlength=n_columns)
         return question
 
-    probability = [
-        known.predict()[:, :n_columns][state.targets]
+    probability = {
+        n_asked: known.predict()[:, :n_columns][state.targets].astype(np.float64)
         for n_asked in rounds(state, ask, lambda number: learn(known, state), n_questions)
-        if n_asked in checkpoints(n_questions)
-    ]
+        if n_asked in (*_SCORED_AFTER, n_questions)
+    }
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
-        probability=np.array(probability),
+        probability=probability,
         truth=state.truth,
         student=reference.student[np.nonzero(state.targets)[0]],
         n_askable=n_askable,
@@ -179,7 +176,7 @@ def _wish(
     strategy: Strategy, posterior: Posterior, free: BoolArray, hidden: FloatArray
 ) -> IntArray:
     """Return what a strategy chooses, `InputError` unless every student may be asked it."""
-    name, (n_students, n_questions) = f"strategies.py: {strategy.__name__}", free.shape
+    name = f"strategies.py: {strategy.__name__}"
     try:
         # A copy: what is free is checked afterwards.
         wish = strategy(posterior, free.copy(), hidden)
@@ -190,13 +187,13 @@ def _wish(
             f"{name} raises {type(error).__name__} ({line}{error}), expected a column for each "
             "student"
         ) from None
-    if getattr(wish, "shape", None) != (n_students,) or wish.dtype.kind not in "iu":
+    if getattr(wish, "shape", None) != (len(free),) or wish.dtype.kind not in "iu":
         raise InputError(
             f"{name} returns {reprlib.repr(wish)}, expected an array of whole numbers, one for "
-            f"each of {n_students} students"
+            f"each of {len(free)} students"
         )
-    fits = (wish >= 0) & (wish < n_questions)
-    fits[fits] = free[fits, wish[fits]]
+    is_wished = np.arange(free.shape[1]) == wish[:, None]
+    fits = (is_wished & free).any(axis=1)
     if not fits.all():
         raise InputError(
             f"{name} chooses column {wish[~fits][0]} for a student who may not be asked it, "
@@ -208,14 +205,14 @@ def _wish(
 # ---- Scores ------------------------------------------------------------------------------------
 
 
-def score(games: Games, numbers: Sequence[int]) -> pd.DataFrame:
+def score(games: Games) -> pd.DataFrame:
     """Score every game: a row for each strategy, mask and number of questions, the columns of
     STRATEGIES.md; the AUC is NaN where all hidden answers have one outcome.
     """
     rows = []
     for name, played in games.items():
         for mask, game in played.items():
-            for n, right in zip(numbers, game.probability.astype(np.float64), strict=True):
+            for n, right in game.probability.items():
                 beliefs = np.stack([1 - right, right], axis=1)
                 scores = metrics.score_probabilities(game.truth, beliefs)
                 asked, n_students = game.chosen[:, :n], len(game.chosen)
@@ -238,25 +235,24 @@ def score(games: Games, numbers: Sequence[int]) -> pd.DataFrame:
 def mean_overlap(counts: IntArray, n_students: int) -> float:
     """Return the mean share of questions that the tests of two students have in common.
 
-    The mean over all pairs of students of the number of common questions, over the mean length L of
-    a test: Σ m (m − 1) / (L N (N − 1)) for N students, m of whom were asked a question (Chen,
-    Ankenmann and Spray 2003, "The relationship between item exposure and test overlap in
-    computerized adaptive testing"). `counts` holds m for every question.
+    That is Σ m (m − 1) / (L N (N − 1)) for N students, m of whom were asked a question, and tests
+    of L questions on average (Chen, Ankenmann and Spray 2003, "The relationship between item
+    exposure and test overlap in computerized adaptive testing"). `counts` holds m of each question.
     """
     n_common = (counts * (counts - 1)).sum()
     return float(n_common / (counts.sum() * (n_students - 1))) if n_common else 0.0
 
 
 def compare(
-    own: Mapping[str, PlayedGame], other: Mapping[str, PlayedGame], place: int
+    own: Mapping[str, PlayedGame], other: Mapping[str, PlayedGame], n: int
 ) -> tuple[float, float]:
     """Return by how much one strategy is more accurate, and the standard error of that.
 
-    The same answers of the same students at one checkpoint, all masks together; a student's answers
+    The same answers of the same students after n questions, all masks together; a student's answers
     in all masks are one cluster (`metrics.clustered_standard_error`).
     """
     right, other_right = (
-        np.concatenate([(g.probability[place] > 0.5) == (g.truth == 1) for g in games.values()])
+        np.concatenate([(g.probability[n] > 0.5) == (g.truth == 1) for g in games.values()])
         for games in (own, other)
     )
     difference = right.astype(np.int64) - other_right

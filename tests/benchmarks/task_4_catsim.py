@@ -73,7 +73,7 @@ def main() -> None:
         def play(mask: str) -> FloatArray:
             about = bank, reference, mask, Rules()
             game = games.play(*about, strategies[name], CHECKPOINTS[-1])
-            scores = games.score({name: {mask: game}}, games.checkpoints(CHECKPOINTS[-1]))
+            scores = games.score({name: {mask: game}})
             return scores["accuracy"].to_numpy()[1:]
 
         return play

@@ -214,7 +214,7 @@ def test_own_strategy_asks_and_predicts_as_the_package(targets_queryable: bool) 
         expected = play_entry(entry, reference, "mask", rules)
         found = play(reference, strategies.most_right_predictions, rules, n_questions=10)
         assert np.array_equal(found.chosen, expected.chosen)
-        assert np.array_equal(found.probability[-1] > 0.5, expected.prediction == 1)
+        assert np.array_equal(found.probability[10] > 0.5, expected.prediction == 1)
         assert np.array_equal(found.truth, expected.truth)
 
 
@@ -332,8 +332,10 @@ def test_a_strategy_cannot_change_what_is_known() -> None:
 
 
 def some_game(*values: Any) -> PlayedGame:
-    """From chosen, probability, truth and student."""
-    return PlayedGame(*map(np.array, values), n_askable=5, n_over_limit=0)
+    """From chosen, probability after 0, 1, … questions, truth and student."""
+    chosen, probability, truth, student = map(np.array, values)
+    scored = dict(enumerate(probability))
+    return PlayedGame(chosen, scored, truth, student, n_askable=5, n_over_limit=0)
 
 
 def test_scores_by_hand() -> None:
@@ -344,7 +346,7 @@ def test_scores_by_hand() -> None:
         [1, 0, 1, 1],
         [7, 7, 8, 8],
     )
-    scores = strategy_games.score({"some": {"mask": game}}, (0, 1, 2))
+    scores = strategy_games.score({"some": {"mask": game}})
     assert scores.accuracy.tolist() == [0.25, 0.75, 0.5]
     # Of the three pairs of a right and a wrong answer, so many are in order.
     assert scores.auc.tolist() == pytest.approx([0.5, 2 / 3, 1 / 3])
