@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from common import source_code
-from common.adaptive.game import GameState, Reference, Rules, rounds
+from common.adaptive.game import GameState, Reference, Rules
 from common.answers import IntArray
 from common.errors import InputError
 
@@ -74,13 +74,14 @@ def load_bank(package: Path) -> Bank:
         raise InputError(f"{package}: its weights cannot be read: {error}") from None
 
 
-def learn(posterior: Any, state: GameState) -> None:
-    """Let a posterior learn the answers that have been revealed last."""
-    student = np.flatnonzero(state.chosen[-1] >= 0)
-    if len(student):
-        question = state.chosen[-1][student]
-        is_right = state.reference.is_correct[student, question].astype(np.int64)
-        posterior.observe(student, question, is_right)
+def reveal(state: GameState, questions: IntArray, posterior: Any) -> None:
+    """Reveal each student's answer to the question chosen, -1 for none, and let a posterior learn
+    it.
+    """
+    state.reveal(questions)
+    if len(student := np.flatnonzero(questions >= 0)):
+        is_right = state.reference.is_correct[student, questions[student]].astype(np.int64)
+        posterior.observe(student, questions[student], is_right)
 
 
 class Course(NamedTuple):
@@ -122,15 +123,14 @@ def ask(
     model = bank.model.pad_questions(width)
     posterior = bank.module.StudentPosterior(model, np.pad(state.can_query, more))
 
-    def choose(number: int) -> IntArray:
-        selected = posterior.select(np.pad(state.can_query, more))
-        return np.where(state.can_query.any(axis=1), selected, -1)
-
     everybody, known = np.arange(n_students), []
     courses: dict[int, Course] = {}
-    probability = posterior.probability()
-    for n_asked in rounds(state, choose, lambda number: learn(posterior, state), n_questions):
-        question = state.chosen[-1] if n_asked else np.full(n_students, -1)
+    question, probability = np.full(n_students, -1), posterior.probability()
+    for n_asked in range(n_questions + 1):
+        if n_asked:
+            selected = posterior.select(np.pad(state.can_query, more))
+            question = np.where(state.can_query.any(axis=1), selected, -1)
+            reveal(state, question, posterior)
         is_right, expected = (of[everybody, question] for of in (reference.is_correct, probability))
         probability = posterior.probability()
         ability, error = bank.overall_ability(posterior)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import metrics
-from common.adaptive.game import GameState, Reference, Rules, rounds
+from common.adaptive.game import GameState, Reference, Rules
 from common.errors import InputError
 from common.source_code import load_module
 
 import numpy as np
 import pandas as pd
 import strategies
-from ability import Bank, learn
+from ability import Bank, reveal
 from strategies import BoolArray, FloatArray, IntArray, Posterior
 
 PACKAGE = Path(__file__).parent / "item_response"
@@ -107,26 +107,23 @@ def play(
     # How often each question may still be asked; 0.29 · 100 is a little less than 29.
     left = np.full(n_columns, max(1, int(max_exposure * n_students + 1e-9)))
     goes_on = np.ones(n_students, bool)
-    n_over_limit = 0
-
-    def ask(number: int) -> IntArray:
-        nonlocal n_over_limit
+    probability, n_over_limit = {}, 0
+    for n_asked in range(n_questions + 1):
+        if n_asked in (*_SCORED_AFTER, n_questions):
+            of_targets = known.predict()[:, :n_columns][state.targets]
+            probability[n_asked] = of_targets.astype(np.float64)
+        if n_asked == n_questions:
+            break
         # Later answers of others may change an error; the test is over nevertheless.
         goes_on[bank.overall_ability(known)[1] <= stop_at_error] = False
         order = rng.permutation(np.flatnonzero(goes_on))
-        seeds = np.arange(n_students) + n_students * (number - 1 + 1000 * seed)
+        seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_columns]
         question, n_over = choose(strategy, posterior, state.can_query, hidden, order, left)
         n_over_limit += n_over
-        left[:] -= np.bincount(question[order], minlength=n_columns)
-        return question
-
-    probability = {
-        n_asked: known.predict()[:, :n_columns][state.targets].astype(np.float64)
-        for n_asked in rounds(state, ask, lambda number: learn(known, state), n_questions)
-        if n_asked in (*_SCORED_AFTER, n_questions)
-    }
+        left -= np.bincount(question[order], minlength=n_columns)
+        reveal(state, question, known)
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
         probability=probability,

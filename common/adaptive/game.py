@@ -1,8 +1,7 @@
 """The game of task 4: ask each student ten questions one after the other, then predict.
 
 An entry never sees a hidden answer: in every call it gets fresh copies of what has been revealed so
-far. `rounds` is the one loop of choosing, revealing and learning: entries are played and replayed
-by it, and so are the strategies and the pages on students of `task_4/`.
+far. The strategies and the pages on students of `task_4/` play with the same `GameState`.
 """
 
 from __future__ import annotations
@@ -139,10 +138,6 @@ class GameState:
                 f"that may be asked with mask '{self.mask}', expected at least {n_questions}{hint}"
             )
 
-    def visible(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return masked_data, masked_binary_data and can_query as int8 copies."""
-        return self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
-
     def reveal(self, questions: IntArray) -> None:
         """Reveal each student's answer to the question chosen, which must be askable; -1: none."""
         self.chosen.append(questions)
@@ -155,7 +150,9 @@ class GameState:
 
     def ask(self, entry: Entry, when: str, method: str) -> Any:
         """Call a method of an entry with what it may see, and return what it returned, checked."""
-        arrays, asked_for = self.visible(), ""
+        # Masked_data, masked_binary_data and can_query: copies, which an entry may change.
+        arrays = self._option.copy(), self._is_correct.copy(), self.can_query.astype(np.int8)
+        asked_for = ""
         try:
             if method == "select_questions":
                 return self.check_selection(entry.call(method, arrays))
@@ -225,25 +222,6 @@ class GameState:
 
     def _name(self, row: int) -> str:
         return f"student {row} (UserId {self.reference.student[row]})"
-
-
-def rounds(
-    state: GameState,
-    choose: Callable[[int], IntArray],
-    learn: Callable[[int], object],
-    n_rounds: int = N_ROUNDS,
-) -> Iterator[int]:
-    """Play: choose a question for every student, reveal the answers, learn from them, and so on.
-
-    Yields 0 before the first round, and the number of each round when it is over. `choose(number)`
-    returns the questions of a round, shape (students,), -1 for who is not asked any more;
-    `learn(number)` finds them in `state.chosen[-1]`.
-    """
-    yield 0
-    for number in range(1, n_rounds + 1):
-        state.reveal(choose(number))
-        learn(number)
-        yield number
 
 
 class Entry(Protocol):
@@ -320,16 +298,15 @@ def replay(
 def _states(
     entry: Entry, reference: Reference, mask: str, rules: Rules, chosen: IntArray | None = None
 ) -> Iterator[GameState]:
-    """Play with an entry that chooses itself or learns what others chose; yields as `rounds`."""
+    """Yield the state before and after each round; an entry chooses itself, unless it is told."""
     state = GameState(reference, mask, rules)
     state.require_askable(N_ROUNDS)
-
-    def choose(number: int) -> IntArray:
-        if chosen is not None:
-            return chosen[:, number - 1]
-        return np.asarray(state.ask(entry, f"round {number}", "select_questions"))
-
-    for _ in rounds(state, choose, lambda k: state.ask(entry, f"round {k}", "update_model")):
+    yield state
+    for number in range(N_ROUNDS):
+        when = f"round {number + 1}"
+        own = state.ask(entry, when, "select_questions") if chosen is None else chosen[:, number]
+        state.reveal(own)
+        state.ask(entry, when, "update_model")
         yield state
 
 
