@@ -53,39 +53,28 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     trains = is_own and setting.reference == layout.answers_path(4, LOCAL)
     local = for_local_split(submission, setting.reference) if trains else nullcontext(submission)
     with local as played:
-        _evaluate(options, setting._replace(submission=played), asked_path, output_path)
-
-
-def _evaluate(
-    options: argparse.Namespace, setting: Setting, asked_path: Path, output_path: Path
-) -> None:
-    """Play and score an entry: the submission, or a copy that knows less."""
-    started = time.perf_counter()
-    reference = playing.read_students(setting)
-    entry_files.warn_of_names(options.submission)
-    games, entry = playing.play_all(setting, reference, output_path, bool(options.probabilities))
-    seconds = time.perf_counter() - started
-    curves: FloatArray | str = "not asked for"
-    if not options.skip_curve:
-        curves = playing.measure_curves(setting, reference, games)
+        started, how = time.perf_counter(), setting._replace(submission=played)
+        reference = playing.read_students(how)
+        entry_files.warn_of_names(submission)
+        games, entry = playing.play_all(how, reference, output_path, bool(options.probabilities))
+        seconds = time.perf_counter() - started
+        curves: FloatArray | str = "not asked for"
+        if not options.skip_curve:
+            curves = playing.measure_curves(how, reference, games)
+        training = parse(entry_files.read_entry_file(played, TRAINING) or b"")
+        code = entry_files.fingerprint_code(played, training.code if training else "")
     if entry.output:
         io.write_text(output_path, entry.output)
 
-    training = parse(entry_files.read_entry_file(setting.submission, TRAINING) or b"")
-    figures = figures_of(setting, reference, games, entry, curves, seconds, training)
     asked, targets = list_asked(reference, games), list_targets(reference, games)
+    figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
     student, question, truth, predicted = (
         targets[name].to_numpy() for name in ("UserId", "QuestionId", "IsCorrect", "Predicted")
     )
     part = targets["Mask"].factorize()[0]
     evaluation, shown = describe(setting, figures, phase=options.phase, asked=asked)
-    evaluation = replace(
-        evaluation,
-        submission=options.submission,
-        training=training,
-        code=entry_files.fingerprint_code(setting.submission, training.code if training else ""),
-        outcomes=outcomes.of_predictions(student, question, truth, predicted, part),
-    )
+    kept = outcomes.of_predictions(student, question, truth, predicted, part)
+    evaluation = replace(evaluation, training=training, code=code, outcomes=kept)
     beliefs = None
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
@@ -93,7 +82,7 @@ def _evaluate(
         believed = np.stack([1 - p_right, p_right], axis=1)
         beliefs = metrics.score_probabilities(truth, believed, predicted)
         shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
-    name, page = score_files.score_name(4, options.phase), "games.html"
+    page = "games.html"
     paths = score_files.write_scores(options.output_dir, name, evaluation, template=page, **shown)
     io.write_csv(asked_path, asked)
     append_result(options.output_dir, 4, evaluation)
@@ -147,9 +136,9 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     for mask, game in games.items():
         row, number = np.indices(game.chosen.shape).reshape(2, -1)
         part = pd.DataFrame({"Mask": mask, "UserId": reference.student[row], "Round": number + 1})
-        question = game.chosen.ravel()
-        is_correct = reference.is_correct[row, question]
-        parts.append(part.assign(QuestionId=question, IsCorrect=is_correct))
+        part["QuestionId"] = game.chosen.ravel()
+        part["IsCorrect"] = reference.is_correct[row, part["QuestionId"]]
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -167,7 +156,7 @@ def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFram
 def figures_of(
     setting: Setting,
     reference: Reference,
-    games: Mapping[str, Game],
+    targets: pd.DataFrame,
     entry: EntryProcess,
     curves: FloatArray | str,
     seconds: float,
@@ -176,10 +165,10 @@ def figures_of(
     """Return what the page tells of games that have been played, as JSON takes it: accuracies by
     mask, the confusion matrix of all, the curves of the entry's choices and of random ones, facts.
     """
-    truth = np.concatenate([game.truth for game in games.values()])
-    predicted = np.concatenate([game.prediction for game in games.values()])
+    truth, predicted = targets["IsCorrect"].to_numpy(), targets["Predicted"].to_numpy()
+    is_right = targets.assign(is_right=truth == predicted).groupby("Mask", sort=False)["is_right"]
     figures: dict[str, Any] = {
-        "masks": {mask: game.accuracy for mask, game in games.items()},
+        "masks": is_right.mean().to_dict(),
         "confusion": metrics.confusion_matrix(truth, predicted, (0, 1)).tolist(),
         "curves": curves if isinstance(curves, str) else curves.mean(axis=0).tolist(),
         "seconds": seconds,

@@ -102,7 +102,7 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     right = (targets["IsCorrect"] == targets["Predicted"]).to_numpy()
     error = metrics.clustered_standard_error(right, number_ids(targets["UserId"].to_numpy())[1])
     return {
-        **evaluation.figures_of(setting, reference, games, entry, curves, seconds, training),
+        **evaluation.figures_of(setting, reference, targets, entry, curves, seconds, training),
         "standard_error": error,
     }
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from common import pages
 from common.adaptive.entry_process import EntryProcess, Limits
-from common.adaptive.evaluation import describe, figures_of, list_asked
+from common.adaptive.evaluation import describe, figures_of, list_asked, list_targets
 from common.adaptive.game import Game, make_reference
 from common.adaptive.playing import Setting
 
@@ -33,7 +33,8 @@ def test_what_the_page_says(tmp_path: Path, curves: Any) -> None:
     students = make_reference("students.csv", answers, masks)
     setting = Setting(tmp_path, tmp_path, None, tmp_path)
     entry = EntryProcess(tmp_path, {}, Limits(), tmp_path)
-    figures = figures_of(setting, students, GAMES, entry, curves, 1.0, None)
+    targets = list_targets(students, GAMES)
+    figures = figures_of(setting, students, targets, entry, curves, 1.0, None)
     asked = None if isinstance(curves, str) else list_asked(students, GAMES)
     evaluation, shown = describe(setting, figures, phase="local", asked=asked)
     score = {"evaluation": evaluation, "error": None, "facts": [], "title": "Scores", "tab": ""}
