@@ -206,10 +206,11 @@ def find_scripts(folder: Path, title: str, output: Path, *data: Path) -> list[St
     models, evaluation = [], show(folder / "local_evaluation.py")
     for script in sorted(folder.glob("sample_model_*.py")):
         name = script.stem.removeprefix("sample_model_")
-        # The first command of each script, with its flags, such as --local.
-        named = source_code.commands_in_header(script)
-        header = {words[0]: tuple(words) for words, _ in named[::-1]}
-        fit, score = (header.get(path, (path,)) for path in (show(script), evaluation))
+        # The flags of the first command of each, such as --local; the model may have been renamed.
+        flags: dict[str, list[str]] = {}
+        for words, _ in source_code.commands_in_header(script):
+            flags.setdefault(words[0] if "/local_" in words[0] else show(script), words[1:])
+        fit, score = ((path, *flags.get(path, ())) for path in (show(script), evaluation))
         to = ("--output_dir", show(output / name))
         commands = ((*fit, *to), (*score, "--submission_dir", show(output / name), *to))
         models.append(Step(title, name, commands, output / name, data or OF_TASKS))
