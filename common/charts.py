@@ -62,6 +62,7 @@ def compact(number: float) -> str:
 _WIDE = 552.0
 # Between names and scale, scale and numbers, and the two scales of a chart with bars.
 _BEFORE, _BESIDE, _BETWEEN = 7.0, 9.0, 10.0
+_RADIUS = 3.25
 # An interval of a group with a smaller share does not widen the scale, but is cut off.
 _SHARE_THAT_COUNTS = 0.02
 _NARROWEST = 0.02
@@ -144,9 +145,11 @@ def dot_chart(
             ends = [(axes.x(min(max(end, limits[0]), limits[1])), y) for end in dot.interval]
             drawing.line(ends, stroke(colour, 1.6, "; stroke-linecap: round"))
         if not isnan(dot.mark):
-            drawing.diamond(axes.x(dot.mark), y, f"{dot.label}: {write(dot.mark)}")
+            diamond = mark_path("D", axes.x(dot.mark), y, _RADIUS)
+            drawing.path(diamond, stroke(TEXT, 1), f"{dot.label}: {write(dot.mark)}")
         if not isnan(dot.value):
-            drawing.dot(axes.x(dot.value), y, colour, f"{dot.label}: {number}")
+            circle = mark_path("o", axes.x(dot.value), y, _RADIUS)
+            drawing.path(circle, f"fill: {colour}", f"{dot.label}: {number}")
         drawing.text(axes.right + _BESIDE, y, number)
         if bars:
             tooltip = f"{dot.label}: {dot.n_answers:,.0f} answers"
@@ -371,7 +374,8 @@ def curve_chart(curves: Sequence[Curve], *, label: str, axis: str, value_axis: s
 
     # The first curves lie above the others.
     for curve in sorted(curves, key=lambda curve: -curve.number):
-        points = axes.points(curve.steps, curve.values)
+        steps, values = map(axes.x, curve.steps), map(axes.y, curve.values)
+        points = [*zip(steps, values, strict=True)]
         draw(curve, points, points, curve.name)
     top = drawing.height - PAD - below + 5
     for curve, name in zip(curves, names, strict=True):

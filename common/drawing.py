@@ -199,14 +199,6 @@ class Drawing:
         corners = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1])]
         self.line(corners, style, tooltip, " z")
 
-    def dot(self, x: float, y: float, colour: str, tooltip: str) -> None:
-        """Add the dot of a value."""
-        self.path(mark_path("o", x, y, 3.25), f"fill: {colour}", tooltip)
-
-    def diamond(self, x: float, y: float, tooltip: str) -> None:
-        """Add the diamond of a value to compare with."""
-        self.path(mark_path("D", x, y, 3.25), stroke(TEXT, 1), tooltip)
-
     def text(
         self, x: float, y: float, text: str | Sequence[str], *, anchor: str = "start",
         colour: str = TEXT, size: float = _FONT_SIZE, bold: bool = False,
@@ -255,10 +247,6 @@ class Axes:
         """Return where a value is."""
         low, high = self.y_limits
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
-
-    def points(self, xs: Iterable[float], ys: Iterable[float]) -> list[Point]:
-        """Return where pairs of values are."""
-        return [(self.x(x), self.y(y)) for x, y in zip(xs, ys, strict=True)]
 
     def bar(self, ends: Point, value: float, style: str, tooltip: str) -> None:
         """Draw a bar from the bottom up."""

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import cli, folds, io, layout, made, metrics, schema, source_code
+from common import cli, folds, io, layout, made, schema, source_code
 from common.adaptive import playing
 from common.adaptive.entry_process import Limits
 from common.adaptive.game import Rules
@@ -31,9 +31,9 @@ from common.adaptive.weights import copy_package, read_origin
 from common.answers import read_answers
 from common.errors import InputError, quote
 from common.evaluation import outcomes, record
+from common.evaluation.pairs import score_pairs
 from common.made import Made
 from common.splits import BoolArray, hold_out_answers
-from common.submission import find_pairs, read_pair_values, read_template
 from tools import script_runs
 from tools.tasks import task_of
 
@@ -59,7 +59,7 @@ class Fold(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What a run predicted, as UserId, QuestionId, truth and value, and what it took."""
+    """What a run predicted, as UserId, QuestionId, truth and predicted, and what it took."""
 
     predicted: pd.DataFrame
     seconds: float
@@ -100,8 +100,7 @@ def main() -> None:
                         ran = predict_fold(entry, flags, fold, task)
                 except InputError as fault:
                     raise InputError(name_fold(str(fault), entry, fold)) from None
-            truth, value = (ran.predicted[name].to_numpy() for name in ("truth", "value"))
-            parts[title] = metrics.accuracy(truth, value)
+            parts[title] = float((ran.predicted["truth"] == ran.predicted["predicted"]).mean())
             runs.append(ran)
             progress.write(f"{title}: {parts[title]:.4f}", file=sys.stdout)
             progress.update()
@@ -184,16 +183,12 @@ def deal(
 
 def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
-    template = script_runs.run_on_split(script, flags, *fold[1:], what=fold.title)
-    path = fold.folder / layout.submission_name(task)
+    script_runs.run_on_split(script, flags, *fold[1:], what=fold.title)
+    path, reference = fold.folder / layout.submission_name(task), fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
-    column = schema.PREDICTED_COLUMN[task]
-    wanted = fold.table.loc[fold.held_out, ["UserId", "QuestionId", column.name]]
-    found = read_pair_values(io.file_source(path), column)
-    rows, _ = find_pairs(str(path), found, read_template(template), template)
-    value = found[column.name].to_numpy()[rows]
-    predicted = wanted.rename(columns={column.name: "truth"}).assign(value=value)
+    io.write_csv(reference, fold.table[fold.held_out])
+    predicted, _ = score_pairs(path, reference, task)
     took = made.read(path)
     seconds, memory = (took.seconds, took.memory) if took else (float("nan"), None)
     return Ran(predicted, seconds, memory, source_code.fingerprint(script))
@@ -223,7 +218,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     reference = playing.read_students(setting)
     games, _ = playing.play_all(setting, reference)
     targets = evaluation.list_targets(reference, games).drop(columns=["Mask", "PRight"])
-    predicted = targets.rename(columns={"IsCorrect": "truth", "Predicted": "value"})
+    predicted = targets.rename(columns={"IsCorrect": "truth", "Predicted": "predicted"})
     seconds = time.perf_counter() - started
     took = read_origin(copy)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))
