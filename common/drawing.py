@@ -3,7 +3,6 @@
 Lengths are in points, y downwards. Text stays text, in the page's font; colours are the page's own.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -65,23 +64,14 @@ def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> fl
 
 def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines: after spaces, in longer words after underscores, else anywhere."""
-    pieces = [text]
-    for after in (" ", "_", ""):
-        pieces = [
-            part
-            for piece in pieces
-            for part in (
-                [piece]
-                if text_width(piece, bold=bold) <= width
-                else re.split(f"(?<={after})", piece)
-            )
-        ]
-    lines = [""]
-    for piece in pieces:
-        if lines[-1] and text_width(lines[-1] + piece.rstrip(), bold=bold) > width:
-            lines.append("")
-        lines[-1] += piece
-    return [line.rstrip() for line in lines]
+    lines = []
+    while text_width(text, bold=bold) > width and len(text) > 1:
+        widths = [text_width(text[:n].rstrip(), bold=bold) for n in range(1, len(text) + 1)]
+        room = max(1, sum(each <= width for each in widths))
+        cut = text.rfind(" ", 0, room) + 1 or text.rfind("_", 0, room) + 1 or room
+        lines.append(text[:cut].rstrip())
+        text = text[cut:]
+    return [*lines, text.rstrip()]
 
 
 # ---- Scales --------------------------------------------------------------------------------------

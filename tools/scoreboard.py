@@ -91,8 +91,8 @@ class Table(NamedTuple):
     # in words.
     random_range: tuple[float, float]
     about_random: str
-    # What the signs of the chart mean, those that it has.
-    key: str
+    # What deviations are over.
+    spread: str
 
     @property
     def heading(self) -> str:
@@ -152,15 +152,6 @@ def make_table(results: Sequence[Result]) -> Table:
             f"random rankings reach {low:.2f} on average with their best expert; at most 1 in 20 "
             f"exceeds {high:.2f}"
         )
-    spread = "folds" if latest.phase == CROSS_VALIDATION else "seeds"
-    signs = {
-        "In colour: the best model.": len(rows) > 1,
-        f"Line: one standard deviation over the {spread} to either side.": any(
-            row.deviation is not None for row in rows
-        ),
-        "Diamond: published in 2020.": not all(row.day for row in rows),
-        f"Grey: {about_random}.": about_random,
-    }
     metric = latest.metric_name or METRICS.get(latest.task, "score")
     return Table(
         latest.simulated,
@@ -172,7 +163,7 @@ def make_table(results: Sequence[Result]) -> Table:
         [own + old for own, old in map(model_rows, earlier)],
         random_range,
         about_random,
-        " ".join(text for text, is_there in signs.items() if is_there),
+        "folds" if latest.phase == CROSS_VALIDATION else "seeds",
     )
 
 
