@@ -142,30 +142,24 @@ def test_bars_grow_with_their_shares(highest: float) -> None:
 
 @pytest.mark.parametrize("heights", [[3], [0, 0], [10**7, 0, 1, 5 * 10**6], [*range(40)]])
 def test_columns_are_as_high_as_their_values(heights: list[int]) -> None:
+    """Below them their names; those that have no room are left out."""
     names = [f"column {place}" for place in range(len(heights))]
-    mark = (len(names) - 0.5, "here")
-    chart = draw(charts.column_chart(heights, names, [], label="", axis="a", unit="u", mark=mark))
-    chart.check_texts("a", "u", "here")
+    ticks, mark = [(place + 0.5, f"n{place}") for place in range(len(names))], "here"
+    look: dict[str, Any] = {"label": "", "axis": "a", "unit": "u", "mark": (len(names) - 0.5, mark)}
+    chart = draw(charts.column_chart(heights, names, ticks, **look))
+    chart.check_texts("a", "u", mark, "n0")
     assert list(chart.shapes) == names
+    named = [text for text in chart.texts if text.text.startswith("n")]
+    assert min(len(heights), 10) <= len(named) <= 20
+    assert all(left.right + 3 < right.left for left, right in pairwise(named))
+    columns = [chart.shapes[f"column {text.text[1:]}"][:, 0].mean() for text in named]
+    assert [text.middle[0] for text in named] == pytest.approx(columns, abs=0.1)
     drawn = np.array([np.ptp(points[:, 1]) for points in chart.shapes.values()])
     assert drawn == pytest.approx(drawn.max() * np.array(heights) / (max(heights) or 1), abs=0.01)
     left = np.array([points[:, 0].min() for points in chart.shapes.values()])
     assert np.diff(left, 2) == pytest.approx(0, abs=0.01)
     ((line, *_),) = chart.dashed
     assert line == pytest.approx(chart.shapes[names[-1]][:, 0].mean(), abs=0.01)
-
-
-@pytest.mark.parametrize(("n", "n_shown"), [(8, 8), (60, 20)])
-def test_names_that_have_no_room_are_left_out(n: int, n_shown: int) -> None:
-    ticks = [(place + 0.5, f"n{place}") for place in range(n)]
-    names = [f"c{place}" for place in range(n)]
-    chart = draw(charts.column_chart([1] * n, names, ticks, label="", axis="", unit=""))
-    named = [text for text in chart.texts if text.text.startswith("n")]
-    assert named[0].text == "n0"
-    assert n_shown / 2 < len(named) <= n_shown
-    columns = [chart.shapes[f"c{text.text[1:]}"][:, 0].mean() for text in named]
-    assert [text.middle[0] for text in named] == pytest.approx(columns, abs=0.1)
-    assert all(left.right + 3 < right.left for left, right in pairwise(named))
 
 
 def test_compact_numbers() -> None:

@@ -173,7 +173,16 @@ def test_what_cannot_be_blended(kit: Path, fails: Says, words: str, expected: st
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
-def test_an_interrupted_blend_leaves_nothing_behind(kit: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "number", "expected"),
+    [
+        (f"tools.blend slow.parquet {FILES[0]} --local", signal.SIGTERM, (143, "")),
+        ("tools.cross_validate task_1/slow.py", signal.SIGINT, (130, "stopped")),
+    ],
+)
+def test_what_runs_scripts_and_is_interrupted_leaves_nothing_behind(
+    kit: Path, tmp_path: Path, words: str, number: int, expected: tuple[int, str]
+) -> None:
     sign = tmp_path / "begun"
     slow = f"import pathlib, time\npathlib.Path({str(sign)!r}).touch()\ntime.sleep(60)"
     (kit / "task_1/slow.py").write_text(slow)
@@ -181,14 +190,15 @@ def test_an_interrupted_blend_leaves_nothing_behind(kit: Path, tmp_path: Path) -
     (tmp_path / "temporary").mkdir()
     environment = {"PYTHONPATH": str(kit), "TMPDIR": str(tmp_path / "temporary")}
     process = subprocess.Popen(
-        [sys.executable, *BLEND, "slow.parquet", FILES[0], "--local"],
-        cwd=kit, env={**os.environ, **environment}, stderr=subprocess.DEVNULL,
+        [sys.executable, "-m", *words.split()],
+        cwd=kit, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     while not sign.exists():
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 143
+    process.send_signal(number)
+    _, printed = process.communicate(timeout=20)
+    assert (process.returncode, printed.strip().split("\n")[-1]) == expected
     assert list((tmp_path / "temporary").iterdir()) == []
     assert sorted((kit / "data/test_output").iterdir()) == before
 
