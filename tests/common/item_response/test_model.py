@@ -3,7 +3,6 @@
 import importlib
 import math
 import os
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from common import item_response
@@ -146,8 +145,6 @@ class Case(NamedTuple):
 
     observations: Observations
     state: Model
-    variance: np.ndarray
-    shared: SharedEffects
     leaf: Any  # Node of the last level of each answer, its label there,
     label: np.ndarray
     fixed: np.ndarray  # and the mean of what students share in that context.
@@ -175,31 +172,26 @@ def make_case(
     mean, spread = rng.normal(0, 0.7, 5 * n_kinds), rng.uniform(0.1, 1, 5 * n_kinds)
     of_kinds = np.exp(rng.uniform(-3, 1, n_kinds))
     shared = SharedEffects(mean.astype("f"), spread.astype("f"), of_kinds)
-    prior = Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None])
-    guessing = np.full(n_items, 0.2, np.float32)
-    students = model.standard_normal(n_students + 1, k)
+    drawn = (
+        (rng.normal(0, 0.5, n), rng.uniform(0.5, 1, n), rng.normal(0, 0.1, (n, k)))
+        for n in (len(level.label) for level in levels)
+    )
     state = Model(
-        students=students,
+        students=model.standard_normal(n_students + 1, k),
         items=items,
-        prior=prior,
-        guessing=guessing,
+        prior=Gaussians(np.full((1, k + 1), 0.3), np.eye(k + 1)[None]),
+        guessing=np.full(n_items, 0.2, np.float32),
         student_ids=np.arange(n_students),
         question_ids=np.arange(n_items),
+        effects=tuple(np.column_stack(own).astype("f") for own in drawn),
         variance=variance,
         shared=shared,
     )
     leaf = label = np.zeros(n_answers, int)
     if n_levels:
-        sizes = [len(level.label) for level in levels]
-        drawn = (
-            (rng.normal(0, 0.5, n), rng.uniform(0.5, 1, n), rng.normal(0, 0.1, (n, k)))
-            for n in sizes
-        )
-        effects = (np.column_stack(own).astype("f") for own in drawn)
-        state = replace(state, effects=tuple(effects))
         leaf = number_rows(levels[-1].start)
         label = levels[-1].label[leaf]
-    return Case(observations, state, variance, shared, leaf, label, bool(n_levels) * mean[label])
+    return Case(observations, state, leaf, label, bool(n_levels) * mean[label])
 
 
 def expand(case: Case) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +202,7 @@ def expand(case: Case) -> tuple[np.ndarray, np.ndarray]:
     if observations.levels:
         old = state.effects[-1][case.leaf]
         mean += old[:, 0] + case.fixed
-        spread += old[:, 1] + case.shared.variance[case.label]
+        spread += old[:, 1] + state.shared.variance[case.label]
         spread += 2 * (old[:, 2:] * state.items.mean[item, :-1]).sum(axis=1)
     slope, curvature = model.expected_slope_and_curvature(
         mean, np.maximum(spread, 0), observations.is_right, state.guessing[item]
@@ -249,13 +241,11 @@ def dense_students(
     All are unknowns of one system of equations.
     """
     observations, items, levels = case.observations, case.state.items, case.observations.levels
+    variance = case.state.variance.copy()
     k, n = items.mean.shape[1] - 1, len(observations.start) - 1
     student, item = number_rows(observations.start), observations.item
-    parts = [np.ones(n * k)]
-    parts += [
-        1 / prior[level.label % len(prior)]
-        for level, prior in zip(levels, case.variance, strict=True)
-    ]
+    of_nodes = zip(levels, variance, strict=True)
+    parts = [np.ones(n * k), *(1 / prior[level.label % len(prior)] for level, prior in of_nodes)]
     precision = np.concatenate(parts)
     abilities, *own = np.split(
         np.eye(len(precision)), np.cumsum([len(part) for part in parts[:-1]])
@@ -276,14 +266,14 @@ def dense_students(
     linear = kappa[:, None] * slopes[item] - (square @ constant[:, :, None])[:, :, 0]
     mean, covariance = solve(precision, design, square, linear)
 
-    effects, variance = [], case.variance.copy()
+    effects = []
     for depth, (level, nodes, total) in enumerate(zip(levels, own, totals, strict=True)):
         with_all = total @ covariance
         with_ability = ability[student[level.start[:-1]]] @ with_all[:, :, None]
         of_total = (with_all * total).sum(axis=1)
         effects.append(np.column_stack([total @ mean, of_total, with_ability[:, :, 0]]))
-        of_nodes = nodes @ mean, np.diag(nodes @ covariance @ nodes.T)
-        sums = sum_squares(*of_nodes, level.label % variance.shape[1], variance[depth])
+        own_mean, own_variance = nodes @ mean, np.diag(nodes @ covariance @ nodes.T)
+        sums = sum_squares(own_mean, own_variance, level.label % variance.shape[1], variance[depth])
         variance[depth] = context.estimate_variance(sums, variance[depth])
     return Gaussians(ability @ mean, ability @ covariance @ ability.mT), effects, variance
 
@@ -295,12 +285,12 @@ def dense_shared(
 
     Those of each student in the last level are unknowns as well.
     """
-    leaves, old = case.observations.levels[-1], case.shared
+    leaves, old = case.observations.levels[-1], case.state.shared
     n, n_shared = len(leaves.label), len(old.mean)
     kind = np.arange(n_shared) % len(old.prior)
     of_label = np.eye(n_shared)[case.label]
     design = np.concatenate([np.eye(n)[case.leaf], of_label], axis=1)[:, None]
-    prior = np.append(case.variance[-1, kind[leaves.label]], old.prior[kind])
+    prior = np.append(case.state.variance[-1, kind[leaves.label]], old.prior[kind])
     linear = (kappa - weight * known)[:, None]
     mean, covariance = solve(1 / prior, design, weight[:, None, None], linear)
     mean, variance = mean[n:], np.diag(covariance)[n:]
