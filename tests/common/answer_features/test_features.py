@@ -1,6 +1,7 @@
 """Every feature of the answers, counted by hand."""
 
 import itertools
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -78,15 +79,19 @@ def test_distractors_tell_how_often_options_are_chosen_and_by_whom(read: Read) -
 def test_subjects_are_those_of_the_tree_else_listed_from_the_root_down(
     read: Read, world: World
 ) -> None:
-    """The same rows have the same number, whatever it is."""
-    answers, name = world.pop("answers"), "QUESTION_METADATA_TASK_1_2"
-    listed, _ = read(answers, 10, **{name: world[name]})
-    of_tree, _ = read(answers, 10, **world)
-    for level, n_subjects in ((1, 2), (2, 4), (3, 1)):
-        numbers = [of.number("student", f"subject_{level}") for of in (listed, of_tree)]
-        expected = answers.UserId * 10 + answers.QuestionId // 3 % n_subjects
-        together = np.stack([*numbers, expected.to_numpy()])
-        assert [len(np.unique(n)) for n in together] == [len(np.unique(together, axis=1).T)] * 3
+    """The same rows have the same number, whatever it is; here all have one branch of four."""
+    answers, tree = world.pop("answers"), world["SUBJECT_METADATA"].set_index("SubjectId")
+    lists = world["QUESTION_METADATA_TASK_1_2"].SubjectId.map(json.loads)
+    branches = lists[lists.map(len) == 4].map(lambda own: sorted(own, key=tree.Level.get))
+    listed = branches.sample(100, replace=True, random_state=0, ignore_index=True)
+    subjects = pd.DataFrame({"QuestionId": range(100), "SubjectId": listed.map(str)})
+    for files in ({}, {"SUBJECT_METADATA": world["SUBJECT_METADATA"]}):
+        pairs, _ = read(answers, 10, QUESTION_METADATA_TASK_1_2=subjects, **files)
+        for level in (1, 2, 3):
+            number, own = pairs.number("student", f"subject_{level}"), listed.str[level]
+            expected = answers.UserId * 10_000 + answers.QuestionId.map(own)
+            together = np.stack([number, expected])
+            assert [len(np.unique(n)) for n in together] == [len(np.unique(together, axis=1).T)] * 2
 
 
 def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
@@ -128,7 +133,7 @@ def test_context_and_habits_are_those_of_the_same_quiz(read: Read) -> None:
 def test_models_predict(read: Read, world: World) -> None:
     """The logit and the options agree with the key, where all students but one know it."""
     frame = world["answers"]
-    frame["IsCorrect"] = (frame.UserId != 1003).astype(int)
+    frame["IsCorrect"] = (frame.UserId != frame.UserId[0]).astype(int)
     frame["AnswerValue"] = (frame.CorrectAnswer - frame.IsCorrect) % 4 + 1
     pairs, answers = read(frame.sort_values("IsCorrect"), 10)
     found = features(pairs, answers, "model", "options")
@@ -179,11 +184,15 @@ def joined(read: Read, world: World) -> Joined:
     frame = world.pop("answers")
     pairs, answers = read(frame, N_TEMPLATE, **world)
     known = Known(pairs, answers)
-    whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId", validate="1:1")
+    whole = frame.merge(world["ANSWER_METADATA_TASK_1_2"], on="AnswerId")
+    whole = whole.merge(world["STUDENT_METADATA_TASK_1_2"], on="UserId")
     whole["date"] = pd.to_datetime(whole.DateAnswered)
     whole["day"] = whole.date.dt.date
-    for level, n_subjects in ((1, 2), (2, 4), (3, 1)):
-        whole[f"subject_{level}"] = whole.QuestionId // 3 % n_subjects
+    lists = world["QUESTION_METADATA_TASK_1_2"].set_index("QuestionId").SubjectId
+    subject = lists.map(json.loads).explode()
+    level = subject.map(world["SUBJECT_METADATA"].set_index("SubjectId").Level)
+    for n in (1, 2, 3):
+        whole[f"subject_{n}"] = whole.QuestionId.map(subject[level == n].groupby(level=0).last())
     whole["residual"] = np.append(known.residual, np.full(N_TEMPLATE, np.nan))
     return Joined(pairs, known, whole)
 
@@ -217,10 +226,11 @@ def test_rates_of_groups(joined: Joined, group: str, name: str, keys: list[str])
 
 def test_students_and_time(joined: Joined) -> None:
     found, whole, asked = joined.features("students", "time"), joined.whole, joined.asked
-    number = asked.UserId.to_numpy() - 1000
-    assert found["gender"].tolist() == (number % 3).tolist()
-    for name, of_odd in (("age", 12), ("age_then", 12.75), ("premium", 1)):
-        assert_allclose(found[name], np.where(number % 2 == 1, of_odd, np.nan), atol=0.02)
+    birth = pd.to_datetime(asked.DateOfBirth)
+    for name, date in (("age", pd.Timestamp("2019-01-01")), ("age_then", asked.date)):
+        assert_allclose(found[name], (date - birth) / pd.Timedelta(365.25, "D"), rtol=1e-5)
+    assert_array_equal(found["gender"], asked.Gender)
+    assert_array_equal(found["premium"], asked.PremiumPupil)
     hour = asked.date.dt.hour + asked.date.dt.minute / 60
     assert found["hour"].tolist() == pytest.approx(hour.tolist())
     assert found["weekday"].tolist() == asked.date.dt.day_of_week.tolist()

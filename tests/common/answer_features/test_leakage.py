@@ -41,7 +41,7 @@ def test_other_outcomes_same_features(data: Data, group: str) -> None:
     pd.testing.assert_frame_equal(first, second, check_exact=True)
 
 
-@pytest.mark.parametrize(("enough", "n_held_out"), [(120_000, 10), (300, 3), (100, 1)])
+@pytest.mark.parametrize(("enough", "n_held_out"), [(120_000, 10), (600, 3), (200, 1)])
 def test_models_of_a_part_do_not_begin_with_its_outcomes(
     data: Data, monkeypatch: pytest.MonkeyPatch, enough: int, n_held_out: int
 ) -> None:

@@ -487,7 +487,7 @@ def test_a_fit_goes_on_from_a_model_of_some_of_the_answers(has_contexts: bool) -
 def test_no_answers_and_a_negative_chance_to_guess_are_refused(predicts: str) -> None:
     with pytest.raises(InputError, match="no answers"):
         fit(TRAIN[:0], None, predicts)
-    with pytest.raises(InputError, match="guessing is -0.1, expected 0 to 0.9"):
+    with pytest.raises(InputError, match=r"guessing is -0\.1, expected 0 to 0\.9"):
         fit(TRAIN, None, predicts, guessing=-0.1)
 
 
