@@ -33,16 +33,6 @@ def predict_without_context(task: int, train: pd.DataFrame, asked: pd.DataFrame)
 
 
 @TASKS
-def test_who_can_guess_is_right_without_knowing(tmp_path: Path, task: int) -> None:
-    """With guessing at 0.9, no answer has a lower probability of being right."""
-    # All answer all: there are no contexts, the habits in which would learn otherwise.
-    train, test = split(planted.plant_abilities(n_questions=30, share=1)[0], 7_000)
-    files = {"train": train, "pairs": test}
-    prediction = predict(SCRIPT.format(task), tmp_path, "--guessing", 0.9, **files)
-    assert (prediction == (1 if task == 1 else test.CorrectAnswer)).all()
-
-
-@TASKS
 def test_quizzes_of_the_metadata_raise_the_accuracy(tmp_path: Path, task: int) -> None:
     answers = planted.plant_quizzes(8, blocks=False)
     train, test = split(answers, 20_000)

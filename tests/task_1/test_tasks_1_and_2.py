@@ -1,18 +1,14 @@
 """Tasks 1 and 2, run as a user runs them: split, sample model, evaluation, upload."""
 
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import answers_frame, copy_kit
+from conftest import Says, answers_frame, copy_kit
 from page_reading import read_page
 from planted_answers import COLUMN, KEYS, TASKS
-
-Fails = Callable[..., str]
-Succeeds = Callable[..., str]
 
 
 def read_score(folder: Path, task: int, end: str = "") -> float:
@@ -21,7 +17,7 @@ def read_score(folder: Path, task: int, end: str = "") -> float:
 
 @TASKS
 def test_local_split_model_evaluation(
-    split_kit: Path, succeeds: Succeeds, tmp_path: Path, task: int
+    split_kit: Path, succeeds: Says, tmp_path: Path, task: int
 ) -> None:
     out = ["--output_dir", tmp_path]
     succeeds([f"task_{task}/sample_model_majority.py", "--local", *out], kit=split_kit)
@@ -56,7 +52,7 @@ def test_local_split_model_evaluation(
 
 @TASKS
 def test_official_template_and_phases(
-    simulated_kit: Path, succeeds: Succeeds, fails: Fails, tmp_path: Path, task: int
+    simulated_kit: Path, succeeds: Says, fails: Says, tmp_path: Path, task: int
 ) -> None:
     script, out = f"task_{task}/sample_model_majority.py", ["--output_dir", tmp_path]
     succeeds([script, *out], kit=simulated_kit)
@@ -100,7 +96,7 @@ def test_official_template_and_phases(
 
 
 def test_the_seed_decides_the_split_of_both_tasks(
-    split_kit: Path, succeeds: Succeeds, tmp_path: Path
+    split_kit: Path, succeeds: Says, tmp_path: Path
 ) -> None:
     first = (split_kit / "data/test_input/valid_task_1_2.csv").read_bytes()
     for seed in (0, 1):
@@ -136,7 +132,7 @@ SCRIPT_FLAGS = {
 @TASKS
 @pytest.mark.parametrize("script", SCRIPT_FLAGS)
 def test_every_shared_flag_has_its_effect(
-    succeeds: Succeeds, fails: Fails, tmp_path: Path, task: int, script: str
+    succeeds: Says, fails: Says, tmp_path: Path, task: int, script: str
 ) -> None:
     """Everything lies elsewhere under other names; without a flag, its default is used instead."""
     kit = copy_kit(tmp_path / "kit")
@@ -177,7 +173,7 @@ def test_every_shared_flag_has_its_effect(
             assert f"{default}: file not found" in fails(command(flag), kit=kit, cwd=kit)
 
 
-def test_right_wrong_only_answers_are_enough_for_task_1(succeeds: Succeeds, tmp_path: Path) -> None:
+def test_right_wrong_only_answers_are_enough_for_task_1(succeeds: Says, tmp_path: Path) -> None:
     """The answers are coin flips: a model that does better than chance has seen them."""
     student, question = np.divmod(np.arange(600), 20)
     answers = answers_frame(student, question, np.random.default_rng(0).integers(2, size=600))
@@ -190,7 +186,7 @@ def test_right_wrong_only_answers_are_enough_for_task_1(succeeds: Succeeds, tmp_
 @TASKS
 @pytest.mark.parametrize("folder", ["eedi_tasks_3_4", "eedi_tasks_1_2_sample"])
 def test_real_answers(
-    real_data: Path, succeeds: Succeeds, tmp_path: Path, task: int, folder: str
+    real_data: Path, succeeds: Says, tmp_path: Path, task: int, folder: str
 ) -> None:
     (train,) = (real_data / folder / "train_data").glob("train_task_?_?.csv")
     run_all_on(tmp_path, train, task, succeeds)
@@ -199,7 +195,7 @@ def test_real_answers(
     assert "simulated" not in (tmp_path / f"scores_task_{task}.html").read_text()
 
 
-def run_all_on(folder: Path, train: Path, task: int, succeeds: Succeeds) -> None:
+def run_all_on(folder: Path, train: Path, task: int, succeeds: Says) -> None:
     """Split answers that lie elsewhere, predict with the majority model, score its zip."""
     place = ["--input_dir", train.parent, "--train_data", train.name, "--output_dir", folder]
     template = ["--submission_template_dir", folder]

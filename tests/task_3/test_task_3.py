@@ -13,12 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from conftest import answers_frame
+from conftest import Says, answers_frame
 from page_reading import read_page
 from run_scripts import ROOT
 
-Fails = Callable[..., str]
-Succeeds = Callable[..., str]
 Rank = Callable[..., pd.Series]
 Write = Callable[[str, str], Path]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
@@ -33,7 +31,7 @@ def answers(simulated_kit: Path) -> pd.DataFrame:
 
 
 @pytest.fixture
-def rank(simulated_kit: Path, succeeds: Succeeds, tmp_path: Path) -> Rank:
+def rank(simulated_kit: Path, succeeds: Says, tmp_path: Path) -> Rank:
     """Run a sample model on the simulated answers; return the rank of every question."""
 
     def rank_by(model: str, *flags: object) -> pd.Series:
@@ -89,7 +87,7 @@ def test_partial_vae_finds_the_questions_that_tell_something(rank: Rank, tmp_pat
 
 
 def test_metadata_must_be_there_and_of_the_same_answers(
-    simulated_kit: Path, fails: Fails, rank: Rank, tmp_path: Path, answers: pd.DataFrame
+    simulated_kit: Path, fails: Says, rank: Rank, tmp_path: Path, answers: pd.DataFrame
 ) -> None:
     def refused(model: str, *flags: object) -> str:
         script = f"task_3/sample_model_{model}.py"
@@ -140,7 +138,7 @@ def judged(write: Write, tmp_path: Path) -> list[object]:
 
 
 def test_the_guides_example(
-    succeeds: Succeeds, fails: Fails, write: Write, judged: list[object], tmp_path: Path
+    succeeds: Says, fails: Says, write: Write, judged: list[object], tmp_path: Path
 ) -> None:
     printed = succeeds(judged)
     shares = [re.split("  +", line)[:2] for line in printed.splitlines()[:3]]
@@ -176,7 +174,7 @@ def test_the_guides_example(
 
 
 def test_empty_judgements_count_as_asked_for(
-    succeeds: Succeeds, write: Write, judged: list[object], tmp_path: Path
+    succeeds: Says, write: Write, judged: list[object], tmp_path: Path
 ) -> None:
     """Ann leaves out one pair of the four on which the ranking agrees; two have judged nothing."""
     lines = PAIRS.replace("10029,1,", "10029,,").splitlines()
@@ -206,7 +204,7 @@ def test_empty_judgements_count_as_asked_for(
 
 
 def test_the_evaluation_agrees_with_plain_counts(
-    simulated_kit: Path, rank: Rank, succeeds: Succeeds, tmp_path: Path
+    simulated_kit: Path, rank: Rank, succeeds: Says, tmp_path: Path
 ) -> None:
     """On a page, and on the line of every expert; so does the comparison of features."""
     ranking = rank("rank_average")
@@ -275,7 +273,7 @@ def test_the_evaluation_agrees_with_plain_counts(
 
 
 def test_rankings_by_two_halves_agree_as_they_say(
-    tiny_kit: Path, rank: Rank, succeeds: Succeeds, fails: Fails, answers: pd.DataFrame
+    tiny_kit: Path, rank: Rank, succeeds: Says, fails: Says, answers: pd.DataFrame
 ) -> None:
     evaluate = ["task_3/local_evaluation.py"]
     said = fails(["task_3/sample_model_entropy.py", "--local"], kit=tiny_kit)
@@ -362,7 +360,7 @@ def table_rows(printed: str) -> list[list[str]]:
 
 
 def test_real_answers_reproduce_the_table(
-    real_data: Path, succeeds: Succeeds, simulated_kit: Path, tmp_path: Path
+    real_data: Path, succeeds: Says, simulated_kit: Path, tmp_path: Path
 ) -> None:
     """The row of the right/wrong entropy, and that of the rank average, as measured."""
     folder = real_data / "eedi_tasks_3_4"
