@@ -33,7 +33,8 @@ import pyarrow.parquet as pq
 from run_scripts import Done, run_script
 
 Place = Callable[[Path], object]
-Cases = Iterator[tuple[str, bytes]]
+# What takes long to make is made once it is tried.
+Cases = Iterator[tuple[str, bytes | Callable[[], bytes]]]
 
 
 # ---- What the scripts read --------------------------------------------------------------------
@@ -233,7 +234,7 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
     cases = [*kinds[input.kind](input, content)]
     if input.kind != "jsonl":
         cases += damage_bytes(input, content).items()
-    found: dict[str, Place] = {name: partial(Path.write_bytes, data=data) for name, data in cases}
+    found: dict[str, Place] = {name: partial(put, data=data) for name, data in cases}
     if input.kind == "jsonl":
         return found
     found["a folder"] = Path.mkdir
@@ -244,6 +245,11 @@ def malform(input: Input, content: bytes) -> dict[str, Place]:
         found["a link to nothing"] = lambda path: path.symlink_to("nowhere")
         found["links in a circle"] = lambda path: path.symlink_to(path.name)
     return found
+
+
+def put(path: Path, data: bytes | Callable[[], bytes]) -> None:
+    """Write a malformed file."""
+    path.write_bytes(data() if callable(data) else data)
 
 
 def damage_bytes(input: Input, content: bytes) -> dict[str, bytes]:
@@ -314,9 +320,13 @@ def damage_csv(input: Input, content: bytes) -> Cases:
     # Late in the file, so that rows before it are read well.
     place = len(lines) * 3 // 4
     line = lines[place].rstrip(b"\n")
+    before, after = top + b"".join(lines[:place]), b"".join(lines[place + 1 :])
 
     def with_line(line: bytes) -> bytes:
-        return top + b"".join([*lines[:place], line, b"\n", *lines[place + 1 :]])
+        return before + line + b"\n" + after
+
+    def with_column_twice(at: int) -> bytes:
+        return b"".join(write_row([*row, row[at]]) for row in [header, *rows])
 
     for column in input.columns if len(input.columns) < 20 else input.columns[:3]:
         at = header.index(column.name)
@@ -329,8 +339,7 @@ def damage_csv(input: Input, content: bytes) -> Cases:
             renamed = [f"{value}?" if value == column.name else value for value in header]
             if mark != "!":
                 yield f"{column.name}: column renamed", write_row(renamed) + body
-            twice = [[*row, row[at]] for row in [header, *rows]]
-            yield f"{column.name}: column twice", b"".join(map(write_row, twice))
+            yield f"{column.name}: column twice", partial(with_column_twice, at)
     yield "a cell too many", with_line(line + b",1")
     yield "a long row that is no UTF-8", with_line(line + b",\xff" * 9)
     yield "a row of noise", with_line(b"\xff\xfe\x00,")
@@ -340,7 +349,7 @@ def damage_csv(input: Input, content: bytes) -> Cases:
     yield "semicolons", (top + body).replace(b"," if len(header) > 1 else b"\n", b";")
     if len(header) > 1:
         yield "a cell too few", with_line(write_row(rows[place][:-1]).strip())
-        yield "cut off in a row", top + b"".join(lines[:place]) + line.split(b",")[0]
+        yield "cut off in a row", before + line.split(b",")[0]
     if "+" not in input.marks:
         yield "a row twice", top + body + lines[0]
     # Files of which rows end with a text or an empty cell must end with a line end.
@@ -386,11 +395,12 @@ def damage_zip(input: Input, content: bytes) -> Cases:
 
     for label, damaged in damage_csv(input, table):
         if label.split(": ")[-1] in ("hexadecimal", "a NUL byte", "no UTF-8", "a fraction"):
-            yield f"packed, {label}", pack(damaged)
+            assert isinstance(damaged, bytes)
+            yield f"packed, {label}", partial(pack, damaged)
     yield "no zip", table
     yield "above its folder", pack(table, "../")
     yield "nothing in it", pack(b"")
-    yield "a bomb", pack(table + bytes(150 << 20))
+    yield "a bomb", lambda: pack(table + bytes(150 << 20))
     yield "another checksum", pack(table).replace(struct.pack("<L", zlib.crc32(table)), b"wxyz")
 
 
@@ -559,9 +569,13 @@ def damage_probabilities(input: Input, content: bytes) -> Cases:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and the time of every file in a folder."""
-    found = [path for path in folder.rglob("*") if "__pycache__" not in path.parts]
-    return {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in found}
+    """Return the size and the time of everything in a folder."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        for name in [*folders, *names]:
+            status = os.lstat(path := f"{place}/{name}")
+            found[path] = (status.st_size, status.st_mtime_ns)
+    return found
 
 
 def judge(input: Input, done: Done, is_unchanged: bool) -> str:

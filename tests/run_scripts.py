@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -161,12 +161,12 @@ def _paths_of(kit: Path) -> Iterator[None]:
     """Let all constants of `common` that are paths be those of a copy of the kit."""
 
     def move(old: Path, new: Path) -> None:
-        for name, module in list(sys.modules.items()):
-            if not name.startswith(("common.", "tools.")):
-                continue
-            for constant, value in list(vars(module).items()):
-                if isinstance(value, Path) and value.is_relative_to(old):
-                    setattr(module, constant, new / value.relative_to(old))
+        for name, module in [*sys.modules.items()]:
+            if name.startswith(("common.", "tools.")):
+                paths = {key: path for key, path in vars(module).items() if isinstance(path, Path)}
+                for constant, path in paths.items():
+                    if path.is_relative_to(old):
+                        setattr(module, constant, new / path.relative_to(old))
 
     move(ROOT, kit)
     try:
@@ -182,20 +182,21 @@ def _without_modules_of(*places: Path) -> Iterator[None]:
     folders = tuple(f"{place}{os.sep}" for place in (ROOT, *places))
     kept = tuple(f"{place}{os.sep}" for place in (*SHARED, ROOT / "tests", ROOT / ".venv"))
 
-    def found() -> dict[str, ModuleType]:
-        return {name: module for name, module in list(sys.modules.items()) if is_beside(module)}
+    def found(known: Collection[str]) -> dict[str, ModuleType]:
+        modules = {name: one for name, one in [*sys.modules.items()] if name not in known}
+        files = {name: vars(module).get("__file__") for name, module in modules.items()}
+        beside = [name for name, file in files.items() if file and file.startswith(folders)]
+        return {name: modules[name] for name in beside if not files[name].startswith(kept)}
 
-    def is_beside(module: ModuleType) -> bool:
-        file = vars(module).get("__file__") or ""
-        return file.startswith(folders) and not file.startswith(kept)
-
-    hidden = found()
+    hidden = found(())
     for name in hidden:
         del sys.modules[name]
+    # There are thousands of modules: only those that are new are looked at in the end.
+    known = {*sys.modules}
     try:
         yield
     finally:
-        for name in found():
+        for name in found(known):
             del sys.modules[name]
         sys.modules.update(hidden)
 
