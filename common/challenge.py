@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common import cli, folds, io, layout, simulated
+from common import cli, folds, io, layout, made, simulated
 from common.answers import IntArray, match_ids
 from common.errors import InputError, Report, quote
 from common.schema import TEXT, Column
@@ -81,7 +81,7 @@ def split_into_folds(
     """Write the folds of examples, of which those of a group stay together; `what` names them."""
     fold = folds.assign_folds(group, options.folds, options.seed)
     path = options.output_dir / layout.FOLDS
-    folds.write_folds(path, ids, fold, made_from)
+    io.write_recorded({path: {"id": ids, "fold": fold}}, made.record_path(path), made_from)
     print(f"written: {cli.show(path)} ({len(ids):,} {what}, {options.folds} folds)")
 
 

@@ -161,10 +161,10 @@ def add_folder(p: argparse.ArgumentParser, flag: str, default: Path | str, what:
     p.add_argument(flag, type=Path, metavar="DIR", default=folder, help=told)
 
 
-def add_file(p: argparse.ArgumentParser, flag: str, default: str, what: str = "") -> None:
-    """Add a flag that names a file in a folder that another flag names."""
-    told = _with_default(what, default)
-    p.add_argument(flag, metavar="FILE", default=default, help=told)
+def add_file(p: argparse.ArgumentParser, flag: str, default: Path | str, what: str = "") -> None:
+    """Add a flag that names a file: where the default is no path, one in a folder named apart."""
+    told = _with_default(what, show(Path(default)))
+    p.add_argument(flag, type=type(default), metavar="FILE", default=default, help=told)
 
 
 def add_number(
@@ -183,14 +183,6 @@ def add_number(
 
 def _with_default(what: str, default: object) -> str:
     return f"{what} (default {default})" if what else f"default {default}"
-
-
-def add_record_flag(p: argparse.ArgumentParser) -> None:
-    """Add the flag that names the record of all scores."""
-    path = layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME
-    p.add_argument(
-        "--results", type=Path, metavar="FILE", default=path, help=f"default {show(path)}"
-    )
 
 
 def add_metadata_flag(p: argparse.ArgumentParser) -> None:

@@ -40,14 +40,6 @@ def assign_folds(group: IntArray, n_folds: int, seed: int | Sequence[int]) -> np
     return np.asarray(fold_of_group[group], np.int32)
 
 
-def write_folds(
-    path: Path, ids: Sequence[str], fold: IntArray, made_from: Sequence[Path] = ()
-) -> None:
-    """Write the fold of every example, given its id, and a record that says what from."""
-    table = {ID.name: np.array(ids, object), _FOLD.name: fold}
-    io.write_recorded({path: table}, made.record_path(path), made_from)
-
-
 def describe_folds(path: Path) -> str:
     """Say how folds were made: ``10 folds --by_question``; the user's own have a fingerprint."""
     n_folds = len(np.unique(io.read_columns(path, (_FOLD,))[_FOLD.name]))

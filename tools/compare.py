@@ -66,7 +66,7 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("scored", nargs="*", metavar="A B", help="what to compare")
     p.add_argument("--phase", choices=PHASES, help="only scores of this phase")
-    cli.add_record_flag(p)
+    cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
     options = p.parse_args()
     path, phase, words = options.results, options.phase, options.scored
     if not words:

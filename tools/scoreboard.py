@@ -103,7 +103,7 @@ class Table(NamedTuple):
 def main() -> None:
     """Read the record, print the tables, write the page."""
     p = cli.parser(__doc__)
-    cli.add_record_flag(p)
+    cli.add_file(p, "--results", layout.TEST_OUTPUT_DIR / layout.RESULTS_NAME)
     path = p.parse_args().results
     io.require_file(path)
     page = path.with_name(layout.SCOREBOARD_NAME)
