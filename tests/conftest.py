@@ -36,9 +36,10 @@ if hasattr(signal, "SIGHUP"):
 
 # So that tests can import the modules that lie beside scripts, as these do.
 sys.path += [str(ROOT / "data"), str(ROOT / "hosting"), str(ROOT / "task_3"), str(ROOT / "task_4")]
-# Of the fixtures `run`, and `succeeds` and `fails`.
+# Of the fixtures `run`, `succeeds` and `fails`, and `write`.
 Run = Callable[..., Done]
 Says = Callable[..., str]
+Write = Callable[[str, str | bytes], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +136,7 @@ def test_everything_is_scored_and_a_second_run_only_shows_it(
 
 @pytest.mark.slow
 def test_commands_and_places_of_the_challenges_guide(
-    finished: tuple[Path, str], tmp_path: Path, succeeds: Callable[..., str]
+    finished: tuple[Path, str], tmp_path: Path, succeeds: Says
 ) -> None:
     """Word for word: its commands in its folders, its places of files."""
     kit = Path(shutil.copytree(finished[0], tmp_path / "kit"))

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from conftest import ROOT, Run, blocks, commands, run_as_on
+from conftest import ROOT, Run, Write, blocks, commands, run_as_on
 
 GUIDE = ROOT / "WRITE_YOUR_OWN_ENTRY.md"
 
@@ -92,9 +91,7 @@ def test_the_block_on_metadata_makes_the_majority_model_better(tiny_kit: Path, r
     assert scores[1] > scores[0] + 0.02
 
 
-def test_the_feature_of_the_guide_does_not_leak(
-    tmp_path: Path, write: Callable[[str, str], Path]
-) -> None:
+def test_the_feature_of_the_guide_does_not_leak(tmp_path: Path, write: Write) -> None:
     """An outcome counts for other answers of its student and quiz, never for its own part."""
     rng = np.random.default_rng(1)
     n, n_train = 6000, 5000

@@ -1,15 +1,12 @@
 """Answers: each pair once, right or wrong in agreement with the options."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 from common.answers import read_answers, read_students
 from common.errors import InputError
 
 import numpy as np
 import pytest
+from conftest import Write
 
-Write = Callable[[str, str], Path]
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 SHORT = "QuestionId,UserId,IsCorrect\n"
 

@@ -1,6 +1,5 @@
 """Folds from a file: every example once, groups together, exactly the ids expected."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from common import folds, io
@@ -9,10 +8,9 @@ from common.errors import InputError
 
 import numpy as np
 import pytest
+from conftest import Write
 from hypothesis import given
 from hypothesis import strategies as st
-
-Write = Callable[[str, str | bytes], Path]
 
 
 @given(st.lists(st.integers(0, 30), min_size=1), st.integers(2, 10), st.integers(0, 5))

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 from common import layout, schema
@@ -23,12 +22,12 @@ from common.io import (
 import numpy as np
 import pytest
 import torch
+from conftest import Write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_scripts import ROOT
 
 READERS = pytest.mark.usefixtures("each_reader")
-Write = Callable[[str, str | bytes], Path]
 COLUMNS = (schema.QUESTION_ID, schema.IS_CORRECT)
 TOP = "QuestionId,IsCorrect\n"
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,18 @@ from common import io, layout, made, simulated
 from common.errors import InputError
 
 import pytest
-from conftest import Run
+from conftest import Run, Says, Write
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reading import read_page
 from run_scripts import ROOT
 
-Check = Callable[..., str]
 GENERATOR = "related_challenges/cloze/generate_sample.py"
 HEADER = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
 
 
 def test_each_group_of_tasks_is_judged_by_its_own_files(
-    tiny_kit: Path, succeeds: Check, fails: Check
+    tiny_kit: Path, succeeds: Says, fails: Says
 ) -> None:
     """Real files of tasks 3/4 beside simulated ones make no score of task 1 real, or vice versa."""
     train = ["task_4/numpy/train_model.py", "--local"]
@@ -61,7 +59,7 @@ def test_each_group_of_tasks_is_judged_by_its_own_files(
 
 
 def test_a_stale_template_is_refused_and_the_command_mends_it(
-    tiny_kit: Path, succeeds: Check, fails: Check
+    tiny_kit: Path, succeeds: Says, fails: Says
 ) -> None:
     submission = tiny_kit / "submissions/submission_task_1.zip"
     model = ["task_1/sample_model_majority.py"]
@@ -85,7 +83,7 @@ def test_a_stale_template_is_refused_and_the_command_mends_it(
 
 
 def test_files_of_two_splits_are_never_used_together(
-    tiny_kit: Path, succeeds: Check, fails: Check, tmp_path: Path
+    tiny_kit: Path, succeeds: Says, fails: Says, tmp_path: Path
 ) -> None:
     """A kill between two renames leaves the training answers of one split with files of another."""
     folder = tiny_kit / "data/test_input"
@@ -104,9 +102,7 @@ def test_files_of_two_splits_are_never_used_together(
         assert "`python task_1/local_data_split.py --seed 0` makes it again" in line
 
 
-def test_sample_never_overwrites_real_files(
-    write: Callable[[str, str], Path], fails: Check
-) -> None:
+def test_sample_never_overwrites_real_files(write: Write, fails: Says) -> None:
     path = write("train_data/KCT_train_public.txt", "real")
     line = fails([GENERATOR, "--output_dir", path.parent.parent])
     assert "is not a simulated file and would be overwritten" in line

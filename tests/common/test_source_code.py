@@ -1,12 +1,12 @@
 """The fingerprint of a script changes with its code and its imports, and with nothing else."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from common import layout, source_code
 
 import pytest
+from conftest import Write
 from run_scripts import ROOT
 
 FOUND = [
@@ -40,7 +40,7 @@ UNUSED = {"common/unused.py": "y = 1\n", "task_1/other.py": ""}
 
 
 @pytest.fixture
-def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]) -> Path:
+def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write) -> Path:
     """Return the entry in a small kit."""
     monkeypatch.setattr(layout, "ROOT", tmp_path)
     for name, text in {**USED, **UNUSED}.items():
@@ -66,13 +66,13 @@ def test_line_ends_and_the_place_change_nothing(entry: Path, tmp_path: Path) -> 
     assert source_code.fingerprint(moved / "entry.py") == before
 
 
-def test_a_file_that_is_not_python(write: Callable[..., Path]) -> None:
+def test_a_file_that_is_not_python(write: Write) -> None:
     path = write("broken.py", "import (\n")
     assert source_code.files_of(path) == [path.resolve()]
     assert len(source_code.fingerprint(path)) == 12
 
 
-def test_commands_in_a_header(write: Callable[..., Path]) -> None:
+def test_commands_in_a_header(write: Write) -> None:
     header = "A.\n\nRun:     python a/a.py --b   do it\n         python c.py [-d 1]\nWrites: python"
     expected = [(["a/a.py", "--b"], "do it"), (["c.py"], "")]
     assert source_code.commands_in_header(write("a.py", f'"""{header}"""')) == expected

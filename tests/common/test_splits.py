@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Says
+from conftest import Says, Write
 
-Write = Callable[[str, str], Path]
 Split = Callable[..., list[Path]]
 
 

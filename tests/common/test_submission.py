@@ -1,7 +1,6 @@
 """Templates and submissions: AnswerIds pass through, origins are told, pairs are found."""
 
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from conftest import Write
 from hypothesis import given
 from hypothesis import strategies as st
 
-Write = Callable[[str, str | bytes], Path]
 PAIR_SETS = st.lists(
     st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 9_999_999)), min_size=1, unique=True
 )

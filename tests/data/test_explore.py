@@ -1,7 +1,6 @@
 """The page about the data: the script on simulated, real, mixed, partial and missing files."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ from common.charts import compact
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Run, Says
+from conftest import Run, Says, Write
 from exploration import bin_edges
 from page_reading import Page, read_page
 from run_scripts import ROOT
@@ -317,7 +316,7 @@ def test_what_is_not_there_is_said(tiny_kit: Path, run: Run, tmp_path: Path) -> 
     assert sections(page) == expected
 
 
-def test_two_answers_are_enough(run: Run, write: Callable[..., Path], tmp_path: Path) -> None:
+def test_two_answers_are_enough(run: Run, write: Write, tmp_path: Path) -> None:
     """With too few for any share; some without options, ids and metadata, some without quizzes."""
     header = "QuestionId,UserId,IsCorrect"
     write(TRAIN.format("1_2"), f"{header}\n5,2000000000,1\n7,3,0\n")
@@ -385,7 +384,7 @@ def test_flat_numbers_draw_no_teeth() -> None:
 
 
 def test_dates_that_are_missing_or_nonsense_do_not_count(
-    run: Run, write: Callable[..., Path], tmp_path: Path
+    run: Run, write: Write, tmp_path: Path
 ) -> None:
     dates = ("2019-12-30 00:00", "2020-02-29 23:59", "2020-02-29 23:00", "", "9999-01-01 00:00")
     own = pd.DataFrame({"AnswerId": range(5), "QuestionId": range(5), "UserId": [8, 8, 7, 9, 8]})

@@ -1,7 +1,6 @@
 """Science exam: the metric by known answers, an evaluation by hand, models, no leak."""
 
 import argparse
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import Says
 from question_files import Check, Kits, Run, Write, evaluation, last_record, page_in, scores_in
 
 exam = import_module("exam")
@@ -82,7 +82,7 @@ def test_an_evaluation_by_hand(write: Write, run: Run) -> None:
 
 
 @pytest.fixture
-def predict(challenge_kit: Kits, succeeds: Check, tmp_path: Path) -> Callable[..., str]:
+def predict(challenge_kit: Kits, succeeds: Check, tmp_path: Path) -> Says:
     """Return a function that lets a model learn from lines of questions and predict others."""
 
     def learn_and_predict(model: str, train: list[str], test: list[str], *flags: object) -> str:

@@ -14,22 +14,23 @@ from tools.compare import describe, score_of
 
 import numpy as np
 import pytest
+from conftest import Says
 from recorded import RESULT, write_record
 
 COMPARE = ["-m", "tools.compare"]
 
 
 @pytest.fixture
-def compare(scored_kit: Path, succeeds: Callable[..., str]) -> Callable[..., str]:
+def compare(scored_kit: Path, succeeds: Says) -> Says:
     return lambda words="": succeeds([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
 @pytest.fixture
-def refused(scored_kit: Path, fails: Callable[..., str]) -> Callable[[str], str]:
+def refused(scored_kit: Path, fails: Says) -> Callable[[str], str]:
     return lambda words: fails([*COMPARE, *words.split()], kit=scored_kit, cwd=scored_kit)
 
 
-def test_all_ways_to_name_a_score_say_the_same(compare: Callable[..., str]) -> None:
+def test_all_ways_to_name_a_score_say_the_same(compare: Says) -> None:
     ways = [
         "1 2",
         "task_1/sample_model_majority.py matrix_factorization",
@@ -48,9 +49,7 @@ def test_all_ways_to_name_a_score_say_the_same(compare: Callable[..., str]) -> N
     assert max(map(len, found.splitlines())) <= 80
 
 
-def test_the_scores_are_those_of_the_evaluation(
-    scored_kit: Path, compare: Callable[..., str]
-) -> None:
+def test_the_scores_are_those_of_the_evaluation(scored_kit: Path, compare: Says) -> None:
     lines = (scored_kit / "data/test_output/results.jsonl").read_text().splitlines()
     listed = compare().splitlines()
     assert len(listed) == len(lines) == 7
@@ -60,7 +59,7 @@ def test_the_scores_are_those_of_the_evaluation(
     assert compare("--phase public").count("\n") == 3
 
 
-def test_scores_of_one_test_set_are_compared(compare: Callable[..., str]) -> None:
+def test_scores_of_one_test_set_are_compared(compare: Says) -> None:
     """The latest score of the majority model is on the public answers."""
     for words, expected in (
         ("task_1/sample_model_majority.py 2", "task 1, local split"),

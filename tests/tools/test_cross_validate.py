@@ -5,7 +5,6 @@ import shutil
 import statistics
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tools import cross_validate
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import Says
 from recorded import made_by
 
 VALIDATE = ["-m", "tools.cross_validate"]
@@ -68,7 +68,7 @@ def files_of(kit: Path) -> set[str]:
 
 
 def test_scripts_and_packages_on_every_fold(
-    tiny_kit: Path, succeeds: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_kit: Path, succeeds: Says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -186,7 +186,7 @@ def faulty_kit(simulated_kit: Path, tmp_path_factory: pytest.TempPathFactory) ->
     ],
 )
 def test_what_cannot_be_cross_validated(
-    faulty_kit: Path, fails: Callable[..., str], words: str, expected: str
+    faulty_kit: Path, fails: Says, words: str, expected: str
 ) -> None:
     line = fails([*VALIDATE, *words.split()], kit=faulty_kit, cwd=faulty_kit)
     assert re.search(expected, line)

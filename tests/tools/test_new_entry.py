@@ -4,7 +4,6 @@ import argparse
 import ast
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from common import layout
@@ -13,7 +12,7 @@ from common.evaluation import record
 from tools import new_entry
 
 import pytest
-from conftest import Run, copy_kit
+from conftest import Run, Says, copy_kit
 
 SCRIPT = '''"""Task 1 baseline: something simple.
 
@@ -139,9 +138,7 @@ def test_every_sample_model_of_the_related_challenges_can_be_copied(
     assert new_entry.shortest_model(challenge) == model_of(shortest)
 
 
-def test_the_command_copies_and_says_what_to_run(
-    tmp_path: Path, run: Run, succeeds: Callable[..., str]
-) -> None:
+def test_the_command_copies_and_says_what_to_run(tmp_path: Path, run: Run, succeeds: Says) -> None:
     kit = copy_kit(tmp_path / "kit")
     start = ["-m", "tools.new_entry"]
     out = succeeds([*start, "related_challenges/cloze/", "my_idea"], kit=kit, cwd=kit)

@@ -1,7 +1,6 @@
 """Logs of fits as a page."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from common import made
@@ -9,6 +8,7 @@ from common.errors import InputError
 from tools import plot_log
 
 import pytest
+from conftest import Says
 from page_reading import read_page
 
 PLOT = ["-m", "tools.plot_log"]
@@ -30,7 +30,7 @@ def step(number: int, **values: float) -> dict[str, object]:
     return {"event": "step", "step": number, "seconds": 0.1, **values}
 
 
-def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Callable[..., str]) -> None:
+def test_runs_are_told_and_drawn(tmp_path: Path, succeeds: Says) -> None:
     flags = ["--dimensions", "3", "--output_dir", "here", "--seed=4", "--train_data=a.csv"]
     steps = [step(n, loss=1 / n, held_out_loss=1.1 / n, held_out_accuracy=n / 9) for n in (1, 2)]
     log = write(
@@ -84,7 +84,7 @@ def test_logs_that_are_none(tmp_path: Path, text: str, expected: str) -> None:
         plot_log.read_runs(tmp_path / "fit.jsonl")
 
 
-def test_a_log_is_never_overwritten(tmp_path: Path, fails: Callable[..., str]) -> None:
+def test_a_log_is_never_overwritten(tmp_path: Path, fails: Says) -> None:
     log = write(tmp_path / "fit.html", START, step(1, loss=1.0))
     (tmp_path / "link").symlink_to(log)
     for words in ([], ["--output", tmp_path / "link"]):

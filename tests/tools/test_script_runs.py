@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from common import layout
@@ -13,8 +12,7 @@ from common.errors import InputError
 from tools import script_runs
 
 import pytest
-
-Write = Callable[[str, str | bytes], Path]
+from conftest import Says, Write
 
 
 def test_the_last_line_of_a_script_that_fails_is_told(write: Write) -> None:
@@ -67,7 +65,7 @@ for folder in (layout.TRAIN_DIR, layout.TEST_INPUT_DIR, layout.TEST_DIR):
 
 
 def test_metadata_belong_to_answers_in_data_alone(
-    simulated_kit: Path, tmp_path: Path, write: Write, succeeds: Callable[..., str]
+    simulated_kit: Path, tmp_path: Path, write: Write, succeeds: Says
 ) -> None:
     script, metadata = write("shows.py", SHOWS), str(simulated_kit / "data/metadata")
     assert succeeds([script], kit=simulated_kit).split() == [metadata, metadata, "None"]

@@ -1,12 +1,12 @@
 """Which files of a folder belong to an entry, and what is said of their names."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from common.adaptive import entry_files
 from common.errors import InputError
 
 import pytest
+from conftest import Write
 from run_scripts import ROOT
 
 TAKEN = {
@@ -21,7 +21,7 @@ LEFT = {
 
 
 @pytest.fixture
-def package(tmp_path: Path, write: Callable[[str, str], Path]) -> Path:
+def package(tmp_path: Path, write: Write) -> Path:
     for name in TAKEN | LEFT:
         write(f"package/{name}", "")
     write("package/common.py", (ROOT / "task_4/numpy/common.py").read_text())
@@ -62,7 +62,7 @@ def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
     ],
 )
 def test_links_that_lead_out_are_refused(
-    package: Path, write: Callable[[str, str], Path], name: str, target: str
+    package: Path, write: Write, name: str, target: str
 ) -> None:
     write("secret", "")
     (package / name).unlink(missing_ok=True)

@@ -22,7 +22,7 @@ from common.errors import InputError
 
 import numpy as np
 import pytest
-from conftest import answers_frame
+from conftest import Write, answers_frame
 from run_scripts import ROOT, ends
 from toy_bundle import write_zip
 
@@ -59,7 +59,7 @@ def two_masks(students: Reference) -> Reference:
 
 
 @pytest.fixture
-def setting(tmp_path: Path, write: Callable[[str, str], Path]) -> Setting:
+def setting(tmp_path: Path, write: Write) -> Setting:
     """An entry's folder, and a file of hidden answers."""
     reference = write("answers/valid_task_4.csv", "hidden")
     package = write(f"package/{ENTRY_FILE}", WELL_BEHAVED).parent

@@ -24,11 +24,10 @@ from common.errors import InputError
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import answers_frame
+from conftest import Write, answers_frame
 
 MASK = "IsTarget"
 DEFAULT = Rules()
-Write = Callable[[str, str | bytes], Path]
 Array = np.ndarray[Any, Any]
 
 

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -12,8 +11,8 @@ from common.adaptive import training, weights
 
 import numpy as np
 import pytest
+from conftest import Write
 
-Write = Callable[[str, str | bytes], Path]
 HEADER = "QuestionId,UserId,IsCorrect\n"
 
 

@@ -1,7 +1,6 @@
 """What is known about pairs: counted from the training answers, joined with the metadata."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from common import schema
@@ -12,6 +11,7 @@ from common.submission import read_pair_values
 
 import pandas as pd
 import pytest
+from conftest import Write
 
 QUIZ_FILE = "metadata/answer_metadata_task_1_2.csv"
 FILES = {
@@ -73,7 +73,7 @@ FILES = {
 
 
 @pytest.fixture
-def folder(write: Callable[[str, str], Path], tmp_path: Path) -> Path:
+def folder(write: Write, tmp_path: Path) -> Path:
     for name, text in FILES.items():
         write(name, text)
     return tmp_path

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from common.evaluation.record import read_results
@@ -11,18 +10,18 @@ from common.evaluation.record import read_results
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import Says, Write
 from page_reading import Page, read_page
 from sklearn.metrics import log_loss, roc_auc_score
 
 KEYS = ["UserId", "QuestionId"]
 COLUMN = {1: "IsCorrect", 2: "AnswerValue"}
 NAMES = {1: ["ProbabilityCorrect"], 2: [f"ProbabilityOption{k}" for k in (1, 2, 3, 4)]}
-Told = Callable[..., str]
 TASKS = pytest.mark.parametrize("task", [1, 2])
 
 
 @pytest.fixture(scope="module")
-def predicted(split_kit: Path, succeeds: Told, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def predicted(split_kit: Path, succeeds: Says, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a kit with the majority's predictions and probabilities: only read from it."""
     kit = Path(shutil.copytree(split_kit, tmp_path_factory.mktemp("predicted") / "kit"))
     for task in (1, 2):
@@ -42,7 +41,7 @@ def page_in(folder: Path, name: str) -> Page:
 
 @TASKS
 def test_the_page_explains_the_score(
-    predicted: Path, succeeds: Told, tmp_path: Path, task: int
+    predicted: Path, succeeds: Says, tmp_path: Path, task: int
 ) -> None:
     kit, probabilities = predicted, predicted / f"p{task}.parquet"
     flags = ["--probabilities", probabilities, "--output_dir", tmp_path]
@@ -130,7 +129,7 @@ MISSING = " pairs are missing, first UserId"
     [(1, 4, "row 5 is 1.5"), (2, 4, "row 5 is 1.5"), (1, None, MISSING)],
 )
 def test_no_score_with_wrong_probabilities(
-    predicted: Path, fails: Told, tmp_path: Path, task: int, row: int | None, expected: str
+    predicted: Path, fails: Says, tmp_path: Path, task: int, row: int | None, expected: str
 ) -> None:
     """No score of an earlier run is left, and nothing is recorded."""
     table, path = pd.read_parquet(predicted / f"p{task}.parquet"), tmp_path / "mine.parquet"
@@ -150,7 +149,7 @@ def test_no_score_with_wrong_probabilities(
 
 @TASKS
 def test_a_score_needs_nothing_but_the_answers(
-    write: Callable[[str, str], Path], succeeds: Told, tmp_path: Path, task: int
+    write: Write, succeeds: Says, tmp_path: Path, task: int
 ) -> None:
     """Without training answers and metadata, and by a submission whose maker is not known."""
     write("given/answers.csv", "QuestionId,UserId,IsCorrect,AnswerValue\n1,7,1,2\n2,7,0,3\n")
@@ -170,7 +169,7 @@ def test_a_score_needs_nothing_but_the_answers(
 
 
 def test_a_score_does_not_depend_on_what_explains_it(
-    predicted: Path, succeeds: Told, fails: Told, tmp_path: Path
+    predicted: Path, succeeds: Says, fails: Says, tmp_path: Path
 ) -> None:
     """But on the true answers: those of another split give none, and leave none that was there."""
     kit = Path(shutil.copytree(predicted, tmp_path / "kit"))

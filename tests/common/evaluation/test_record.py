@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,9 @@ from common.evaluation.record import Evaluation, Result
 
 import malformed
 import pytest
-from conftest import Run
+from conftest import Run, Says
 from recorded import RESULT, made_by
 
-Succeeds = Callable[..., str]
 NAME = "results.jsonl"
 
 
@@ -51,9 +49,7 @@ def score(submission: Path, task: int | str = 1, **changes: Any) -> Result:
 # ---- What a line holds -------------------------------------------------------------------------
 
 
-def test_every_evaluation_appends_a_line(
-    scored_kit: Path, succeeds: Succeeds, tmp_path: Path
-) -> None:
+def test_every_evaluation_appends_a_line(scored_kit: Path, succeeds: Says, tmp_path: Path) -> None:
     first, _, second, third, *_ = read(scored_kit / "data/test_output")
     assert (first.task, first.phase, first.seed, first.simulated) == (1, "local", None, True)
     assert {*first.parts} == {"wrong", "right"}
@@ -72,7 +68,7 @@ def test_every_evaluation_appends_a_line(
 
 
 def test_a_score_names_code_and_revision_of_what_made_it(
-    split_kit: Path, tmp_path: Path, succeeds: Succeeds
+    split_kit: Path, tmp_path: Path, succeeds: Says
 ) -> None:
     """The code of the script and its imports; a revision where the script is of the repository."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))
@@ -100,7 +96,7 @@ def test_a_score_names_code_and_revision_of_what_made_it(
 
 
 def test_an_entry_of_task_4_tells_how_it_was_trained(
-    split_kit: Path, tmp_path: Path, run: Run, succeeds: Succeeds
+    split_kit: Path, tmp_path: Path, run: Run, succeeds: Says
 ) -> None:
     """Command, seed and code; the same for a folder and its zip, and not after an edit."""
     kit = Path(shutil.copytree(split_kit, tmp_path / "kit"))

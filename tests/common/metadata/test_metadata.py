@@ -1,6 +1,5 @@
 """Metadata of answers, students and subjects: joined by id, tolerant of gaps."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from common import layout, schema
@@ -19,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from conftest import Write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 READERS = pytest.mark.usefixtures("each_reader")
-Write = Callable[[str, str | bytes], Path]
 ANSWERS = "AnswerId,DateAnswered,Confidence,GroupId,QuizId,SchemeOfWorkId\n"
 STUDENTS = "UserId,Gender,DateOfBirth,PremiumPupil\n"
 TREE = "SubjectId,Name,ParentId,Level\n"
