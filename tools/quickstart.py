@@ -74,8 +74,6 @@ def main(description: str | None) -> int:
         help="size of the simulated data (default small); never touches official data",
     )
     options = parser.parse_args()
-    # PyTorch's threads that wait for one another then sleep, and slow nothing else that runs.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         python = set_up(for_tests=options.test)
         if options.test:

@@ -7,6 +7,7 @@ where no file names the quiz. That a pair was asked is known of the pairs to be 
 from collections.abc import Iterator
 
 from common.answers import IntArray
+from common.item_response.blocks import in_threads
 
 import numpy as np
 import numpy.typing as npt
@@ -51,17 +52,21 @@ def similar_questions(
     k = min(n_neighbours, n_questions - 1)
     neighbours = np.zeros((n_questions, k), np.int32)
     similarity = np.zeros((n_questions, k), np.float32)
-    for first in range(0, n_questions if k else 0, _BLOCK):
+
+    def work(first: int) -> None:
         own = np.arange(first, min(first + _BLOCK, n_questions))
         cosine = (by_question[own] @ answered).toarray()
         cosine /= np.sqrt(count[own, None] * count)
         cosine[np.arange(len(own)), own] = -1
-        found = np.argpartition(cosine, -k, axis=1)[:, -k:]
-        found.sort(axis=1)  # so that ties go to the lower number
-        value = np.take_along_axis(cosine, found, 1)
-        ranked = np.argsort(-value, axis=1, kind="stable")
-        neighbours[own] = np.take_along_axis(found, ranked, 1)
-        similarity[own] = np.take_along_axis(value, ranked, 1)
+        # All that are no less similar than the k-th; of equal ones the lower numbers come first.
+        least = np.partition(cosine, -k, axis=1)[:, -k, None]
+        row, found = np.nonzero(cosine >= least)
+        value = cosine[row, found]
+        order = np.lexsort((-value, row))
+        chosen = order[np.searchsorted(row, np.arange(len(own)))[:, None] + np.arange(k)]
+        neighbours[own], similarity[own] = found[chosen], value[chosen]
+
+    list(in_threads(work, range(0, n_questions if k else 0, _BLOCK)))
     return neighbours, similarity
 
 
