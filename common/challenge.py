@@ -214,16 +214,16 @@ def report_cells(
         report(f"{source.name}: column '{column}': {'; '.join(shown)}{more}, expected {expected}")
 
 
-def check_parser(doc: str | None, script: str, **files: str) -> argparse.ArgumentParser:
-    """Make the parser of a challenge's `check_submission.py`, with the files that it reads."""
+def run_check(
+    doc: str | None,
+    script: str,
+    check: Callable[[argparse.Namespace, Report], list[str]],
+    add_flags: Callable[[argparse.ArgumentParser], None] = lambda p: None,
+    **files: str,
+) -> None:
+    """Run a `check_submission.py` as `cli.run_check`; `check` reports each fault."""
     p = parser(doc, script, input_dir=TRAIN, **files)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    return p
-
-
-def run_check(
-    p: argparse.ArgumentParser, check: Callable[[argparse.Namespace, Report], list[str]]
-) -> None:
-    """As `cli.run_check`; `check` calls what it is given with each fault."""
+    add_flags(p)
     options = p.parse_args()
     cli.run_check(options.file, options.challenge, lambda faults: check(options, faults.append))

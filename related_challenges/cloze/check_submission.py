@@ -38,6 +38,4 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 if __name__ == "__main__":
     files = {"train_data": queries.TRAIN, "test_data": queries.TEST}
-    p = challenge.check_parser(__doc__, __file__, **files)
-    queries.add_candidates(p, "guesses allowed, at least five")
-    cli.run(lambda: challenge.run_check(p, check))
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check, queries.add_candidates, **files))

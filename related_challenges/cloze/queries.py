@@ -88,7 +88,9 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def add_candidates(p: argparse.ArgumentParser, what: str) -> None:
+def add_candidates(
+    p: argparse.ArgumentParser, what: str = "guesses allowed, at least five"
+) -> None:
     """Add the flag that says how many guesses at a query count, or are allowed if above five."""
     cli.add_number(p, "--candidates", N_GUESSES, what, metavar="K")
 

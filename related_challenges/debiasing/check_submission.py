@@ -33,6 +33,4 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    p = challenge.check_parser(__doc__, __file__)
-    clicks.add_phase(p)
-    cli.run(lambda: challenge.run_check(p, check))
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check, clicks.add_phase))

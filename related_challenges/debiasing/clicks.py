@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common import challenge, io
+from common.answers import require_distinct
 from common.errors import InputError, Report, stop
 from common.schema import Column
 
@@ -213,10 +214,7 @@ def _read(
     source = _source(path, columns)
     frame = pd.DataFrame(io.read_columns(source, columns, report))
     if once:
-        user = frame[_USER.name]
-        repeated = user[user.duplicated() & (user >= 0)]
-        faults = {row: f"repeats user {number}" for row, number in repeated.items()}
-        challenge.report_cells(source, _USER.name, faults, "each once", report)
+        require_distinct(source, _USER.name, frame[_USER.name].to_numpy(), report)
     return frame
 
 

@@ -130,7 +130,7 @@ def best_items(phase: Phase, scores: csr_array) -> clicks.IntArray:
     seen = click_matrix(phase)[phase.test_user]
     n_unseen = len(phase.item_ids) - np.diff(seen.indptr).max(initial=0)
     if n_unseen < clicks.N_RECOMMENDED:
-        told = f"the phase holds {n_unseen} items that a user has not clicked"
+        told = f"{phase.name} holds {n_unseen} items that a user has not clicked"
         raise InputError(f"{told}, expected at least {clicks.N_RECOMMENDED}")
     best = [np.empty((0, clicks.N_RECOMMENDED), phase.item_ids.dtype)]
     for start in range(0, len(phase.test_user), BLOCK):

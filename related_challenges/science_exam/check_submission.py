@@ -28,5 +28,4 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    p = challenge.check_parser(__doc__, __file__, test_data=exam.TEST)
-    cli.run(lambda: challenge.run_check(p, check))
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check, test_data=exam.TEST))

@@ -28,4 +28,4 @@ def check(options: argparse.Namespace, report: Report) -> list[str]:
 
 
 if __name__ == "__main__":
-    cli.run(lambda: challenge.run_check(challenge.check_parser(__doc__, __file__), check))
+    cli.run(lambda: challenge.run_check(__doc__, __file__, check))

@@ -71,7 +71,7 @@ FAULTS: dict[str, tuple[dict[str, str], str, list[str]]] = {
         },
         f"11,x{ITEMS[1:]}\n\n22,2{ITEMS[1:]}\n22,{ITEMS}\n0,{ITEMS}\n",
         [
-            "column 'item_1': row 1 is 'x', expected", "column 'user_id': row 4 repeats user 22",
+            "column 'item_1': row 1 is 'x', expected", "column 'user_id': row 4 repeats 22 of",
             "row 3: user 22 has 49 different items", "1 of 3 test users are missing, first user",
         ],
     ),
@@ -118,7 +118,7 @@ WRONG: dict[str, list[tuple[str | bytes, str]]] = {
     ],
     "debiasing/debias_track_answer.csv": [
         ("0,0,1,4\n1,13,1,4\n", "column 'user_id': row 2 is 13 of phase 1, exp"),
-        ("0,0,1,4\n0,0,2,4\n", "column 'user_id': row 2 repeats user 0"),
+        ("0,0,1,4\n0,0,2,4\n", "column 'user_id': row 2 repeats 0 of row 1"),
     ],
     "science_exam/train.csv": [
         (f"{HEADER}0,Which?,a,b,c,d,e,F\n", "column 'answer': row 2 is 'F'"),

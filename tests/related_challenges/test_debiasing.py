@@ -131,7 +131,7 @@ def test_at_a_phase_later_users_are_not_needed(write: Write, succeeds: Check, fa
         for wrong, message in (
             (row(1, FIFTY[1:]), "row 8 has 49 items after the user (1 such rows), expected 50"),
             (row(8, [2, *FIFTY[1:]]), "row 8: user 8 has 49 different items (1 such rows)"),
-            (rows[3], "column 'user_id': row 8 repeats user 3, expected each once"),
+            (rows[3], "column 'user_id': row 8 repeats 3 of row 4, expected each once"),
         ):
             write("submission.csv", "".join([*rows, wrong]))
             assert message in fails([*command, "--phase", "6"])

@@ -128,21 +128,25 @@ def test_the_split_is_that_of_the_test_file_which_repeats_the_questions(
         assert (predict("ranker", lines[:40], lines[:1], *local) == former) == is_same
 
 
-@pytest.mark.parametrize(("model", "flags"), [("ranker", []), ("ensemble", ["--members", "words"])])
-def test_a_seed_of_folds_has_an_effect(
-    model: str, flags: list[str], lines: list[str], predict: Check
+@pytest.mark.parametrize(
+    ("model", "first", "choices"),
+    [
+        ("ranker", 0, ["--seed 1", "--seed 2"]),
+        ("ensemble", 0, ["--members words --seed 1", "--members words --seed 2"]),
+        # One model, of all of the first questions, predicts the others.
+        (
+            "ensemble",
+            24,
+            [f"--members length {name}" for name in ("", "overlap", "cosine", "words")],
+        ),
+    ],
+)
+def test_a_seed_of_folds_and_each_member_have_an_effect(
+    model: str, first: int, choices: list[str], lines: list[str], predict: Check
 ) -> None:
-    found = {predict(model, lines[:12], lines[:12], "--seed", seed, *flags) for seed in (1, 2)}
-    assert len(found) == 2
-
-
-def test_each_member_of_the_ensemble_changes_what_it_predicts(
-    lines: list[str], predict: Check
-) -> None:
-    # One model, of all of the first questions, predicts the others.
-    members = (["length"], ["length", "overlap"], ["length", "cosine"], ["length", "words"])
-    found = {predict("ensemble", lines[:24], lines[24:49], "--members", *some) for some in members}
-    assert len(found) == 4
+    asked = lines[first : first + 24]
+    found = {predict(model, lines[:24], asked, *flags.split()) for flags in choices}
+    assert len(found) == len(choices)
 
 
 @pytest.mark.parametrize(
