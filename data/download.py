@@ -58,12 +58,8 @@ def main() -> None:
     p = cli.parser(__doc__)
     p.add_argument("--archive", type=Path, metavar="FILE", help="do not fetch, use this archive")
     p.add_argument("--url", default=URL, help="a mirror of the archive")
-    p.add_argument(
-        "--parts",
-        type=part_names,
-        default=DEFAULT_PARTS,
-        help=f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})",
-    )
+    told = f"any of {', '.join(PARTS)} (default {','.join(DEFAULT_PARTS)})"
+    p.add_argument("--parts", type=part_names, default=DEFAULT_PARTS, help=told)
     cli.add_folder(p, "--output_dir", layout.DATA_DIR)
     run_log.add_log_flag(p)
     options = p.parse_args()

@@ -33,12 +33,8 @@ def main() -> None:
     p = cli.parser(__doc__)
     cli.add_folder(p, "--data_dir", layout.DATA_DIR, "a folder laid out like data/")
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    p.add_argument(
-        "--pictures",
-        type=Path,
-        metavar="DIR",
-        help="also write some of the charts as SVG files of their own; only of simulated data",
-    )
+    told = "also write some of the charts as SVG files of their own; only of simulated data"
+    p.add_argument("--pictures", type=Path, metavar="DIR", help=told)
     options = p.parse_args()
     if not options.data_dir.is_dir():
         raise InputError(f"{options.data_dir}: not found, expected a folder laid out like data/")

@@ -459,12 +459,8 @@ def main() -> None:
     parser = cli.parser(__doc__)
     parser.add_argument("--size", choices=[*SIZES], default="small", help="default: small")
     parser.add_argument("--seed", type=cli.seed, default=0, help="default: 0")
-    parser.add_argument(
-        "--questions",
-        type=at_least_80,
-        metavar="N",
-        help="questions of tasks 3 and 4, such as the official 948 (default: by size)",
-    )
+    told = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
+    parser.add_argument("--questions", type=at_least_80, metavar="N", help=told)
     parser.add_argument(
         "--output_dir", type=Path, default=layout.DATA_DIR, help="default: the kit's folder data/"
     )

@@ -30,29 +30,19 @@ from tqdm import tqdm
 def main() -> None:
     """Rank by every feature and print how often each ranking agrees with each expert."""
     p = cli.parser(__doc__)
-    p.add_argument(
-        "--phase", choices=layout.PHASES, default="public", help="which pairs (default public)"
-    )
+    told = "which pairs (default public)"
+    p.add_argument("--phase", choices=layout.PHASES, default="public", help=told)
     cli.add_folder(p, "--input_dir", layout.TRAIN_DIR)
     cli.add_folder(p, "--metadata_dir", layout.METADATA_DIR)
     cli.add_folder(p, "--test_dir", layout.TEST_DIR)
-    p.add_argument(
-        "--train_data",
-        nargs="+",
-        metavar="FILE",
-        default=[layout.TRAIN_TASK_3_4],
-        help=f"answers; several files are joined (default {layout.TRAIN_TASK_3_4})",
-    )
-    p.add_argument(
-        "--correct_rates",
-        type=Path,
-        metavar="FILE",
-        help="counts of more answers (QuestionId, NumAnswers, NumCorrect), for the features that "
-        "need nothing else",
-    )
-    p.add_argument(
-        "--rankings", type=Path, nargs="+", metavar="FILE", default=[], help="rankings to add"
-    )
+    own = [layout.TRAIN_TASK_3_4]
+    told = f"answers; several files are joined (default {own[0]})"
+    p.add_argument("--train_data", nargs="+", metavar="FILE", default=own, help=told)
+    told = "counts of more answers (QuestionId, NumAnswers, NumCorrect), for the features that "
+    told += "need nothing else"
+    p.add_argument("--correct_rates", type=Path, metavar="FILE", help=told)
+    told = "rankings to add"
+    p.add_argument("--rankings", type=Path, nargs="+", metavar="FILE", default=[], help=told)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     options = p.parse_args()
     judgements = read_judgements(options.test_dir / layout.answers_name(3, options.phase))

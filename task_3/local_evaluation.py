@@ -44,12 +44,9 @@ def main() -> None:
     p.add_argument("--missing", choices=ranking.MISSING, default="ignored", help="default ignored")
     cli.add_folder(p, "--input_dir", "data/test_data, of the local split data/test_input")
     cli.add_folder(p, "--submission_dir", "submissions, of the local split data/test_output")
-    p.add_argument(
-        "--submit_data",
-        metavar="FILE",
-        help=f"CSV or zip (default {layout.submission_name(TASK)}, of the local split "
-        f"{layout.local_submission_name(TASK)})",
-    )
+    names = layout.submission_name(TASK), layout.local_submission_name(TASK)
+    told = f"CSV or zip (default {names[0]}, of the local split {names[1]})"
+    p.add_argument("--submit_data", metavar="FILE", help=told)
     cli.add_template_flags(p, layout.TEMPLATE_TASK_3)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
     options = p.parse_args()

@@ -38,20 +38,14 @@ def main() -> None:
     challenges = sorted(path.parent.name for path in layout.RELATED_DIR.glob(f"*/{CHECK_NAME}"))
     p = cli.parser(__doc__)
     p.add_argument("file", type=Path, metavar="FILE", help="the submission")
-    p.add_argument(
-        "--task", type=int, choices=(1, 2, 3, 4), help="default: by the file's name, or columns"
-    )
-    p.add_argument(
-        "--challenge",
-        choices=challenges,
-        metavar="NAME",
-        help="related challenge, such as cloze (default: taken from the file's folder)",
-    )
+    told = "default: by the file's name, or columns"
+    p.add_argument("--task", type=int, choices=(1, 2, 3, 4), help=told)
+    told = "related challenge, such as cloze (default: taken from the file's folder)"
+    p.add_argument("--challenge", choices=challenges, metavar="NAME", help=told)
     cli.add_template_flags(p, "that of the task")
     cli.add_folder(p, "--input_dir", "data/train_data")
-    p.add_argument(
-        "--train_data", metavar="FILE", help="answers to compare with (default those of the task)"
-    )
+    told = "answers to compare with (default those of the task)"
+    p.add_argument("--train_data", metavar="FILE", help=told)
     playing.add_flags(p)
     options, others = p.parse_known_args()
     if options.task is None and options.challenge is None:

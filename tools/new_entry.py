@@ -41,16 +41,11 @@ def main() -> None:
         metavar="TASK",
         help=f"{', '.join(MODELS)}, or the folder of a related challenge",
     )
-    p.add_argument(
-        "name", type=entry_name, metavar="NAME", help="name of your entry, such as my_idea"
-    )
-    p.add_argument(
-        "--from",
-        dest="model",
-        metavar="MODEL",
-        help="sample model to start from (default majority, entropy in task 3, numpy in task 4, "
-        "the shortest one of a related challenge)",
-    )
+    told = "name of your entry, such as my_idea"
+    p.add_argument("name", type=entry_name, metavar="NAME", help=told)
+    told = "sample model to start from (default majority, entropy in task 3, numpy in task 4, "
+    told += "the shortest one of a related challenge)"
+    p.add_argument("--from", dest="model", metavar="MODEL", help=told)
     options = p.parse_args()
     model = options.model or MODELS.get(options.task) or shortest_model(options.task)
     entry = copy_model(layout.ROOT / options.task, model, options.name)

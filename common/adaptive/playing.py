@@ -45,12 +45,9 @@ class Setting(NamedTuple):
 
 def add_data_flags(p: argparse.ArgumentParser) -> None:
     """Add the flags that name the students examined."""
-    p.add_argument(
-        "--phase",
-        choices=(LOCAL, *layout.PHASES),
-        default=LOCAL,
-        help="public, private: the released students in data/test_data (default local)",
-    )
+    phases = (LOCAL, *layout.PHASES)
+    told = "public, private: the released students in data/test_data (default local)"
+    p.add_argument("--phase", choices=phases, default=LOCAL, help=told)
     cli.add_folder(p, "--input_dir", "data/test_input")
     students = f"students and masks (default {layout.VALID_TASK_4})"
     p.add_argument("--ref_data", metavar="FILE", help=students)
@@ -75,14 +72,9 @@ def add_flags(p: argparse.ArgumentParser) -> None:
     """Add the flags of the rules and of the limits."""
     queryable = "targets may be asked, as in the published scorer (the guide forbids it)"
     p.add_argument("--targets_queryable", action="store_true", help=queryable)
-    p.add_argument(
-        "--unobserved",
-        type=int,
-        choices=(0, -1),
-        default=-1,
-        help="value for an answer not revealed: -1 as documented (default), "
-        "0 as in the published evaluator",
-    )
+    told = "value for an answer not revealed: -1 as documented (default), "
+    told += "0 as in the published evaluator"
+    p.add_argument("--unobserved", type=int, choices=(0, -1), default=-1, help=told)
     seconds, gib = Limits().seconds, Limits().memory / 2**30
     time = f"seconds for one mask (default {seconds:g})"
     p.add_argument("--time_limit", type=_positive, default=seconds, help=time)

@@ -27,28 +27,17 @@ def evaluate(doc: str | None, task: int) -> None:
     """Run the `local_evaluation.py` of task 1 or 2, whose docstring is the help."""
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", "data/test_input")
-    p.add_argument(
-        "--ref_data", metavar="FILE", help=f"the true answers (default {layout.VALID_TASK_1_2})"
-    )
+    told = f"the true answers (default {layout.VALID_TASK_1_2})"
+    p.add_argument("--ref_data", metavar="FILE", help=told)
     cli.add_folder(p, "--submission_dir", "data/test_output")
-    p.add_argument(
-        "--submit_data",
-        metavar="FILE",
-        help=f"CSV or zip (default {layout.local_submission_name(task)})",
-    )
+    told = f"CSV or zip (default {layout.local_submission_name(task)})"
+    p.add_argument("--submit_data", metavar="FILE", help=told)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    p.add_argument(
-        "--phase",
-        choices=layout.PHASES,
-        help="score submissions/ against the released answers in data/test_data instead",
-    )
-    p.add_argument(
-        "--probabilities",
-        type=Path,
-        metavar="FILE",
-        help="what a sample model wrote with its flag of that name: adds log loss, Brier score and "
-        "calibration" + ", and AUC" * (task == 1),
-    )
+    told = "score submissions/ against the released answers in data/test_data instead"
+    p.add_argument("--phase", choices=layout.PHASES, help=told)
+    told = "what a sample model wrote with its flag of that name: adds log loss, Brier score and "
+    told += "calibration" + ", and AUC" * (task == 1)
+    p.add_argument("--probabilities", type=Path, metavar="FILE", help=told)
     options = p.parse_args()
     local, upload = (layout.submission_path(task, name) for name in (record.LOCAL, "public"))
     places = (options.input_dir, options.ref_data, options.submission_dir, options.submit_data)
