@@ -147,16 +147,11 @@ def run_again(
     logs = []
     for script, flags in tqdm(commands, "Scripts", unit="script", disable=None):
         with tempfile.TemporaryDirectory(prefix="blend_") as temporary:
-            path = Path(temporary, "probabilities.parquet")
-            template = script_runs.run_on_split(
-                script,
-                [*flags, "--probabilities", str(path)],
-                table,
-                held_out,
-                script_runs.metadata_of(train),
-                Path(temporary),
-                what="80 % of the training answers",
-            )
+            folder, title = Path(temporary), "80 % of the training answers"
+            fold = script_runs.Fold(title, table, held_out, script_runs.metadata_of(train), folder)
+            path = folder / "probabilities.parquet"
+            flags = [*flags, "--probabilities", str(path)]
+            template = script_runs.run_on_fold(script, flags, fold)
             found = read_probabilities(path, task)
             logs.append(logarithms(found.at(submission.read_template(template), template)))
     return truth - (task == 2), np.stack(logs)

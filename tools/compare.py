@@ -23,7 +23,7 @@ from common import cli, io, layout, made
 from common.errors import InputError, quote
 from common.evaluation import outcomes, ranking
 from common.evaluation.outcomes import Outcomes
-from common.evaluation.pairs import outcomes_of, score_pairs
+from common.evaluation.pairs import score_pairs
 from common.evaluation.record import (
     CROSS_VALIDATION,
     LOCAL,
@@ -184,7 +184,7 @@ def score_submission(path: Path, task: int, phase: str | None) -> Scored:
         assert kept is not None
     else:
         pairs, _ = score_pairs(path, reference, task, phase=None if phase == LOCAL else phase)
-        kept = outcomes_of(pairs)
+        kept = outcomes.of_predictions(pairs)
     where = describe_test(phase, "", made.is_simulated(reference))
     return Scored(cli.show(path), task, where, lambda: kept, (phase, "", fingerprint_of(reference)))
 

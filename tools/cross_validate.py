@@ -35,6 +35,7 @@ from common.evaluation.pairs import score_pairs
 from common.made import Made
 from common.splits import BoolArray, hold_out_answers
 from tools import script_runs
+from tools.script_runs import Fold
 from tools.tasks import task_of
 
 import numpy as np
@@ -45,17 +46,6 @@ from tqdm import tqdm
 _TARGETS = 0.2
 # Flags that would show an entry other answers than those of its folds, or leave files behind.
 _PLACES = [f"--{name}" for name in (*made.PLACES, "local")]
-
-
-class Fold(NamedTuple):
-    """One run of an entry: all answers, and which of them it does not learn from."""
-
-    title: str
-    table: pd.DataFrame
-    held_out: BoolArray
-    metadata: Path | None
-    # An empty one, for files.
-    folder: Path
 
 
 class Ran(NamedTuple):
@@ -125,7 +115,7 @@ def main() -> None:
             memory=max((ran.memory for ran in runs if ran.memory is not None), default=None),
         ),
         code=runs[0].code,
-        outcomes=outcomes.of_predictions(*(predicted[name].to_numpy() for name in predicted)),
+        outcomes=outcomes.of_predictions(predicted),
     )
     record.append_result(options.output_dir, task, evaluation)
     deviation = statistics.stdev(parts.values())
@@ -183,7 +173,7 @@ def deal(
 
 def predict_fold(script: Path, flags: Sequence[str], fold: Fold, task: int) -> Ran:
     """Let a script of task 1 or 2 learn from the other folds and predict this one."""
-    script_runs.run_on_split(script, flags, *fold[1:], what=fold.title)
+    script_runs.run_on_fold(script, flags, fold)
     path, reference = fold.folder / layout.submission_name(task), fold.folder / "held_out.csv"
     if not path.is_file():
         raise InputError(f"{script}: has not written {path.name} on {fold.title}")
@@ -217,8 +207,7 @@ def play_fold(package: Path, flags: Sequence[str], fold: Fold, rules: Rules, lim
     setting = playing.Setting(copy, reference_path, train, metadata, rules, limits)
     reference = playing.read_students(setting)
     games, _ = playing.play_all(setting, reference)
-    targets = evaluation.list_targets(reference, games).drop(columns=["Mask", "PRight"])
-    predicted = targets.rename(columns={"IsCorrect": "truth", "Predicted": "predicted"})
+    predicted = evaluation.list_targets(reference, games)
     seconds = time.perf_counter() - started
     took = read_origin(copy)
     code = fingerprint_code(copy, source_code.fingerprint(trainer))

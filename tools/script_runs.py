@@ -8,12 +8,12 @@ import sys
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from common import cli, io, layout, made, source_code, splits
 from common.errors import InputError, printable, quote
+from common.splits import BoolArray
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 # How much of what a script prints is read, when it fails.
@@ -88,20 +88,22 @@ def repeatable(
     return script, flags
 
 
-def run_on_split(
-    script: Path,
-    flags: Sequence[str],
-    table: pd.DataFrame,
-    held_out: npt.NDArray[np.bool_],
-    metadata: Path | None,
-    folder: Path,
-    what: str,
-) -> Path:
-    """Let a script of task 1 or 2 learn from some answers and predict the others.
+class Fold(NamedTuple):
+    """One run of an entry: all answers, and which of them it does not learn from."""
 
-    Those held out are True, shape (answers,). The folder is for the files that the script reads and
-    writes; what is returned is the template among them, whose rows are the answers held out.
+    title: str
+    table: pd.DataFrame
+    held_out: BoolArray
+    metadata: Path | None
+    # An empty one, for files.
+    folder: Path
+
+
+def run_on_fold(script: Path, flags: Sequence[str], fold: Fold) -> Path:
+    """Let a script of task 1 or 2 learn from some answers and predict the others; return the
+    template, whose rows are the answers held out.
     """
+    _, table, held_out, metadata, folder = fold
     template = folder / TEMPLATE
     names = [name for name in splits.PAIR_COLUMNS if name in table]
     io.write_csv(folder / TRAIN, table[~held_out])
@@ -111,7 +113,7 @@ def run_on_split(
     places += ["--output_dir", folder]
     if metadata is not None and reads_metadata(script):
         places += ["--metadata_dir", metadata]
-    run_script([script, *places, *flags], what)
+    run_script([script, *places, *flags], fold.title)
     return template
 
 

@@ -68,18 +68,15 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
 
     asked, targets = list_asked(reference, games), list_targets(reference, games)
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
-    student, question, truth, predicted = (
-        targets[name].to_numpy() for name in ("UserId", "QuestionId", "IsCorrect", "Predicted")
-    )
-    part = targets["Mask"].factorize()[0]
     evaluation, shown = describe(setting, figures, phase=options.phase, asked=asked)
-    kept = outcomes.of_predictions(student, question, truth, predicted, part)
+    kept = outcomes.of_predictions(targets)
     evaluation = replace(evaluation, training=training, code=code, outcomes=kept)
     beliefs = None
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
         probabilities.write_probabilities(targets, 4, p_right, path)
         believed = np.stack([1 - p_right, p_right], axis=1)
+        truth, predicted = (targets[name].to_numpy() for name in ("truth", "predicted"))
         beliefs = metrics.score_probabilities(truth, believed, predicted)
         shown["calibration"] = score_files.calibration(beliefs, "answered correctly")
     page = "games.html"
@@ -143,13 +140,15 @@ def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
 
 
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
-    """Return every target: Mask, UserId, QuestionId, IsCorrect, Predicted and, if known, PRight."""
+    """Return every target: Mask, its number as part, UserId, QuestionId, truth, predicted and, if
+    known, PRight.
+    """
     parts = []
-    for mask, game in games.items():
+    for number, (mask, game) in enumerate(games.items()):
         row, question = np.nonzero(reference.targets[mask])
         keys = {"Mask": mask, "UserId": reference.student[row], "QuestionId": question}
-        said = {"Predicted": game.prediction, "PRight": game.probability}
-        parts.append(pd.DataFrame({**keys, "IsCorrect": game.truth, **said}))
+        said = {"predicted": game.prediction, "PRight": game.probability}
+        parts.append(pd.DataFrame({**keys, "part": number, "truth": game.truth, **said}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -165,7 +164,7 @@ def figures_of(
     """Return what the page tells of games that have been played, as JSON takes it: accuracies by
     mask, the confusion matrix of all, the curves of the entry's choices and of random ones, facts.
     """
-    truth, predicted = targets["IsCorrect"].to_numpy(), targets["Predicted"].to_numpy()
+    truth, predicted = targets["truth"].to_numpy(), targets["predicted"].to_numpy()
     is_right = targets.assign(is_right=truth == predicted).groupby("Mask", sort=False)["is_right"]
     figures: dict[str, Any] = {
         "masks": is_right.mean().to_dict(),

@@ -5,11 +5,13 @@ the number of answers of each student, 0.3 MB for two million answers. It holds 
 a fingerprint tells whether two files are of the same ones.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common import io
 from common.answers import number_ids, pair_keys
@@ -17,6 +19,9 @@ from common.errors import InputError
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:  # Importing it takes 0.2 s.
+    import pandas as pd
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -44,19 +49,15 @@ class Outcomes:
         return np.diff(n_right, prepend=0).reshape(self.counts.shape)
 
 
-def of_predictions(
-    student: IntArray,
-    question: IntArray,
-    truth: IntArray,
-    predicted: IntArray,
-    part: IntArray | None = None,
-) -> Outcomes:
-    """Return the outcomes of predicted answers (tasks 1, 2 and 4), one row each, in any order.
+def of_predictions(answers: pd.DataFrame) -> Outcomes:
+    """Return the outcomes of predicted answers (tasks 1, 2 and 4), in any order.
 
-    `part` numbers, from 0, the mask or fold that the answer belongs to, if there are several.
+    Of each are given UserId, QuestionId, truth, predicted and, if there are several, the part,
+    numbered from 0: the mask or fold that the answer belongs to.
     """
-    keys = pair_keys(student, question)
-    part = np.zeros(len(keys), np.int8) if part is None else part
+    keys, student = pair_keys(answers["UserId"], answers["QuestionId"]), answers["UserId"]
+    truth, predicted = answers["truth"].to_numpy(), answers["predicted"].to_numpy()
+    part = answers["part"].to_numpy() if "part" in answers else np.zeros(len(keys), np.int8)
     order = np.argsort(keys)
     order = order[np.argsort(part[order], kind="stable")]
     students, place = number_ids(student)
@@ -65,8 +66,8 @@ def of_predictions(
     # The keys are sorted within each part: equal neighbours there would be one pair twice.
     distinct = n_parts == 1 or len(np.unique(keys)) == len(keys)
     counts = np.bincount(cell, minlength=n_parts * len(students)).reshape(n_parts, -1)
-    answers = _fingerprint(keys[order], part[order].astype(np.int32), truth[order].astype(np.int8))
-    return Outcomes(answers, counts, (truth == predicted)[order], distinct)
+    of = _fingerprint(keys[order], part[order].astype(np.int32), truth[order].astype(np.int8))
+    return Outcomes(of, counts, (truth == predicted)[order], distinct)
 
 
 def of_judgements(

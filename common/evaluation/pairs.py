@@ -153,12 +153,6 @@ def score_pairs(
     return pairs, outside
 
 
-def outcomes_of(pairs: pd.DataFrame) -> outcomes.Outcomes:
-    """Return what was predicted right."""
-    columns = ("UserId", "QuestionId", "truth", "predicted")
-    return outcomes.of_predictions(*(pairs[name].to_numpy() for name in columns))
-
-
 # ---- What explains it ----------------------------------------------------------------------------
 
 
@@ -208,7 +202,7 @@ def explain(
             *([("Rows not scored", outside)] if outside else []),
             ("Standard error", told),
         ],
-        outcomes=outcomes_of(pairs),
+        outcomes=outcomes.of_predictions(pairs),
     )
     best = _find_best_possible(reference_path.parent.parent, task) if evaluation.simulated else None
     compared = {"majority": total.get("majority"), "best possible": best}

@@ -99,7 +99,7 @@ def _play(program_dir: Path, input_dir: Path, submission_dir: Path) -> dict[str,
     # What it says that it has changed could be any text.
     entry.changed.clear()
     targets = evaluation.list_targets(reference, games)
-    right = (targets["IsCorrect"] == targets["Predicted"]).to_numpy()
+    right = (targets["truth"] == targets["predicted"]).to_numpy()
     error = metrics.clustered_standard_error(right, number_ids(targets["UserId"].to_numpy())[1])
     return {
         **evaluation.figures_of(setting, reference, targets, entry, curves, seconds, training),

@@ -13,6 +13,7 @@ from common.evaluation.outcomes import Outcomes
 from tools.compare import describe, score_of
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import Says
 from recorded import RESULT, write_record
@@ -133,11 +134,10 @@ def test_outcomes_that_are_not_there(
 
 
 def kept(right: Any, student: Any, part: Any = None, question: Any = None) -> Outcomes:
-    value = np.asarray(right, np.int8)
-    questions = np.array(question or range(len(value)), np.int32)
-    parts = None if part is None else np.array(part)
-    students = np.asarray(student, np.int32)
-    return outcomes.of_predictions(students, questions, np.ones_like(value), value, parts)
+    questions = question or range(len(right))
+    answers = {"UserId": student, "QuestionId": questions, "truth": 1, "predicted": right}
+    table = pd.DataFrame({**answers, "part": 0 if part is None else part})
+    return outcomes.of_predictions(table.astype(np.int32))
 
 
 def planted(seed: int, n_students: int, gain: float) -> tuple[Outcomes, Outcomes]:

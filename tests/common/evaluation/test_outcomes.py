@@ -7,16 +7,17 @@ from common.evaluation import outcomes
 from common.evaluation.outcomes import Outcomes
 
 import numpy as np
+import pandas as pd
 import pytest
 
 
-def example(seed: int, n: int = 200) -> list[np.ndarray]:
-    """Return UserId, QuestionId, truth and prediction of distinct pairs, in a random order."""
+def example(seed: int, n: int = 200) -> pd.DataFrame:
+    """Return answers to distinct questions by distinct students, and predictions."""
     rng = np.random.default_rng(seed)
-    place = rng.choice(40 * 50, n, replace=False)
-    student, question = (place // 50 + 7).astype(np.int32), (place % 50).astype(np.int32)
+    place = rng.choice(40 * 50, n, replace=False).astype(np.int32)
     truth, predicted = rng.integers(2, size=(2, n)).astype(np.int8)
-    return [student, question, truth, predicted]
+    keys = {"UserId": place // 50 + 7, "QuestionId": place % 50}
+    return pd.DataFrame({**keys, "truth": truth, "predicted": predicted})
 
 
 def same(one: Outcomes, other: Outcomes) -> bool:
@@ -25,51 +26,50 @@ def same(one: Outcomes, other: Outcomes) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_are_those_of_each_student_in_each_part(seed: int) -> None:
-    student, _, truth, predicted = columns = example(seed)
-    rng = np.random.default_rng(seed)
-    part = rng.permutation(np.arange(200) % 3)
-    kept = outcomes.of_predictions(*columns, part)
+    part = np.random.default_rng(seed).permutation(np.arange(200) % 3)
+    answers = example(seed).assign(part=part)
+    kept = outcomes.of_predictions(answers)
+    student = answers.UserId.to_numpy()
     own = (student == np.unique(student)[:, None]) & (part == np.arange(3)[:, None, None])
     assert np.array_equal(kept.counts, own.sum(axis=2))
-    assert np.array_equal(kept.count_right(), (own & (truth == predicted)).sum(axis=2))
+    is_right = (answers.truth == answers.predicted).to_numpy()
+    assert np.array_equal(kept.count_right(), (own & is_right).sum(axis=2))
     # The order of the answers does not matter.
-    order = rng.permutation(200)
-    for given in (columns, [*columns, part]):
-        shuffled = (values[order] for values in given)
-        assert same(outcomes.of_predictions(*given), outcomes.of_predictions(*shuffled))
+    for given in (answers, answers.drop(columns="part")):
+        shuffled = given.sample(frac=1, random_state=seed)
+        assert same(outcomes.of_predictions(given), outcomes.of_predictions(shuffled))
 
 
 def test_another_test_set_is_told_apart() -> None:
     """Other students, questions, true values or folds; other predictions are the same test."""
-    student, question, truth, predicted = columns = example(0)
-    own = outcomes.of_predictions(*columns).answers
-    assert outcomes.of_predictions(student, question, truth, 1 - predicted).answers == own
-    changed = truth.copy()
-    changed[5] ^= 1
+    answers = example(0)
+    own = outcomes.of_predictions(answers).answers
+    other_predictions = answers.assign(predicted=1 - answers.predicted)
+    assert outcomes.of_predictions(other_predictions).answers == own
     part = (np.arange(200) % 2).astype(np.int8)
     others = [
-        [student + 1, question, truth, predicted],
-        [student, question + 1, truth, predicted],
-        [student, question, changed, predicted],
-        [*columns, part],
-        [*columns, 1 - part],
-        [values[1:] for values in columns],
+        answers.assign(UserId=answers.UserId + 1),
+        answers.assign(QuestionId=answers.QuestionId + 1),
+        answers.assign(truth=np.where(answers.index == 5, 1 - answers.truth, answers.truth)),
+        answers.assign(part=part),
+        answers.assign(part=1 - part),
+        answers[1:],
     ]
-    found = [outcomes.of_predictions(*other) for other in others]
+    found = [outcomes.of_predictions(other) for other in others]
     assert len({own, *(other.answers for other in found)}) == 7
     # Answers that count several times are known.
-    twice = [np.concatenate([values, values]) for values in columns]
+    twice = pd.concat([answers.assign(part=0), answers.assign(part=1)])
     assert found[3].distinct
-    assert not outcomes.of_predictions(*twice, np.repeat([0, 1], 200)).distinct
+    assert not outcomes.of_predictions(twice).distinct
 
 
 def test_what_is_written_is_read_and_stored_once(tmp_path: Path) -> None:
     examples = [example(n, n) for n in (1, 8, 200)]
-    student, question, truth, predicted = examples[-1]
-    examples += [[student, question, truth, 1 - predicted], examples[-1]]
+    last = examples[-1]
+    examples += [last.assign(predicted=1 - last.predicted), last]
     names = []
-    for columns in examples:
-        kept = outcomes.of_predictions(*columns)
+    for answers in examples:
+        kept = outcomes.of_predictions(answers)
         names.append(outcomes.write(tmp_path, kept))
         assert same(outcomes.read(tmp_path / f"{names[-1]}.npz"), kept)
     assert sorted(path.stem for path in tmp_path.iterdir()) == sorted({*names})
@@ -78,10 +78,10 @@ def test_what_is_written_is_read_and_stored_once(tmp_path: Path) -> None:
 
 def test_two_million_answers_take_little_room(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    student = np.sort(rng.integers(119_000, size=2_000_000)).astype(np.int32)
-    question = np.arange(2_000_000, dtype=np.int32)
-    truth = np.ones(2_000_000, np.int8)
-    kept = outcomes.of_predictions(student, question, truth, rng.random(2_000_000) < 0.75)
+    n = 2_000_000
+    ids = {"UserId": np.sort(rng.integers(119_000, size=n, dtype=np.int32)), "QuestionId": range(n)}
+    answers = pd.DataFrame({**ids, "truth": np.int8(1), "predicted": rng.random(n) < 0.75})
+    kept = outcomes.of_predictions(answers)
     path = tmp_path / f"{outcomes.write(tmp_path, kept)}.npz"
     assert path.stat().st_size < 500_000
 
@@ -98,7 +98,7 @@ def test_judgements_count_where_there_are_any() -> None:
 
 @pytest.mark.parametrize("fault", ["cut", "renamed", "one bit"])
 def test_a_file_of_other_outcomes_than_its_name_says_is_named(tmp_path: Path, fault: str) -> None:
-    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(*example(0)))}.npz"
+    path = tmp_path / f"{outcomes.write(tmp_path, outcomes.of_predictions(example(0)))}.npz"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes({"cut": content[:300], "one bit": content}.get(fault, path.read_bytes()))
