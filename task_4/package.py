@@ -20,7 +20,7 @@ from common.adaptive import entry_files, playing, training
 
 def main() -> None:
     """Collect, dry-run, write."""
-    p = training.training_parser(__doc__)
+    p = training.training_parser(__doc__, several=False)
     p.add_argument("package", type=Path, help="folder of the package, such as task_4/numpy")
     cli.add_folder(p, "--output_dir", layout.SUBMISSION_DIR)
     p.add_argument("--output_file", default="submission_task_4.zip", help="default %(default)s")

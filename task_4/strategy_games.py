@@ -107,7 +107,7 @@ def play(
     # How often each question may still be asked; 0.29 · 100 is a little less than 29.
     left = np.full(n_columns, max(1, int(max_exposure * n_students + 1e-9)))
     goes_on = np.ones(n_students, bool)
-    probability, n_over_limit = {}, 0
+    probability = {}
     for n_asked in range(n_questions + 1):
         if n_asked in (*_SCORED_AFTER, n_questions):
             of_targets = known.predict()[:, :n_columns][state.targets]
@@ -120,17 +120,15 @@ def play(
         seeds = np.arange(n_students) + n_students * (n_asked + 1000 * seed)
         posterior = Posterior(known, bank.popularity, seeds)
         hidden = known.target_weight[:, :n_columns]
-        question, n_over = choose(strategy, posterior, state.can_query, hidden, order, left)
-        n_over_limit += n_over
-        left -= np.bincount(question[order], minlength=n_columns)
-        reveal(state, question, known)
+        chosen = choose(strategy, posterior, state.can_query, hidden, order, left)
+        reveal(state, chosen, known)
     return PlayedGame(
         chosen=np.stack(state.chosen, axis=1),
         probability=probability,
         truth=state.truth,
         student=reference.student[np.nonzero(state.targets)[0]],
         n_askable=n_askable,
-        n_over_limit=n_over_limit,
+        n_over_limit=int(np.maximum(-left, 0).sum()),
     )
 
 
@@ -141,18 +139,18 @@ def choose(
     hidden: FloatArray,
     order: IntArray,
     left: IntArray,
-) -> tuple[IntArray, int]:
+) -> IntArray:
     """Let a strategy choose for every student, no question more often than is left of it.
 
     All choose at once. Where more students want a question than may get it, the first ones do, and
-    the others choose again among what is left, as long as there is any. `order` holds the rows of
-    the students who are asked, who comes first first, and `left` how often each question may still
-    be asked, shape (questions,). Returns the questions, int64, shape (students,), -1 for students
-    who are not asked, and how many had to be asked a question of which nothing was left.
+    the others choose again among what is left; only who has nothing left gets any. `order` holds
+    the rows of the students who are asked, who comes first first, and `left` how often each
+    question may still be asked, shape (questions,), and after that: below 0, so often too many
+    times. Returns the questions, int64, shape (students,), -1 for students who are not asked.
     """
     chosen = np.full(len(askable), -1)
     place_in_line = pd.Series(np.arange(len(order)), index=order)
-    waiting, n_over = np.sort(order), 0
+    waiting = np.sort(order)
     while len(waiting):
         free = askable[waiting] & (left > 0)
         stuck = ~free.any(axis=1)
@@ -163,10 +161,9 @@ def choose(
         place = place_in_line[waiting].groupby(wish).rank().to_numpy()
         gets = (place <= left[wish]) | stuck
         chosen[waiting[gets]] = wish[gets]
-        n_over += int(stuck.sum())
-        left = left - np.bincount(wish[gets], minlength=len(left))
+        left -= np.bincount(wish[gets], minlength=len(left))
         waiting = waiting[~gets]
-    return chosen, n_over
+    return chosen
 
 
 def _wish(

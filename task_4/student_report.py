@@ -33,11 +33,8 @@ _COVERAGE = 0.9
 _NORMAL_QUANTILE = 1.645
 # A prediction between these is not far from a coin toss.
 _UNSURE = (0.4, 0.6)
-# How many of the least known topics are named.
-_N_LEAST_KNOWN = 3
 # A topic of fewer questions is no topic of the bank.
 _MIN_QUESTIONS = 5
-_N_EXAMPLES = 3
 _OUTCOMES = ("wrong", "right")
 
 # The few areas of mathematics, and topics in them; the names stand above the charts.
@@ -111,7 +108,7 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
         )
     state = GameState(reference, mask, Rules())
     can_be_asked = state.can_query.sum(axis=1) >= options.questions
-    examples = ", ".join(map(str, reference.student[can_be_asked][:_N_EXAMPLES]))
+    examples = ", ".join(map(str, reference.student[can_be_asked][:3]))
     expected = f"expected UserIds of {reference.name}, such as {examples}"
     if not options.student:
         raise InputError(f"--student: names nobody, {expected}")
@@ -176,8 +173,8 @@ def student_page(
     p, truth = course.hidden_probability, course.hidden_truth
     prediction, outcomes = p > 0.5, []
     for label, is_predicted in (("expected right", prediction), ("expected wrong", ~prediction)):
-        n_right, n = int(truth[is_predicted].sum()), int(is_predicted.sum())
-        outcomes.append((label, str(n_right), str(n - n_right), str(n)))
+        n_right, n = truth[is_predicted].sum(), is_predicted.sum()
+        outcomes.append((label, f"{n_right}", f"{n - n_right}", f"{n}"))
     return pages.render(
         "student.html",
         title=f"Student {student}",
@@ -201,7 +198,7 @@ def student_page(
         },
         n_topics=len(topics),
         n_topics_asked=sum(bool(np.isin(members, chosen).any()) for _, members in topics),
-        least_known=least_known[:_N_LEAST_KNOWN],
+        least_known=least_known[:3],
         is_hit=prediction == (truth == 1),
         unsure=_UNSURE,
         is_unsure=(p > _UNSURE[0]) & (p < _UNSURE[1]),

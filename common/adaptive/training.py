@@ -26,13 +26,17 @@ from common.lazy import pd
 import numpy as np
 
 
-def training_parser(doc: str | None) -> argparse.ArgumentParser:
-    """Make the parser of a `train_model.py` from its docstring; a model adds its own flags."""
+def training_parser(doc: str | None, *, several: bool = True) -> argparse.ArgumentParser:
+    """Make the parser of a `train_model.py` from its docstring, for several training files, which
+    hold different students, or one; a model adds its own flags.
+    """
     p = cli.parser(doc)
     cli.add_folder(p, "--input_dir", "data/train_data")
     p.add_argument("--train_data", help=f"default {layout.TRAIN_TASK_3_4}")
     local = f"use the local split: defaults become data/test_input and {layout.TRAIN_TASK_4}"
     p.add_argument("--local", action="store_true", help=local)
+    if several:
+        add_more_train_data_flag(p)
     return p
 
 

@@ -32,9 +32,7 @@ QUIZ_VARIANCE, QUIZ_POWER = 0.8, 6
 
 def main() -> None:
     """Load, train, write."""
-    parser = training.training_parser(__doc__)
-    training.add_more_train_data_flag(parser)
-    options = parser.parse_args()
+    options = training.training_parser(__doc__).parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     model = fit(answers, n_questions)

@@ -20,9 +20,7 @@ PACKAGE = Path(__file__).parent
 
 def main() -> None:
     """Load, train, write."""
-    parser = training.training_parser(__doc__)
-    training.add_more_train_data_flag(parser)
-    options = parser.parse_args()
+    options = training.training_parser(__doc__).parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))
 
     # ---- The model: replace this block by your own. -------------------------------------------

@@ -50,7 +50,6 @@ LOADING_PRECISION = 20.0
 def main() -> None:
     """Load, train, write."""
     parser = training.training_parser(__doc__)
-    training.add_more_train_data_flag(parser)
     cli.add_number(parser, "--seed", 0, "another random start")
     options = parser.parse_args()
     answers, n_questions = training.read_training(*training.training_paths(options))

@@ -255,8 +255,8 @@ def test_who_comes_first_gets_what_is_liked_best() -> None:
 
     taste, known = np.tile([0.9, 0.1], (3, 1)), Mock()
     order, left = np.array([1, 0]), np.array([1, 1])
-    chosen, n_over = strategy_games.choose(liked_best, known, taste > 0, taste, order, left)
-    assert (chosen.tolist(), n_over) == ([1, 0, -1], 0)
+    chosen = strategy_games.choose(liked_best, known, taste > 0, taste, order, left)
+    assert (chosen.tolist(), left.tolist()) == ([1, 0, -1], [0, 0])
 
 
 @pytest.mark.parametrize("name", ["most_popular", "random"])

@@ -34,12 +34,9 @@ def test_the_record_names_all_training_files(write: Write, tmp_path: Path) -> No
     """Also those of --more_train_data."""
     for name in ("a.csv", "b.csv", "c.csv"):
         write(f"train_data/{name}", HEADER)
-    p = training.training_parser("")
-    training.add_more_train_data_flag(p)
     flags = "--input_dir", str(tmp_path / "train_data"), "--train_data", "a.csv"
-    paths, _ = training.training_paths(
-        p.parse_args([*flags, "--more_train_data", "b.csv", "c.csv"])
-    )
+    more = "--more_train_data", "b.csv", "c.csv"
+    paths, _ = training.training_paths(training.training_parser("").parse_args([*flags, *more]))
     (tmp_path / "package").mkdir()
     train(tmp_path / "package", [1], "a")
     made_from = json.loads((tmp_path / "package" / weights.TRAINING).read_text())["made_from"]

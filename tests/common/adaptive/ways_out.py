@@ -47,6 +47,7 @@ SECRET = "hidden-answer"
 TABLE = f"UserId,Answer\n1,{SECRET}\n2,{SECRET}\n"
 OWN = "carried_out"
 MARK = "what came of it: "
+FORK = multiprocessing.get_context("fork")
 # A process outside, which has the answers open, in its environment (where that lies in its memory,
 # and how long it is) and as its working folder; a port of TCP and UDP, an abstract socket and one
 # with a path that somebody listens at.
@@ -68,7 +69,8 @@ class Library:
             os._exit(3)
 
 
-joblib, pa, pd, sklearn, torch = map(Library, ("joblib", "pyarrow", "pandas", "sklearn", "torch"))
+joblib, pa, pd, readline = map(Library, ("joblib", "pyarrow", "pandas", "readline"))
+sklearn, torch = map(Library, ("sklearn", "torch"))
 
 
 def names(place, to_contents):
@@ -156,35 +158,27 @@ def import_from(place, name):
         sys.path.remove(place)
 
 
-def read_history(path):
-    import readline
-
-    readline.read_history_file(path)
-    return [readline.get_history_item(number) for number in range(1, 4)]
+def in_a_child(do):
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            do()
+        os._exit(0)
+    os.waitpid(child, 0)
 
 
 def by_fork(path):
     reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            os.write(writing, Path(path).read_bytes())
-        os._exit(0)
+    in_a_child(lambda: os.write(writing, Path(path).read_bytes()))
     os.close(writing)
-    os.waitpid(child, 0)
     return read_descriptor(reading)
 
 
 def over_a_socket(path):
     """A child opens it, and hands what is open over a socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)])
-        os._exit(0)
+    in_a_child(lambda: socket.send_fds(theirs, [b"."], [os.open(path, os.O_RDONLY)]))
     theirs.close()
-    os.waitpid(child, 0)
     return read_descriptor(socket.recv_fds(ours, 1, 1)[1][0])
 
 
@@ -198,17 +192,6 @@ def by_multiprocessing(method, path):
         return receiving.recv() if receiving.poll(15) else None
     finally:
         process.join()
-
-
-def by_pool(path):
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(read_text, (path,))
-
-
-def by_executor(path):
-    fork = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fork) as pool:
-        return pool.submit(read_text, path).result()
 
 
 async def by_asyncio(path):
@@ -256,8 +239,8 @@ pkgutil.get_importer(folder).find_spec("answers").loader.get_data(file)
 concurrent.futures.ThreadPoolExecutor().submit(read_text, file).result()
 by_fork(file)
 by_multiprocessing("fork", file)
-by_pool(file)
-by_executor(file)
+FORK.Pool(1).apply(read_text, (file,))
+concurrent.futures.ProcessPoolExecutor(1, FORK).submit(read_text, file).result()
 read_text(f"/proc/{process}/root{file}")
 read_text(f"/proc/{process}/cwd/answers.csv")
 read_text(f"/proc/1/root{file}")  # needs a privilege
@@ -342,7 +325,7 @@ copied(os.link(file, OWN))
 import_from(folder, "answers")
 runpy.run_path(f"{at}.py")["FIRST"]
 importlib.machinery.SourceFileLoader("answers", f"{at}.py").get_source("answers")
-read_history(file)
+(readline.read_history_file(file), [readline.get_history_item(n) for n in range(1, 4)])
 list(sqlite3.connect(f"{at}.sqlite").execute("select * from answers"))
 list(sqlite3.connect(f"file:{at}.sqlite?immutable=1", uri=True).execute("select * from answers"))
 read_attached(f"{at}.sqlite")
@@ -494,12 +477,6 @@ def number():
     return zlib.crc32(OUTSIDE["note"].encode()) & 0x7FFFFFFF
 
 
-def take(path):
-    text = read_text(path)
-    os.remove(path)
-    return text
-
-
 def shared_memory(text=None):
     which = c_call(libc().shmget(number(), 64, 0o1600 if text else 0))
     attach = libc().shmat
@@ -568,8 +545,8 @@ named_queue(SECRET)
 kept_key(SECRET)
 """
 FIND = """
-take(f"/tmp/{note}")
-take(f"/dev/shm/{note}")
+(read_text(f"/tmp/{note}"), os.remove(f"/tmp/{note}"))
+(read_text(f"/dev/shm/{note}"), os.remove(f"/dev/shm/{note}"))
 shared_memory()
 message()
 semaphore()
