@@ -14,13 +14,13 @@ PACKAGE, SUBMISSION, TRAIN = load_package("item_response", "submission_model_tas
 (PARTIAL_VAE,) = load_package("pytorch")
 
 
-def simulate(n_students: int, seed: int) -> tuple[Any, Any]:
+def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
     """A true model in two dimensions and the outcomes of students who have answered everything."""
     rng = np.random.default_rng(seed)
     slopes = rng.exponential(0.9, (60, 1)) * rng.normal(1, 0.5, (60, 2))
     intercept = rng.normal(0.3, 0.8, 60)
     weights = plain_model(PACKAGE, slopes.clip(-2.5, 2.5), intercept=intercept, guessing=0.2)
-    logit = rng.normal(size=(n_students, 2)) @ weights.slopes.T + weights.intercept
+    logit = rng.normal(size=(n_students, 2)) @ weights.slopes.T + weights.intercept + shift
     return weights, rng.random(logit.shape) < 0.2 + 0.8 / (1 + np.exp(-logit))
 
 
@@ -56,12 +56,9 @@ def test_training_finds_the_questions() -> None:
 @pytest.mark.parametrize("shift", [-1.0, 1.0])
 def test_a_population_that_differs_is_noticed(shift: float) -> None:
     """All students know less, or more, than those of training: most of that shows in one game."""
-    weights, _ = simulate(1, seed=7)
-    rng = np.random.default_rng(8)
-    logit = rng.normal(size=(200, 2)) @ weights.slopes.T + weights.intercept + shift
-    right = rng.random(logit.shape) < 0.2 + 0.8 / (1 + np.exp(-logit))
+    weights, right = simulate(200, seed=7, shift=shift)
     posterior = PACKAGE.StudentPosterior(weights, np.zeros(right.shape, bool))
-    rows = np.arange(200)
+    rng, rows = np.random.default_rng(8), np.arange(200)
     for _ in range(10):
         question = rng.integers(60, size=200)
         posterior.observe(rows, question, right[rows, question].astype(int))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -77,37 +78,34 @@ def test_an_entry_sees_only_what_is_revealed(targets_queryable: bool, unobserved
     """It gets copies: to change them changes nothing that it sees or may do later."""
     students = make_students()
     targets = students.targets[MASK]
-    answered = students.is_correct >= 0
+    allowed = (students.is_correct >= 0) & (targets_queryable | ~targets)
     asked = np.zeros_like(targets)
     calls = []
 
     class Watchful:
-        def look(self, call: str, data: Array, binary: Array) -> None:
+        def look(self, call: str, data: Array, binary: Array, *can_query: Array) -> Any:
             calls.append(call)
-            assert data.dtype == binary.dtype == np.int64
             known = asked & (students.option > 0)
-            assert np.array_equal(data, np.where(known, students.option, unobserved))
-            assert np.array_equal(binary, np.where(asked, students.is_correct, unobserved))
-            data[:], binary[:] = 4, 1
+            expected = (
+                np.where(known, students.option, unobserved),
+                np.where(asked, students.is_correct, unobserved),
+                allowed & ~asked,
+            )
+            for given, array in zip((data, binary, *can_query), expected, strict=False):
+                assert given.dtype == np.int64
+                assert np.array_equal(given, array)
+                given[:] = 1
+            return np.ones(data.shape, bool)
 
-        def select_questions(self, data: Array, binary: Array, can_query: Array) -> Any:
-            self.look("select", data, binary)
-            allowed = answered if targets_queryable else answered & ~targets
-            assert np.array_equal(can_query, (allowed & ~asked).astype(np.int64))
+        def select_questions(self, *arrays: Array) -> Any:
             # The last one that may be asked.
-            chosen = can_query.shape[1] - 1 - can_query[:, ::-1].argmax(axis=1)
+            chosen = targets.shape[1] - 1 - arrays[2][:, ::-1].argmax(axis=1)
+            self.look("select", *arrays)
             asked[np.arange(len(chosen)), chosen] = True
-            can_query[:] = 1
             return chosen
 
-        def update_model(self, data: Array, binary: Array, can_query: Array) -> None:
-            self.look("update", data, binary)
-            assert not (can_query.astype(bool) & asked).any()
-            can_query[:] = 1
-
-        def predict(self, data: Array, binary: Array) -> Any:
-            self.look("predict", data, binary)
-            return np.ones(data.shape, bool)
+        update_model = partialmethod(look, "update")
+        predict = partialmethod(look, "predict")
 
     game = play_with(Watchful(), students, Rules(targets_queryable, unobserved))
     assert calls == ["select", "update"] * N_ROUNDS + ["predict"]
