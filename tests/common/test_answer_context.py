@@ -123,9 +123,3 @@ def test_clusters_know_the_pairs_to_be_predicted() -> None:
     n_train = int((~is_asked).sum())
     asked = find(None, pairs, n_train)[n_train:]
     assert is_clustered(asked, pairs[n_train:])
-
-
-def test_a_test_that_all_answer_has_no_contexts() -> None:
-    student, question = np.indices((50, 8)).reshape(2, -1)
-    pairs = pd.DataFrame({"UserId": student, "QuestionId": question})
-    assert find(None, pairs, 300).shape == (400, 0)

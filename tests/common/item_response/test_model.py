@@ -1,6 +1,5 @@
 """The mathematics: against numerical integration and draws, and against a dense Gaussian solve."""
 
-import importlib
 import math
 import os
 from typing import Any, NamedTuple
@@ -114,27 +113,21 @@ def test_threads_are_those_of_the_environment_and_change_no_result(
     """Answers and contexts that make several chunks, right or wrong and as options."""
     student, question = (a.ravel() for a in np.indices((800, 60)))
     option, key = RNG(0).integers(1, 5, len(student)), question % 4 + 1
-    settings: dict[str, Any] = {"context": (question // 10)[:, None], "n_dimensions": 2}
-    found, counts = {}, []
-    try:
-        for given in ("3", "1", "2,4", "", "0", "all"):
-            monkeypatch.setenv("OMP_NUM_THREADS", given)
-            importlib.reload(blocks)
-            counts.append(blocks.N_THREADS)
-            if given in ("3", "1"):
-                fitted = item_response.fit(student, question, option == key, n_steps=3, **settings)
-                options = item_response.fit_options(student, question, option, key, **settings)
-                asked = student, question, settings["context"]
-                found[given] = (
-                    item_response.predict(fitted, *asked),
-                    item_response.predict_options(options, *asked),
-                )
-    finally:
-        monkeypatch.undo()
-        importlib.reload(blocks)
-    assert counts == [3, 1, 2, *[min(os.cpu_count() or 1, 8)] * 3]
-    for one, three in zip(found["1"], found["3"], strict=True):
+    asked = student, question, (question // 10)[:, None]
+    settings: dict[str, Any] = {"context": asked[2], "n_dimensions": 2, "n_steps": 3}
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(blocks, "N_THREADS", n_threads)
+        fitted = item_response.fit(student, question, option == key, **settings)
+        options = item_response.fit_options(student, question, option, key, **settings)
+        predicted = item_response.predict(fitted, *asked)
+        found.append((predicted, item_response.predict_options(options, *asked)))
+    for one, three in zip(*found, strict=True):
         assert_array_equal(one, three)
+    n_cores = min(os.cpu_count() or 1, 8)
+    for value, expected in {"3": 3, "2,4": 2, "": n_cores, "0": n_cores, "all": n_cores}.items():
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert blocks._count_threads() == expected
 
 
 # ---- A pass over the answers, with effects of the context or none -------------------------------
