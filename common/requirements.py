@@ -1,8 +1,9 @@
-"""Saying in one line which package is missing, and what installs it.
+"""What every script does before it imports a library, by the `common.py` beside it.
 
-Every script imports the kit before any library, so that even the first missing one is named.
+A package that is missing is named in one line, with what installs it; threads that wait sleep.
 """
 
+import os
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -33,5 +34,9 @@ def _name_what_is_missing(
     raise SystemExit(2)
 
 
+# Before a library that reads it is imported: threads that wait for others then sleep. Those that
+# turn round and round slow whatever else runs, and a fit beside other work takes several times as
+# long.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if sys.excepthook is sys.__excepthook__:
     sys.excepthook = _name_what_is_missing
