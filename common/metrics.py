@@ -126,14 +126,13 @@ def clustered_standard_error(right: npt.NDArray[Any], cluster: IntArray) -> floa
     return float(np.sqrt(variance) / len(right))
 
 
-def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval for a share (Clopper & Pearson 1934); 0 of 0 gives the whole range."""
+def binomial_interval(successes: int, n: int) -> tuple[float, float]:
+    """Exact 95 % interval for a share (Clopper & Pearson 1934); 0 of 0 gives the whole range."""
     # SciPy doubles the time that a script takes to start, and only this function needs it.
     from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
-    low = betaincinv(successes, n - successes + 1, tail) if successes else 0.0
-    high = betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
+    low = betaincinv(successes, n - successes + 1, 0.025) if successes else 0.0
+    high = betaincinv(successes + 1, n - successes, 0.975) if successes < n else 1.0
     return float(low), float(high)
 
 
@@ -143,6 +142,9 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
 # the right, NaN where there is no judgement, which then does not count for that expert, and any
 # other number where it counts as disagreement. Ranks of the left and the right question have the
 # shape (pairs,); 1 is the best. All shares are NaN where there is nothing to count.
+
+# Samples of the pairs, or random rankings.
+_N_DRAWS = 10_000
 
 
 def pair_agreement(rank_left: IntArray, rank_right: IntArray, judgements: FloatArray) -> FloatArray:
@@ -177,38 +179,28 @@ def expert_concordance(judgements: FloatArray) -> tuple[FloatArray, npt.NDArray[
     return concordance, n_judged
 
 
-def bootstrap_agreement(
-    agrees: FloatArray, *, n_samples: int = 10_000, seed: int = 0
-) -> FloatArray:
+def bootstrap_agreement(agrees: FloatArray) -> FloatArray:
     """Resample the pairs, and return every expert's agreement in each draw, (samples, experts).
 
     Pairs are drawn with replacement, as many as there are (Efron 1979); a pair brings the
     judgements of all experts along. `agrees` is from `pair_agreement`.
     """
     n_pairs = agrees.shape[1]
-    drawn = np.random.default_rng(seed).multinomial(
-        n_pairs, np.full(n_pairs, 1 / n_pairs), size=n_samples
-    )
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs), size=_N_DRAWS)
     n_judged = drawn @ (~np.isnan(agrees)).T
     with np.errstate(invalid="ignore"):
         return np.asarray(drawn @ np.nan_to_num(agrees).T / n_judged)
 
 
-def random_best_agreement(
-    left: IntArray,
-    right: IntArray,
-    judgements: FloatArray,
-    *,
-    n_rankings: int = 10_000,
-    seed: int = 0,
-) -> FloatArray:
+def random_best_agreement(left: IntArray, right: IntArray, judgements: FloatArray) -> FloatArray:
     """Return the agreement of random rankings with their best expert: the floor of task 3.
 
     `left` and `right` are the QuestionIds of every pair.
     """
     judgements = judgements[~np.isnan(judgements).all(axis=1)]
     questions, place = np.unique(np.concatenate([left, right]), return_inverse=True)
-    keys = np.random.default_rng(seed).random((n_rankings, len(questions)))
+    keys = np.random.default_rng(0).random((_N_DRAWS, len(questions)))
     side = np.where(keys[:, place[: len(left)]] < keys[:, place[len(left) :]], 1, 2)
     judged = (~np.isnan(judgements)).sum(axis=1)
     agreement = [(side == expert).sum(axis=1) for expert in judgements] / judged[:, None]
