@@ -1,6 +1,6 @@
 """Answers: each pair once, right or wrong in agreement with the options."""
 
-from common.answers import read_answers, read_students
+from common.answers import read_answers
 from common.errors import InputError
 
 import numpy as np
@@ -62,16 +62,3 @@ def test_contradictions_and_repeats(write: Write) -> None:
     path = write("b.csv", HEADER + "5,9,100,1,2,2\n5,8,101,0,2,4\n5,9,102,0,2,4\n")
     with pytest.raises(InputError, match="row 4 repeats row 2: UserId 9 and QuestionId 5"):
         read_answers(path)
-
-
-def test_students_of_several_files(write: Write) -> None:
-    files = [
-        write(f"{name}.csv", f"{SHORT}5,{student},1\n7,{student},0\n")
-        for name, student in (("first", 1), ("second", 2), ("third", 1))
-    ]
-    together = read_students(files[:2])
-    assert together["UserId"].tolist() == [1, 1, 2, 2]
-    assert together["QuestionId"].tolist() == [5, 7, 5, 7]
-    assert together["IsCorrect"].tolist() == [1, 0, 1, 0]
-    with pytest.raises(InputError, match=r"third\.csv: UserId 1 appears in another training file"):
-        read_students(files)

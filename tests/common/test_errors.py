@@ -22,8 +22,6 @@ def test_texts_as_they_are_shown() -> None:
     assert quote("\ud800\u2028\u202e") == r"'\ud800\u2028\u202e'"
     assert quote("y" * 1_000_000) == f"'{'y' * 79}…'"
     assert quote(None) == "'None'"
-
-
-def test_a_message_stays_whole_on_one_line() -> None:
+    # A message stays whole, on one line.
     assert one_line("a.csv:\n  row 2 \x07") == r"a.csv: row 2 \x07"
     assert printable("x" * 1000) == "x" * 1000

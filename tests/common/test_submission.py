@@ -83,18 +83,16 @@ def pairs(rows: list[tuple[int, int]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["UserId", "QuestionId"], dtype=np.int32)
 
 
-@given(PAIR_SETS, st.integers(0, 5))
-def test_every_pair_is_found_in_any_order(rows: list[tuple[int, int]], n_extra: int) -> None:
+@given(PAIR_SETS, st.integers(0, 5), st.data())
+def test_every_pair_is_found_in_any_order_and_a_missing_one_named(
+    rows: list[tuple[int, int]], n_extra: int, data: st.DataObject
+) -> None:
     submitted = sorted(rows, key=hash)
     wanted = rows[: max(1, len(rows) - n_extra)]
     place = {pair: row for row, pair in enumerate(submitted)}
     found, extra = find_pairs("mine.csv", pairs(submitted), pairs(wanted), Path("a.csv"))
     assert found.tolist() == [place[pair] for pair in wanted]
     assert extra.tolist() == [pair not in set(wanted) for pair in submitted]
-
-
-@given(PAIR_SETS, st.data())
-def test_a_missing_pair_is_named(rows: list[tuple[int, int]], data: st.DataObject) -> None:
     missing = data.draw(st.sampled_from(rows))
     rest = [pair for pair in reversed(rows) if pair != missing] or [(missing[0], missing[1] ^ 1)]
     message = f"1 of {len(rows)} pairs are missing, first UserId {missing[0]} and QuestionId "

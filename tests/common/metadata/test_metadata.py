@@ -193,7 +193,7 @@ FAULTS = {
             "5,,,1,1,\n7,,,1,1,\n,,,2,2,\n\n7.0,,,2,2,\n,,,2,2,\n",
             "column 'AnswerId': row 6 repeats 7 of row 3, expected each once",
         ),
-        ("6.0,,,1,1,\n", "'AnswerId': holds none of the 1 asked for; the file belongs to other"),
+        ("6.0,,,1,1,\n", "'AnswerId': holds none of the 2 asked for; the file belongs to other"),
         ("5.0,,25,1,1,\n6.0,2020-01-01,25.0,1,1,7", "row 3 has no line end; is the file cut off"),
     ],
     STUDENTS: [
@@ -234,15 +234,14 @@ FAULTS = {
 def test_faults_are_named(write: Write, header: str, rows: str, message: str) -> None:
     path = write("faulty.csv", header + rows)
     with pytest.raises(InputError, match=f"faulty.csv: .*{message}"):
-        if header == STUDENTS:
-            read_student_metadata(path, np.array([4, 8]))
-        elif header == TREE:
+        if header == TREE:
             read_subject_tree(path)
         elif header == QUESTIONS:
             tree = read_subject_tree(write("subject_metadata.csv", SUBJECTS))
-            read_question_subjects(path, np.array([4]), tree)
+            read_question_subjects(path, ids(4), tree)
         else:
-            read_circumstances(path, ids(5))
+            read = read_student_metadata if header == STUDENTS else read_circumstances
+            read(path, ids(4, 5))
 
 
 # ---- Official files ----------------------------------------------------------------------------
