@@ -1,6 +1,7 @@
 """What every script does before it imports a library, by the `common.py` beside it.
 
-A package that is missing is named in one line, with what installs it; threads that wait sleep.
+A package that is missing is named in one line, with what installs it; threads that wait sleep;
+`tools` is found beside `common`.
 """
 
 import os
@@ -8,7 +9,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-_LIST = Path(__file__).resolve().parents[1] / "requirements.txt"
+_KIT = Path(__file__).resolve().parents[1]
+_LIST = _KIT / "requirements.txt"
 # Packages whose modules have another name.
 _PACKAGES = {
     "PIL": "pillow", "dateutil": "python-dateutil", "sklearn": "scikit-learn", "yaml": "pyyaml",
@@ -38,5 +40,8 @@ def _name_what_is_missing(
 # turn round and round slow whatever else runs, and a fit beside other work takes several times as
 # long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if str(_KIT) not in sys.path:
+    # Of a script that has found only `common`; behind the folder of the script.
+    sys.path.insert(1, str(_KIT))
 if sys.excepthook is sys.__excepthook__:
     sys.excepthook = _name_what_is_missing

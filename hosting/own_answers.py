@@ -1,20 +1,10 @@
 """One's own answers: from one file of them a folder laid out like the official data.
 
-The file has a row for each answer; `hosting/README.md` says which columns, which answer counts
-where a student answered a question twice, and which students and questions are left out.
-
-- Task 4: students are split at random, 10 % public, 10 % private, the others to learn from. Those
-  examined are drawn from the students with at least twelve answers, so that with every mask ten
-  questions may be asked beside the targets, a fifth of the answers of each; half of these students
-  or more are left to learn from.
-- Tasks 1 and 2: the answers of the other students are split at random, 80 % to learn from, 10 %
-  public, 10 % private. All tasks learn from the same answers: a larger file for task 4 would hold
-  what the others hide.
-
-Students get random numbers, answers random AnswerIds and places, so that none of them tells who a
-student is or how an answer turned out. Questions are numbered in the order of their own ids,
-shorter ones first: 2 before 10, q2 before q10. The folder organiser/ says which of one's own ids
-each number stands for.
+`hosting/README.md` says what the file holds, which answers count and how they are split. All tasks
+learn from the same answers: a larger file for task 4 would hold what the others hide. Students get
+random numbers, answers random AnswerIds and places, so that none of them tells who a student is or
+how an answer turned out. Questions are numbered in the order of their own ids, shorter ones first:
+2 before 10, q2 before q10. The folder organiser/ says which own id each number stands for.
 """
 
 from __future__ import annotations

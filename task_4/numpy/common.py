@@ -5,9 +5,6 @@ from pathlib import Path
 
 # The kit around this folder; for a copy of the folder elsewhere, an installed one.
 _PLACES = [*Path(__file__).resolve().parents, *map(Path, sys.path)]
-_KIT = next(place for place in _PLACES if (place / "common/layout.py").is_file())
-__path__ = [str(_KIT / "common")]
-# For `tools`; behind the folder of the script.
-sys.path.insert(1, str(_KIT))
+__path__ = [str(next(p / "common" for p in _PLACES if (p / "common/layout.py").is_file()))]
 
 from common import requirements as requirements  # noqa: E402
