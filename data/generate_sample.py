@@ -458,12 +458,10 @@ def main() -> None:
     """Read the command line and write the files."""
     parser = cli.parser(__doc__)
     parser.add_argument("--size", choices=[*SIZES], default="small", help="default: small")
-    parser.add_argument("--seed", type=cli.seed, default=0, help="default: 0")
+    cli.add_number(parser, "--seed", 0)
     told = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
     parser.add_argument("--questions", type=at_least_80, metavar="N", help=told)
-    parser.add_argument(
-        "--output_dir", type=Path, default=layout.DATA_DIR, help="default: the kit's folder data/"
-    )
+    cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     options = parser.parse_args()
     is_default = options.output_dir.resolve() == layout.DATA_DIR
     templates = layout.TEMPLATE_DIR if is_default else options.output_dir / layout.TEMPLATE_DIR.name

@@ -126,14 +126,6 @@ def write_zip(
     return path
 
 
-def zip_folder(folder: Path, path: Path) -> Path:
-    """Zip what a folder holds."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for file in sorted(folder.rglob("*")):
-            archive.write(file, file.relative_to(folder))
-    return path
-
-
 def make_bundles(run: Callable[..., Any], folder: Path, *flags: object) -> Path:
     """Make real bundles in a folder and unpack all that are written; return where bundle.zip is."""
     done = run(["hosting/make_bundle.py", *flags, "--output", folder / "bundle.zip"])

@@ -9,7 +9,7 @@ from common.errors import InputError
 
 import pytest
 from bundle import read_bundle
-from toy_bundle import content, write_folder, write_zip, zip_folder
+from toy_bundle import content, write_folder, write_zip
 
 YAML = "competition.yaml"
 
@@ -49,13 +49,16 @@ def test_what_the_kit_did_not_write_is_refused(
 
 def test_a_bundle_is_a_zip_of_what_the_folder_holds(tmp_path: Path) -> None:
     whole = write_folder(tmp_path / "whole")
-    path = zip_folder(whole, tmp_path / "bundle.zip")
+    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", whole))
     bundle = read_bundle(path, tmp_path / "here")
     assert (bundle.title, bundle.folder) == ("Toy challenge", tmp_path / "here")
-    path.write_bytes(path.read_bytes().replace(b"# Toy", b"??Toy"))
+    content = bytearray(path.read_bytes())
+    content[content.index(b"pages/overview.md") + 30] ^= 1
+    path.write_bytes(content)
     assert "is a damaged zip file" in fault_of(path, tmp_path / "a")
     shutil.copytree(whole, tmp_path / "more/bundle")
-    fault = fault_of(zip_folder(tmp_path / "more", path), tmp_path / "b")
+    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", tmp_path / "more"))
+    fault = fault_of(path, tmp_path / "b")
     assert f"holds no {YAML} at the top level, it lies in bundle/{YAML}" in fault
 
 

@@ -8,7 +8,7 @@ import pytest
 import toy_bundle
 from bundle import Bundle, read_bundle
 from leaderboard import as_frame, as_page, as_table, make_boards
-from page_reading import Page, read_page
+from page_reading import Page
 
 START = datetime(2026, 10, 1, 9, tzinfo=UTC)
 
@@ -44,14 +44,6 @@ def test_the_best_of_each_team_and_ties_by_the_other_columns_then_to_the_earlier
     assert places == [*enumerate(["often", "sure", "early", "late", "none", "last"], 1)]
     first = board.iloc[0]
     assert (first["score"], first["submissions"]) == (0.8, 3)
-
-
-def test_no_scores_make_empty_files(bundle: Bundle) -> None:
-    names = "task phase rank team score standard_error mask_0 mask_1 submissions time file"
-    boards = make_boards(bundle, as_frame(bundle, []))
-    assert list(as_table(bundle, "Public", boards)) == names.split()
-    page = as_page(bundle, "Public", boards, as_frame(bundle, []), "now")
-    assert "No submission was scored." in read_page(page).text
 
 
 def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
@@ -94,3 +86,9 @@ def test_the_page_shows_places_masks_and_what_failed(bundle: Bundle) -> None:
     # Its axis has room for the 95 % intervals: of bob's, from 0.308.
     ticks = [float(text) for text in wide.texts if re.fullmatch(r"\d\.\d\d?", text)]
     assert 0.2 <= min(ticks) <= 0.4
+    # No scores make empty files.
+    names = "task phase rank team score standard_error mask_0 mask_1 submissions time file"
+    none = as_frame(bundle, [])
+    boards = make_boards(bundle, none)
+    assert list(as_table(bundle, "Public", boards)) == names.split()
+    assert "No submission was scored." in Page(as_page(bundle, "Public", boards, none, "now")).text

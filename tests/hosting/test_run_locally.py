@@ -81,24 +81,29 @@ score(0.5, mask_0=0.25)
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    ("source", "beside", "expected"),
     [
-        ("pass", worker.NO_SCORES),
-        ("sys.exit('error: row 3 is missing')", "row 3 is missing"),
-        ("raise ValueError('at ' + str(given))", "ValueError: at /app/input"),
-        ("print('warned', file=sys.stderr)", "warned"),
-        ("(written / 'scores.json').write_text('{}')", worker.NO_SCORES),
-        ("fail", "the entry failed"),
+        ("pass", "", worker.NO_SCORES),
+        ("sys.exit('error: row 3 is missing')", "", "row 3 is missing"),
+        ("raise ValueError('at ' + str(given))", "", "ValueError: at /app/input"),
+        ("print('warned', file=sys.stderr)", "", "warned"),
+        ("(written / 'scores.json').write_text('{}')", "", worker.NO_SCORES),
+        ("fail", "", "the entry failed"),
+        # The platform would run the submission itself.
+        ("score(1)", "metadata.yaml", "holds metadata.yaml, which the platform takes for that of"),
+        ("score(1)", "metadata", "holds metadata, which the platform takes for that of a"),
     ],
 )
 def test_without_valid_scores_a_submission_fails(
-    bundle: Bundle, tmp_path: Path, source: str, expected: str
+    bundle: Bundle, tmp_path: Path, source: str, beside: str, expected: str
 ) -> None:
-    result = play(bundle, tmp_path / "a.zip", source, task=2 if source == "fail" else 0)
+    is_entry = source == "fail"
+    more = [beside, "command: python3 a.py"] if beside else []
+    result = play(bundle, tmp_path / "a.zip", source, *more, task=2 if is_entry else 0)
     assert result.scores == {}
     assert expected in result.fault
     assert str(tmp_path) not in result.fault
-    if source == "fail":  # What went wrong first is the reason.
+    if is_entry:  # What went wrong first is the reason.
         lines = ("error: the entry failed", "error: no file of the task in the zip")
         assert (result.fault, result.output) == (expected, lines)
 
@@ -128,10 +133,8 @@ def test_a_program_ends_in_time_with_what_it_started(bundle: Bundle, tmp_path: P
 
 
 def test_what_a_run_changes_does_not_reach_the_next(bundle: Bundle, tmp_path: Path) -> None:
-    own = [
-        bundle.folder / "reference_data/task_1_public/file.txt",
-        bundle.folder / "scoring_program/score.py",
-    ]
+    names = ("reference_data/task_1_public/file.txt", "scoring_program/score.py")
+    own = [bundle.folder / name for name in names]
     before = [path.read_text() for path in own]
     source = """
 for path in (given / "ref/file.txt", pathlib.Path(sys.argv[0])):
@@ -140,12 +143,6 @@ score(0.5, unknown="x")
 """
     assert play(bundle, tmp_path / "a.zip", source).scores == {"score": 0.5}
     assert [path.read_text() for path in own] == before
-
-
-def test_submissions_that_the_platform_would_run_themselves(bundle: Bundle, tmp_path: Path) -> None:
-    for member in ("metadata.yaml", "metadata"):
-        result = play(bundle, tmp_path / "a.zip", "score(1)", member, "command: python3 a.py")
-        assert result.fault.startswith(f"holds {member}, which the platform takes for that of a")
 
 
 def test_a_command_that_is_not_there(folder: Path, tmp_path: Path) -> None:
@@ -219,7 +216,7 @@ def rows(out: Path) -> list[dict[str, str]]:
 def test_a_class_has_its_leaderboard_and_nothing_is_scored_twice(
     folder: Path, tmp_path: Path, run: Run
 ) -> None:
-    path = toy_bundle.zip_folder(folder, tmp_path / "bundle.zip")
+    path = Path(shutil.make_archive(str(tmp_path / "bundle"), "zip", folder))
     handed_in, out, mark = tmp_path / "in", tmp_path / "out", tmp_path / "mark"
 
     def submit(name: str, minute: int, values: object, member: str = FIRST) -> None:
