@@ -415,23 +415,6 @@ def draw_form(rng: np.random.Generator, sittings: pd.DataFrame) -> Array:
     return np.asarray(form, np.float32)
 
 
-def option_probabilities(
-    questions: Questions, question: Array, ability: Array
-) -> npt.NDArray[np.float32]:
-    """Return the probability of each option, float32 (n, 4), for questions and abilities, (n,).
-
-    The ability is that of each row's student in its topic, with the form in its sitting.
-    """
-    logit = questions.discrimination[question] * ability + questions.easiness[question]
-    know = 1 / (1 + np.exp(-logit))
-    drawn = np.exp(
-        questions.attraction[question] + questions.attraction_slope[question] * ability[:, None]
-    )
-    drawn *= ((1 - know) / drawn.sum(axis=1))[:, None]
-    drawn[np.arange(len(question)), questions.key[question]] += know
-    return np.asarray(drawn, np.float32)
-
-
 def draw_choices(
     rng: np.random.Generator, incidence: Incidence, questions: Questions, ability: Array
 ) -> tuple[Array, Array, dict[str, float]]:
@@ -444,23 +427,30 @@ def draw_choices(
     better, except by luck, and nobody can know all these exactly.
     """
     n = len(incidence.answers)
-    columns = (incidence.answers[name].to_numpy() for name in ("question", "student", "sitting"))
-    all_questions, all_students, all_sittings = columns
     form = draw_form(rng, incidence.sittings)
     asked = rng.random(len(form), np.float32) < 0.1
     option = np.empty(n, np.int8)
     confidence = np.full(n, EMPTY, np.int8)
     right_sum = option_sum = 0.0
     for start in range(0, n, CHUNK):
-        rows = slice(start, min(start + CHUNK, n))
-        question, sitting = all_questions[rows], all_sittings[rows]
-        level = ability[all_students[rows], questions.topic[question]] + form[sitting]
-        probability = option_probabilities(questions, question, level)
-        right = probability[np.arange(len(question)), questions.key[question]]
+        rows = slice(start, start + CHUNK)
+        question, student, sitting = (
+            incidence.answers[name].to_numpy()[rows] for name in ("question", "student", "sitting")
+        )
+        level = ability[student, questions.topic[question]] + form[sitting]
+        key = np.arange(len(question)), questions.key[question]
+        logit = questions.discrimination[question] * level + questions.easiness[question]
+        know = 1 / (1 + np.exp(-logit))
+        slope = questions.attraction_slope[question]
+        drawn = np.exp(questions.attraction[question] + slope * level[:, None])
+        drawn *= ((1 - know) / drawn.sum(axis=1))[:, None]
+        drawn[key] += know
+        probability = np.asarray(drawn, np.float32)
+        right = probability[key]
         right_sum += float(np.maximum(right, 1 - right).sum(dtype=np.float64))
         option_sum += float(probability.max(axis=1).sum(dtype=np.float64))
-        drawn = rng.random(len(question), np.float32)[:, None]
-        chosen = (drawn > np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
+        uniform = rng.random(len(question), np.float32)[:, None]
+        chosen = (uniform > np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
         option[rows] = chosen
         # Confidence: how probable the chosen option was to the student, seen through noise.
         stated = np.flatnonzero(asked[sitting] & (rng.random(len(question), np.float32) < 0.65))

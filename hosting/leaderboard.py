@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -141,10 +142,10 @@ def as_page(
 def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
     """Return what the page shows of a task."""
     first, texts = bundle.columns[0], _as_text(bundle, board)
-    errors = texts.get(_ERROR, [""] * len(board))
     # The columns beside score and standard error, folded.
-    others = {column.key: column.title for column in bundle.columns[1:] if column.key != _ERROR}
-    others = {key: title for key, title in others.items() if texts[key].any()}
+    others = [c for c in bundle.columns[1:] if c.key != _ERROR and texts[c.key].any()]
+    other_rows = texts[[column.key for column in others]]
+    other_rows.insert(0, "team", board["team"])
     # Charts of the best teams show which differences mean little.
     shown = board.head(_MAX_DRAWN)
     margins = 1.96 * shown.get(_ERROR, pd.Series(float("nan"), shown.index))
@@ -154,21 +155,15 @@ def _section(bundle: Bundle, task: Task, board: pd.DataFrame) -> dict[str, Any]:
             shown["team"], shown[first.key], margins, shown["rank"], strict=True
         )
     ]
-    names = ("phone-wide", "page-wide") if len(dots) > 1 else ()
     drawn = {"label": task.name, "digits": first.precision, "axis": first.title}
+    places = board.assign(value=texts[first.key], error=texts.get(_ERROR, ""))
     return {
         "name": task.name,
-        "places": [
-            *zip((row for _, row in board.iterrows()), texts[first.key], errors, strict=True)
-        ],
-        "has_pages": (board["details"] != "").any(),
-        "charts": {
-            name: Html(charts.dot_chart(dots, wide=name == "page-wide", **drawn)) for name in names
-        },
-        "has_intervals": margins.notna().any(),
+        "places": places.to_dict("records"),
+        "chart": partial(charts.dot_chart, dots, **drawn),
         "n_drawn": len(shown),
-        "others": list(others.values()),
-        "other_rows": texts[[*others]].assign(team=board["team"])[["team", *others]].to_numpy(),
+        "others": [column.title for column in others],
+        "other_rows": other_rows.to_numpy(),
     }
 
 
