@@ -214,20 +214,19 @@ def share(text: str) -> float:
     return value
 
 
-def seed(text: str) -> int:
-    """Read a seed, a whole number of at least 0, from the command line."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
+def whole_number(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
+    """Return what reads a whole number within bounds, both inclusive, from the command line."""
+
+    def number(text: str) -> int:
+        if low <= int(text) <= high:
+            return int(text)
+        expected = f"at least {low}" if high == sys.maxsize else f"from {low} to {high}"
+        raise argparse.ArgumentTypeError(f"{text} is not {expected}")
+
+    return number
 
 
-def count(text: str) -> int:
-    """Read a whole number of at least 1 from the command line."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
+seed, count = whole_number(0), whole_number(1)
 
 
 # ---- Sample models of the tasks 1 to 3 -------------------------------------------------------

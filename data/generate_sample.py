@@ -11,7 +11,6 @@ The same size and seed give the same bytes. Real files are never overwritten.
 With `--output_dir`, the tree goes there and the templates to its folder submission_templates.
 """
 
-import argparse
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -446,21 +445,14 @@ def generate(
     build_templates(output_dir, template_dir)
 
 
-def at_least_80(text: str) -> int:
-    """Read the number of questions from the command line."""
-    value = int(text)
-    if not 80 <= value <= 5000:
-        raise argparse.ArgumentTypeError(f"{text} is not from 80 to 5000")
-    return value
-
-
 def main() -> None:
     """Read the command line and write the files."""
     parser = cli.parser(__doc__)
     parser.add_argument("--size", choices=[*SIZES], default="small", help="default: small")
     cli.add_number(parser, "--seed", 0)
     told = "questions of tasks 3 and 4, such as the official 948 (default: by size)"
-    parser.add_argument("--questions", type=at_least_80, metavar="N", help=told)
+    kind = cli.whole_number(80, 5000)
+    parser.add_argument("--questions", type=kind, metavar="N", help=told)
     cli.add_folder(parser, "--output_dir", layout.DATA_DIR)
     options = parser.parse_args()
     is_default = options.output_dir.resolve() == layout.DATA_DIR
