@@ -63,9 +63,8 @@ _WIDE = 552.0
 # Between names and scale, scale and numbers, and the two scales of a chart with bars.
 _BEFORE, _BESIDE, _BETWEEN = 7.0, 9.0, 10.0
 _RADIUS = 3.25
-# An interval of a group with a smaller share does not widen the scale, but is cut off.
+# An interval of a row with a smaller share does not widen the scale, but is cut off.
 _SHARE_THAT_COUNTS = 0.02
-_NARROWEST = 0.02
 
 
 class Dot(NamedTuple):
@@ -108,8 +107,9 @@ def dot_chart(
     drawing = Drawing(bottom + TICK_HEIGHT + PAD + (LINE_HEIGHT if axis else 0), width)
     if limits is None:
         values = [chance, *(number for dot in dots for number in (dot.value, dot.mark))]
-        values += [end for dot in dots for ends in (dot.interval, dot.band) for end in ends]
-        limits = limits_of([value for value in values if not isnan(value)], 0.1)
+        matter = [dot for dot in dots if not dot.share < _SHARE_THAT_COUNTS]
+        values += [end for dot in matter for ends in (dot.interval, dot.band) for end in ends]
+        limits = limits_of([value for value in values if not isnan(value)] or [0, 1], 0.1)
 
     def write(number: float) -> str:
         return "–" if isnan(number) else f"{number:.{digits}f}".replace("-", "−")
@@ -167,16 +167,10 @@ def share_chart(
     diamond), all NaN where they would rest on too little; share (the bar), and n_answers.
     """
     columns = ["accuracy", "low", "high", "majority", "share", "n_answers"]
-    groups = groups.reindex(columns=columns).astype(float)
-    if limits is None:
-        ends = groups[["low", "high"]].where(groups["share"] >= _SHARE_THAT_COUNTS, axis=0)
-        matter = groups[["accuracy", "majority"]].join(ends)
-        low, high = matter.min().min(), matter.max().max()
-        margin = max(0.06 * (high - low), (_NARROWEST - high + low) / 2)
-        limits = (0, 1) if isnan(low) else (low - margin, high + margin)
+    rows = groups.reindex(columns=columns).astype(float).itertuples(name=None)
     dots = [
         Dot(f"{name}", accuracy, (low, high), majority, share=share, n_answers=n_answers)
-        for name, accuracy, low, high, majority, share, n_answers in groups.itertuples(name=None)
+        for name, accuracy, low, high, majority, share, n_answers in rows
     ]
     return dot_chart(dots, label=label, digits=3, limits=limits, axis=axis)
 

@@ -6,7 +6,7 @@ Lengths are in points, y downwards. Text stays text, in the page's font; colours
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import accumulate, pairwise, takewhile
 from math import ceil, cos, floor, log10, pi, sin
 
 from common import pages
@@ -65,13 +65,14 @@ def text_width(text: str, size: float = _FONT_SIZE, *, bold: bool = False) -> fl
 def wrap(text: str, width: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines: after spaces, in longer words after underscores, else anywhere."""
     lines = []
-    while text_width(text, bold=bold) > width and len(text) > 1:
-        widths = [text_width(text[:n].rstrip(), bold=bold) for n in range(1, len(text) + 1)]
-        room = max(1, sum(each <= width for each in widths))
-        cut = text.rfind(" ", 0, room) + 1 or text.rfind("_", 0, room) + 1 or room
+    while text:
+        ends = accumulate(text_width(character, bold=bold) for character in text)
+        cut = room = max(1, len([*takewhile(lambda end: end <= width, ends)]))
+        if room < len(text):
+            cut = text.rfind(" ", 0, room + 1) + 1 or text.rfind("_", 0, room) + 1 or room
         lines.append(text[:cut].rstrip())
         text = text[cut:]
-    return [*lines, text.rstrip()]
+    return lines or [""]
 
 
 # ---- Scales --------------------------------------------------------------------------------------

@@ -37,7 +37,10 @@ Writes:  a file
 
 NAME = "my_idea"
 '''
-SCRIPTS = sorted(layout.ROOT.glob("task_[123]/sample_model_*.py"))
+SCRIPTS = [
+    *sorted(layout.ROOT.glob("task_[123]/sample_model_*.py")),
+    *sorted(layout.RELATED_DIR.glob("*/sample_model_*.py")),
+]
 
 
 def model_of(script: Path) -> str:
@@ -88,21 +91,33 @@ def test_names_that_would_do_harm() -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_sample_model_of_the_kit_can_be_copied(script: Path, tmp_path: Path) -> None:
-    """The copy names its source once; its block can be replaced.
+def test_every_sample_model_can_be_copied(script: Path, tmp_path: Path) -> None:
+    """The copy names its source once; its block can be replaced, its header's commands run it.
 
-    What stands after the block uses of its names only those that its comment promises.
+    What stands after the block of a task's model uses of its names only those that it promises.
     """
-    folder = tmp_path / script.parent.name
+    task, folder = script.parent.relative_to(layout.ROOT).as_posix(), tmp_path / script.parent.name
+    is_related, split = task in new_entry.find_challenges(), script.with_name("local_data_split.py")
     folder.mkdir()
-    shutil.copy(script, folder)
+    for path in filter(Path.exists, (script, split)):
+        shutil.copy(path, folder)
     name = f"my_{model_of(script)}"
-    text = new_entry.copy_model(folder, model_of(script), name).read_text()
+    copy = new_entry.copy_model(folder, model_of(script), name)
+    text = copy.read_text()
     assert text.count(script.stem) == 1
-    assert f"python {folder.name}/{name}.py" in text
+    title = record.title_of(folder.name if is_related else int(task[-1])).partition(":")[0]
+    assert text.startswith(f'"""{title}, {name}: say here')
+    listed = [command for command, _ in new_entry.commands(task, copy)]
+    for called in (f"python {task}/{name}.py", f"python {task}/local_evaluation.py"):
+        assert any(command.startswith(called) for command in listed)
+    n_splits = sum("local_data_split.py" in command for command in listed)
+    assert n_splits == (is_related and split.exists())
     begin, end = (
         text[: text.index(mark)].count("\n") + 1
-        for mark in ("# ---- The model: replace", "# ---- End of the model")
+        for mark in (
+            "---- The model: replace this block by your own. -",
+            "---- End of the model. -",
+        )
     )
     promised = re.findall(r"`(\w+)`", text.splitlines()[begin].partition("Out")[2])
     names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
@@ -110,32 +125,14 @@ def test_every_sample_model_of_the_kit_can_be_copied(script: Path, tmp_path: Pat
     inside = {node.id for node in stored if begin < node.lineno < end}
     outside = {node.id for node in stored if not begin < node.lineno < end}
     needed = {node.id for node in names if node.lineno > end} & inside - outside
-    assert needed and needed <= set(promised)
+    assert is_related or (needed and needed <= set(promised))
 
 
-@pytest.mark.parametrize("challenge", new_entry.find_challenges())
-def test_every_sample_model_of_the_related_challenges_can_be_copied(
-    challenge: str, tmp_path: Path
-) -> None:
-    """Each has a block to replace, and a header whose commands run the copy and score it."""
-    ignored = shutil.ignore_patterns("data", "__pycache__")
-    folder = tmp_path / Path(challenge).name
-    shutil.copytree(layout.ROOT / challenge, folder, ignore=ignored)
-    sources = sorted(folder.glob("sample_model_*.py"))
-    for source in sources:
-        name = f"my_{model_of(source)}"
-        copy = new_entry.copy_model(folder, model_of(source), name)
-        text = copy.read_text()
-        begin = text.index("---- The model: replace this block by your own. -")
-        assert begin < text.index("---- End of the model. -")
-        assert text.startswith(f'"""{record.title_of(folder.name)}, {name}: say here')
-        listed = [command for command, _ in new_entry.commands(challenge, copy)]
-        assert any(f"python {challenge}/{name}.py" in command for command in listed)
-        assert f"python {challenge}/local_evaluation.py" in listed
-        n_splits = sum("local_data_split.py" in command for command in listed)
-        assert n_splits == (folder / "local_data_split.py").exists()
-    shortest = min(sources, key=lambda path: path.stat().st_size)
-    assert new_entry.shortest_model(challenge) == model_of(shortest)
+def test_an_entry_of_a_related_challenge_starts_from_the_shortest_model() -> None:
+    for challenge in new_entry.find_challenges():
+        sources = (layout.ROOT / challenge).glob("sample_model_*.py")
+        shortest = min(sources, key=lambda path: path.stat().st_size)
+        assert new_entry.shortest_model(challenge) == model_of(shortest)
 
 
 def test_the_command_copies_and_says_what_to_run(tmp_path: Path, run: Run, succeeds: Says) -> None:
