@@ -90,7 +90,7 @@ def main() -> None:
         rules["Targets may be asked"] = Rules(targets_queryable=True)
     limits = options.questions, options.max_exposure, options.stop_at_error
     results = []
-    with tqdm(total=len(rules) * len(chosen) * len(cases), desc="Games", disable=None) as bar:
+    with tqdm(total=len(rules) * len(strategies) * len(cases), desc="Games", disable=None) as bar:
         for title, rule in rules.items():
             games: Games = {name: {} for name in strategies}
             for seed, case in enumerate(cases):
@@ -205,12 +205,8 @@ def read_cases(
         return
     answers = read_students(train)
     reference = read_reference(reference_path, int(answers["QuestionId"].max()) + 1)
-    known = np.intersect1d(reference.student, answers["UserId"].to_numpy())
-    if len(known):
-        raise InputError(
-            f"{reference_path}: UserId {known[0]} is in the training files too ({len(known)} such "
-            "students), expected other students: are all files of one split?"
-        )
+    holder, hint = ", ".join(map(str, train)), "are all files of one split?"
+    reference.require_others(answers["UserId"].to_numpy(), f"{holder}: holds", hint)
     bank = calibrate(answers, reference.is_correct.shape[1])
     for mask in list(reference.targets)[: options.masks]:
         yield bank, reference, mask

@@ -67,16 +67,15 @@ def main() -> None:
     ]
     simulated = made.is_simulated(setting.reference)
     subjects = find_subjects(setting.metadata_dir, bank.n_questions)
-    names = np.array(name_questions(setting.metadata_dir, reference.is_correct.shape[1]))
+    names = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
     written, lines = {}, []
     for row, course in courses.items():
         student, steps = int(reference.student[row]), course.steps
-        of_asked = names[steps["QuestionId"][1:]].tolist()
-        page = student_page(student, bank, course, of_asked, subjects, facts, simulated)
+        page = student_page(student, bank, course, names, subjects, facts, simulated)
         written[options.output_dir / f"student_{student}.html"] = page
         last = steps.iloc[-1]
         lines.append(
-            f"UserId {student}: {len(of_asked)} questions, ability {last.ability:+z.2f} ± "
+            f"UserId {student}: {len(steps) - 1} questions, ability {last.ability:+z.2f} ± "
             f"{last.error:.2f} (standard error), {last.share:.0%} of the bank expected right"
         )
     with io.atomic_write(*written) as files:
@@ -150,18 +149,19 @@ def student_page(
 ) -> str:
     """Return the page of one student.
 
-    `names` are the subjects of each question asked, "" where they are not known; `facts` tell where
-    the answers come from and what the rules were.
+    `names` are the subjects of all questions, "" where they are not known; `facts` tell where the
+    answers come from and what the rules were.
     """
     reach = _NORMAL_QUANTILE * course.steps["error"]
     ends = {"low": course.steps["ability"] - reach, "high": course.steps["ability"] + reach}
     steps: list[Any] = [*course.steps.assign(reach=reach, **ends).itertuples()]
     first, last = steps[0], steps[-1]
     asked, drawn = [], [charts.Dot("before", nan, (first.low, first.high), first.ability)]
-    for n, (name, step) in enumerate(zip(names, steps[1:], strict=True), 1):
+    for n, step in enumerate(steps[1:], 1):
         outcome = _OUTCOMES[step.is_right]
         drawn.append(charts.Dot(f"{n}, {outcome}", step.ability, (step.low, step.high)))
-        cells = f"{n}", name or "unknown", f"{step.QuestionId}", f"{step.expected:.0%}", outcome
+        name = names[step.QuestionId] or "unknown"
+        cells = f"{n}", name, f"{step.QuestionId}", f"{step.expected:.0%}", outcome
         ability = f"{_signed(step.ability)} ± {step.reach:.2f}"
         asked.append((*cells, ability, f"{step.share:.0%}"))
     label, axis = "Ability after each question", "ability, compared with the training students"

@@ -68,6 +68,14 @@ class Reference:
     option: IntArray
     targets: dict[str, BoolArray]
 
+    def require_others(self, student: IntArray, holder: str, hint: str) -> None:
+        """Raise `InputError` if a student to be examined is known, as in ``train.csv: holds``."""
+        if len(known := np.intersect1d(self.student, student)):
+            raise InputError(
+                f"{holder} UserId {known[0]} of {self.name} ({len(known)} such students), expected "
+                f"other students: {hint}"
+            )
+
 
 def read_reference(path: Path, n_questions: int = 0) -> Reference:
     """Read the students to be examined from a file of answers with one mask, IsTarget, or several,
@@ -169,10 +177,7 @@ class GameState:
         """Return what an entry chose to ask as int64 of shape (students,), if it may."""
         n_students, n_questions = self.can_query.shape
         expected = f"one column index for each of the {n_students} students"
-        if selection is None:
-            raise EntryError(f"returned nothing, expected {expected}")
-        if selection.shape not in ((n_students,), (n_students, 1)):
-            raise EntryError(f"returned shape {selection.shape}, expected {expected}")
+        selection = _require_shape(selection, expected, (n_students,), (n_students, 1))
         if selection.dtype.kind not in "iu":
             raise EntryError(f"returned {selection.dtype} values, expected whole numbers")
         questions = selection.ravel()
@@ -199,14 +204,9 @@ class GameState:
 
     def _check_prediction(self, returned: Returned, as_probability: bool) -> npt.NDArray[Any]:
         shape = self.can_query.shape
-        if returned is None:
-            raise EntryError(f"returned nothing, expected an array of shape {shape}")
-        if returned.shape != shape:
-            raise EntryError(
-                f"returned shape {returned.shape}, expected {shape}: "
-                "one row for each student, one column for each question"
-            )
-        values, expected = returned[self.targets], "0 or 1"
+        cells = "one row for each student, one column for each question"
+        array = _require_shape(returned, f"an array of shape {shape}: {cells}", shape)
+        values, expected = array[self.targets], "0 or 1"
         valid = np.isin(values, (0, 1))
         if as_probability:
             # NaN fails every comparison.
@@ -222,6 +222,13 @@ class GameState:
 
     def _name(self, row: int) -> str:
         return f"student {row} (UserId {self.reference.student[row]})"
+
+
+def _require_shape(returned: Returned, expected: str, *shapes: tuple[int, ...]) -> npt.NDArray[Any]:
+    if returned is None or returned.shape not in shapes:
+        found = "nothing" if returned is None else f"shape {returned.shape}"
+        raise EntryError(f"returned {found}, expected {expected}")
+    return returned
 
 
 class Entry(Protocol):

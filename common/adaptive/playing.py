@@ -104,18 +104,11 @@ def read_students(setting: Setting) -> Reference:
     reference = game.read_reference(setting.reference, n_questions)
     if setting.train is not None:
         given = io.read_columns(setting.train, [schema.USER_ID])["UserId"]
-        if len(known := np.intersect1d(reference.student, given)):
-            raise InputError(
-                f"{setting.train}: holds UserId {known[0]} of {setting.reference} "
-                f"({len(known)} such students), expected other students: are both of one split?"
-            )
-    trained = read_trained_students(setting.submission)
-    if trained is not None and len(known := np.intersect1d(reference.student, trained)):
-        raise InputError(
-            f"{setting.submission}: its model is trained on UserId {known[0]} of {reference.name} "
-            f"({len(known)} such students), expected other students: "
-            "`train_model.py --local` trains for the local split"
-        )
+        reference.require_others(given, f"{setting.train}: holds", "are both of one split?")
+    if (trained := read_trained_students(setting.submission)) is not None:
+        holder = f"{setting.submission}: its model is trained on"
+        hint = "`train_model.py --local` trains for the local split"
+        reference.require_others(trained, holder, hint)
     return reference
 
 

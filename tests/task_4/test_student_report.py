@@ -136,7 +136,7 @@ def page_of(bank: Bank, subjects: Subjects, **changes: Any) -> Page:
     }
     course = Course(**{**values, **changes})
     facts = [("Test", "<short>")]
-    return read_page(student_page(7, bank, course, ["A & B", ""], subjects, facts, False))
+    return read_page(student_page(7, bank, course, ["", "", "A & B"], subjects, facts, False))
 
 
 def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:

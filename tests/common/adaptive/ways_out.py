@@ -199,10 +199,6 @@ async def by_asyncio(path):
     return (await process.communicate())[0]
 
 
-def read_memory(process, start, size):
-    return os.pread(os.open(f"/proc/{process}/mem", os.O_RDONLY), size, start)
-
-
 # --- To the contents, by what Python's own guard sees too: files that are opened through Python ---
 
 GUARDED = """
@@ -246,7 +242,7 @@ read_text(f"/proc/{process}/cwd/answers.csv")
 read_text(f"/proc/1/root{file}")  # needs a privilege
 read_text(f"/proc/{process}/fd/0")
 read_text(f"/proc/{process}/environ")
-read_memory(process, *environment)  # needs a privilege
+os.pread(os.open(f"/proc/{process}/mem", 0), *environment[::-1])  # needs a privilege
 np.fromfile(file, np.uint8).tobytes()
 np.memmap(file, mode="r").tobytes()
 np.loadtxt(file, str, delimiter=",")
@@ -276,9 +272,7 @@ def open_by_fopen(path):
     return buffer.value
 
 
-def open_by_openat(path):
-    number = {"x86_64": 257, "aarch64": 56, "riscv64": 56}[os.uname().machine]
-    return read_descriptor(libc().syscall(number, ctypes.c_long(-100), path.encode(), 0, 0))
+OPENAT = {"x86_64": 257, "aarch64": 56, "riscv64": 56}.get(os.uname().machine)
 
 
 def open_by_openat2(path):
@@ -331,7 +325,7 @@ list(sqlite3.connect(f"file:{at}.sqlite?immutable=1", uri=True).execute("select 
 read_attached(f"{at}.sqlite")
 read_descriptor(libc().open(file.encode(), os.O_RDONLY))
 open_by_fopen(file)
-open_by_openat(file)
+read_descriptor(libc().syscall(OPENAT, ctypes.c_long(-100), file.encode(), 0, 0))
 open_by_openat2(file)
 open_by_handle(file)  # needs a privilege
 read_memory_by_call(process, *environment)  # needs a privilege
@@ -396,11 +390,6 @@ sklearn.datasets.load_files(os.path.dirname(folder), categories=["answers"]).dat
 # --- To harm elsewhere ---
 
 
-def trace(process):
-    c_call(libc().ptrace(16, process, None, None))
-    libc().ptrace(17, process, None, None)
-
-
 def connect(family, kind, protocol, address):
     with socket.socket(family, kind, protocol) as connection:
         connection.connect(address)
@@ -450,7 +439,7 @@ changed(os.utime(file, (7, 7)), file, "st_mtime", 7)  # by root filter
 os.setxattr(file, "user.note", b"mine")  # by root filter  # needs a file system that has them
 changed(os.chown(file, -1, 7), file, "st_gid", 7)  # needs a privilege
 fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), 1036, (2).to_bytes(8, "little"))  # by filter
-trace(process)  # needs a privilege
+[c_call(libc().ptrace(request, process, None, None)) for request in (16, 17)]  # needs a privilege
 socket.socket().bind(("127.0.0.1", 0))  # by 4 filter namespaces
 connect(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", port))  # by 4 filter namespaces
 connect(socket.AF_INET, socket.SOCK_STREAM, 262, ("127.0.0.1", port))  # by filter namespaces
