@@ -154,17 +154,11 @@ def match_clicks(
     """Find the clicks of the test users on neighbours of their candidates: the columns of these,
     click, its row in the phase, and row, that of the candidate.
     """
-    of_user = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
-    asked = pd.DataFrame({"user": phase.test_user[found["user"]], "row": np.arange(len(found))})
-    both = asked.merge(of_user, on="user")
-    n_items, (first, second) = len(phase.item_ids), neighbours[["item", "neighbour"]].to_numpy().T
-    wanted = phase.item[both["click"]] * n_items + found["item"].to_numpy()[both["row"]]
-    key = first * n_items + second
-    pair = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    is_pair = key[pair] == wanted
-    matched: pd.DataFrame = neighbours.iloc[pair[is_pair]].reset_index(drop=True)
-    matched[["click", "row"]] = both[["click", "row"]].to_numpy()[is_pair]
-    return matched
+    clicks_of = pd.DataFrame({"user": phase.user, "click": np.arange(len(phase.user))})
+    asked = pd.DataFrame({"user": phase.test_user[found["user"]], "neighbour": found["item"]})
+    both = asked.assign(row=np.arange(len(found))).merge(clicks_of, on="user")
+    both["item"] = phase.item[both["click"]]
+    return both.merge(neighbours, on=["item", "neighbour"])
 
 
 def clicks_around(
