@@ -53,24 +53,47 @@ def read_responses(folder: Path, *, reads_labels: bool | None = True) -> pd.Data
     with None they are read if any answer has one.
     """
     files = _find_files(folder)
-    rows = []
-    for number, (scenario, path) in enumerate(files):
-        question, own = _read_file(path)
-        question |= {"question": number, "scenario": scenario, "path": path}
-        rows += [answer | question for answer in own]
-    if not rows:
+    elements = pd.DataFrame(
+        element | {"question": number, "scenario": scenario, "path": path}
+        for number, (scenario, path) in enumerate(files)
+        for element in _read_elements(path)
+    )
+    roots = elements.drop_duplicates("question")
+    for path, tag in roots.loc[roots["tag"] != "question", ["path", "tag"]].to_numpy():
+        raise InputError(f"{path}: holds <{printable(tag, MAX_SHOWN)}>, expected <question>")
+    for tag in ("questionText", "referenceAnswer"):
+        found = elements[elements["tag"] == tag]
+        missing = roots[~roots["question"].isin(found["question"])]
+        told = f"<{tag}> is missing or empty, expected text"
+        _refuse(pd.concat([missing, found[found["text"] == ""]]), told)
+    # A student may leave an answer empty; that is an answer too.
+    answers = elements[elements["tag"] == "studentAnswer"]
+    for named in (roots, answers):
+        _refuse(named[named["id"] == ""], "<{tag}> has no attribute 'id'")
+    if not len(answers):
         raise InputError(f"{folder}: holds {len(files)} questions but no studentAnswer")
-    answers = pd.DataFrame(rows)
-    repeated = answers[answers["id"].duplicated()]
-    if len(repeated):
-        known, place = repeated[["id", "place"]].iloc[0]
-        first = answers.loc[answers["id"] == known, "place"].iloc[0]
-        told = f"studentAnswer {quote(known)} is in {first} already"
-        raise InputError(f"{place}: {told}, expected every id once")
+    first = answers.groupby("id")["place"].transform("first")
+    told = "studentAnswer {id} is in {first} already, expected every id once"
+    _refuse(answers.assign(first=first)[answers["id"].duplicated()], told)
+
+    texts = elements.groupby(["question", "tag"])["text"].agg(list).unstack()
+    questions = roots.set_index("question")[["id", "module", "scenario", "path"]]
+    questions = questions.rename(columns={"id": "question_id"}).assign(
+        question_text=texts["questionText"].str[0], references=texts["referenceAnswer"]
+    )
+    answers = answers[["id", "label", "text", "place", "question"]].join(questions, on="question")
     is_read = (answers["label"] != "").any() if reads_labels is None else reads_labels
     labels = _find_label_set(answers) if is_read else ()
     known = answers["label"].where(answers["label"].isin(labels))
-    return answers.assign(label=pd.Categorical(known, labels))
+    return answers.assign(label=pd.Categorical(known, labels)).reset_index(drop=True)
+
+
+def _refuse(wrong: pd.DataFrame, told: str) -> None:
+    """Raise `InputError` about the first of some rows, if there are any, filled in what is told."""
+    if len(wrong):
+        row: dict[str, Any] = {**wrong.iloc[0]}
+        quoted = {name: quote(str(row[name])) for name in ("id", "label")}
+        raise InputError(f"{row['place']}: {told.format(**row | quoted)}")
 
 
 def labels_of(answers: pd.DataFrame) -> list[str]:
@@ -91,43 +114,8 @@ def _find_files(folder: Path) -> list[tuple[str, Path]]:
     return files
 
 
-def _read_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read a question and the answers to it."""
-    elements = _read_elements(path)
-
-    def attribute(element: dict[str, Any], name: str) -> str:
-        if not element.get(name):
-            raise InputError(f"{element['place']}: <{element['tag']}> has no attribute '{name}'")
-        return str(element[name])
-
-    def texts(tag: str) -> list[str]:
-        found = [element for element in elements if element["tag"] == tag]
-        for element in found or [elements[0] | {"text": ""}]:
-            if not element["text"]:
-                told = f"<{tag}> is missing or empty, expected text"
-                raise InputError(f"{element['place']}: {told}")
-        return [element["text"] for element in found]
-
-    root = elements[0]
-    if root["tag"] != "question":
-        raise InputError(
-            f"{path}: holds <{printable(root['tag'], MAX_SHOWN)}>, expected <question>"
-        )
-    question = {"question_id": attribute(root, "id"), "module": root.get("module", "")}
-    question["question_text"] = texts("questionText")[0]
-    question["references"] = texts("referenceAnswer")
-    answers = [
-        # A student may leave an answer empty; that is an answer too.
-        {"id": attribute(element, "id"), "label": element.get("accuracy", "")}
-        | {name: element[name] for name in ("text", "place")}
-        for element in elements
-        if element["tag"] == "studentAnswer"
-    ]
-    return question, answers
-
-
 def _read_elements(path: Path) -> list[dict[str, Any]]:
-    """Return the elements of an XML file: attributes, tag, place, and text at their start."""
+    """Return the elements of an XML file: known attributes, tag, place, and text at their start."""
     io.require_file(path)
     elements: list[dict[str, Any]] = []
     parser = expat.ParserCreate()  # The standard library's trees do not tell lines.
@@ -135,8 +123,10 @@ def _read_elements(path: Path) -> list[dict[str, Any]]:
     parser.buffer_text, parser.buffer_size = True, 1 << 20
 
     def start(tag: str, attributes: dict[str, str]) -> None:
+        known = {name: attributes.get(name, "") for name in ("id", "module")}
+        known["label"] = attributes.get("accuracy", "")
         place = f"{path}: line {parser.CurrentLineNumber}"
-        elements.append({**attributes, "tag": tag, "place": place, "text": ""})
+        elements.append({**known, "tag": tag, "place": place, "text": ""})
         parser.CharacterDataHandler = add_text
 
     def add_text(text: str) -> None:
@@ -162,14 +152,11 @@ def _find_label_set(answers: pd.DataFrame) -> tuple[str, ...]:
     labels = LABEL_SETS[5]
     if "incorrect" in used and not used & {*LABEL_SETS[5]} - {*LABEL_SETS[3]}:
         labels = LABEL_SETS[2] if used <= {*LABEL_SETS[2]} else LABEL_SETS[3]
+    told = "files without labels can be predicted, not learned from or scored"
+    _refuse(answers[answers["label"] == ""], f"<studentAnswer> has no attribute 'accuracy'; {told}")
+    told = f"is {{label}}, expected one of {', '.join(sorted(labels))}"
     wrong = answers[~answers["label"].isin(labels)]
-    wrong = wrong[wrong["label"] == ""] if "" in used else wrong
-    for place, answer_id, label in wrong[["place", "id", "label"]].head(1).to_numpy():
-        if not label:
-            told = "files without labels can be predicted, not learned from or scored"
-            raise InputError(f"{place}: <studentAnswer> has no attribute 'accuracy'; {told}")
-        told = f"attribute 'accuracy' of studentAnswer {quote(answer_id)} is {quote(label)}"
-        raise InputError(f"{place}: {told}, expected one of {', '.join(sorted(labels))}")
+    _refuse(wrong, f"attribute 'accuracy' of studentAnswer {{id}} {told}")
     return labels
 
 
@@ -237,10 +224,8 @@ def join(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     if len(of_tests):
         raise InputError(f"{of_tests.iloc[0]}: is of a test set, expected files to learn from")
     known = test.merge(train[["id", "place"]], on="id", suffixes=("", "_learned"))
-    if len(known):
-        answer_id, place, learned = known[["id", "place", "place_learned"]].iloc[0]
-        told = f"studentAnswer {quote(answer_id)} is to be learned from as well: {learned}"
-        raise InputError(f"{place}: {told}, expected other answers")
+    told = "studentAnswer {id} is to be learned from as well: {place_learned}"
+    _refuse(known, f"{told}, expected other answers")
     both = pd.concat([train, test], ignore_index=True)
     both["label"] = pd.Categorical(both["label"], labels_of(train))
     by_question = both.groupby(["module", "question_id"], sort=False)
