@@ -97,7 +97,7 @@ def read_for_features(
                 f"{train[0]}: the feature {name} needs {needs} of the same data, expected its "
                 "folder by --metadata_dir"
             )
-        if metadata_dir is not None:
+        if needs and metadata_dir is not None:
             files[needs] = metadata_dir / needs
     of_answers = files.get(_OF_ANSWERS)
     of_questions = files.get(_OF_QUESTIONS)
