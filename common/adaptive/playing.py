@@ -20,6 +20,7 @@ from common.errors import InputError
 from common.evaluation.record import LOCAL
 
 import numpy as np
+from tqdm import tqdm
 
 # The dry run plays with this many students, the first ones of the training file.
 N_DRY_RUN_STUDENTS = 30
@@ -132,8 +133,6 @@ def play_all(
 
     If it fails or breaks a rule, there is an `InputError`; what it printed goes to `output_path`.
     """
-    from tqdm import tqdm
-
     games, entry = dict[str, Game](), _entry_of(setting)
     n_rounds = N_ROUNDS * len(reference.targets)
     with tqdm(total=n_rounds, desc="Rounds", unit="round", leave=None, disable=None) as progress:
@@ -182,8 +181,6 @@ def measure_curves(
     there are none: an entry may rely on `select_questions`. The games are replayed separately, so
     that the additional calls of `predict` cannot affect the score.
     """
-    from tqdm import tqdm
-
     scores, n_games = [], 2 * len(games)
     progress = tqdm(total=n_games, desc="Curve", unit="game", disable=None)
     try:
