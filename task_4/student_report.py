@@ -73,10 +73,11 @@ def main() -> None:
         student, steps = int(reference.student[row]), course.steps
         page = student_page(student, bank, course, names, subjects, facts, simulated)
         written[options.output_dir / f"student_{student}.html"] = page
-        last = steps.iloc[-1]
+        last, n_asked = steps.iloc[-1], len(steps) - 1
         lines.append(
-            f"UserId {student}: {len(steps) - 1} questions, ability {last.ability:+z.2f} ± "
-            f"{last.error:.2f} (standard error), {last.share:.0%} of the bank expected right"
+            f"UserId {student}: {n_asked} question{'s' * (n_asked != 1)}, ability "
+            f"{last.ability:+z.2f} ± {last.error:.2f} (standard error), {last.share:.0%} of the "
+            "bank expected right"
         )
     with io.atomic_write(*written) as files:
         for file, page in zip(files, written.values(), strict=True):
