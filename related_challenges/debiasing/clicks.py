@@ -6,7 +6,7 @@ of phase ``user_id mod 11``.
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,16 +132,8 @@ def count_degrees(parts: Iterable[tuple[int, pd.DataFrame, pd.DataFrame]]) -> pd
 # ---- Recommendations -------------------------------------------------------------------------
 
 
-def write_recommendations(options: argparse.Namespace, user: IntArray, items: IntArray) -> None:
-    """Write a submission: for the test users of all phases fifty items, (users, 50), best first."""
-    found = pd.DataFrame(items, user, [column.name for column in _ITEM_COLUMNS])
-    path = options.output_dir / options.output_file
-    _require_fifty(found, lambda row: f"{path}: row {row + 1}", stop)
-    challenge.write_submission(options, found.reset_index(names=_USER.name), header=False)
-
-
 def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
-    """Read and check a submission: the fifty items of every user, in the order of the file."""
+    """Read and check a submission: the fifty different items of every user, in the file's order."""
     columns = (_USER, *_ITEM_COLUMNS)
     source = _source(path, columns)
     n_items = {row: len(cells) - 1 for row, cells in source.rows()}
@@ -150,19 +142,15 @@ def read_recommendations(path: Path, report: Report = stop) -> pd.DataFrame:
         told = f"row {row} has {n} items after the user ({len(wrong)} such rows)"
         raise InputError(f"{path}: {told}, expected {N_RECOMMENDED}")
     found = _read(path, columns, report, once=True).set_index(_USER.name)
-    _require_fifty(found, lambda row: f"{path}: row {source.row_number(row)}", report)
-    return found
-
-
-def _require_fifty(found: pd.DataFrame, where: Callable[[int], str], report: Report) -> None:
-    """Report users whose items are not all different."""
     ordered = np.sort(found, axis=1)
     # A cell that was reported as faulty is negative.
     repeated = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
     if repeated.any():
-        row = int(repeated.argmax())
-        told = f"has {found.iloc[row].nunique()} different items ({repeated.sum()} such rows)"
-        report(f"{where(row)}: user {found.index[row]} {told}, expected {N_RECOMMENDED}")
+        place = int(repeated.argmax())
+        told = f"has {found.iloc[place].nunique()} different items ({repeated.sum()} such rows)"
+        where = f"{path}: row {source.row_number(place)}: user {found.index[place]}"
+        report(f"{where} {told}, expected {N_RECOMMENDED}")
+    return found
 
 
 def select_users(

@@ -61,7 +61,8 @@ def run_model(doc: str | None, score_items: Callable[[Phase], csr_array]) -> Non
         phase = read_phase(options.input_dir, test_dir, number)
         users.append(phase.test_user_ids)
         items.append(best_items(phase, score_items(phase)))
-    clicks.write_recommendations(options, np.concatenate(users), np.concatenate(items))
+    table = pd.DataFrame(np.column_stack([np.concatenate(users), np.concatenate(items)]))
+    challenge.write_submission(options, table, header=False)
 
 
 def read_phase(train_dir: Path, test_dir: Path, number: int) -> Phase:
