@@ -26,7 +26,7 @@ from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.playing import Setting
 from common.errors import InputError
 from common.evaluation import pairs, ranking, score_files
-from common.evaluation.record import TASK_TITLES, Evaluation
+from common.evaluation.record import TASK_TITLES
 
 import facts_file
 import numpy as np
@@ -64,7 +64,8 @@ def score(reference_dir: Path, submission_dir: Path, output_dir: Path) -> int:
         if is_early and not os.environ.get("RUN_LOCALLY"):
             raise InputError(f"this phase begins on {settings['starts']} UTC: not scored before")
         judge = {3: _judge_ranking, 4: _judge_games}.get(task, _judge_pairs)
-        judged = judge(reference_dir, task, phase, mode != "received")
+        answers = reference_dir / layout.TEST_DIR.name / layout.answers_name(task, phase)
+        judged = judge(reference_dir, task, phase, None if mode == "received" else answers)
     except InputError as fault:
         text = str(fault).replace(f"{reference_dir}{os.sep}", "")
         print(f"error: {text}", file=sys.stderr)
@@ -122,56 +123,48 @@ def _with_error(value: float, error: float) -> dict[str, float]:
     return {"score": value, **known}
 
 
-def _judge_pairs(reference_dir: Path, task: int, phase: str, has_answers: bool) -> Judged:
+def _judge_pairs(reference_dir: Path, task: int, phase: str, answers: Path | None) -> Judged:
     """Score tasks 1 and 2."""
     path = _find_submission(task)
-    if not has_answers:
+    if answers is None:
         template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
         source = submission.submission_source(path, path.name, template)
         submission.read_predictions(source, schema.PREDICTED_COLUMN[task], template)
         return None
-    reference_path = reference_dir / layout.TEST_DIR.name / layout.answers_name(task, phase)
-    scored, outside = pairs.score_pairs(path, reference_path, task, phase=phase)
+    scored, outside = pairs.score_pairs(path, answers, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
     right = (scored["truth"] == scored["predicted"]).to_numpy()
     error = metrics.clustered_standard_error(right, facts.pairs["student_code"].to_numpy())
-    explain = partial(pairs.explain, scored, task, facts, path, reference_path, phase, outside)
+    explain = partial(pairs.explain, scored, task, facts, path, answers, phase, outside)
     return _with_error(float(right.mean()), error), "pairs.html", explain
 
 
-def _judge_ranking(reference_dir: Path, task: int, phase: str, has_answers: bool) -> Judged:
+def _judge_ranking(reference_dir: Path, task: int, phase: str, answers: Path | None) -> Judged:
     """Score task 3."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
     ranked = ranking.read_ranking(path, template)
-    if not has_answers:
+    if answers is None:
         return None
-    reference_path = reference_dir / layout.TEST_DIR.name / layout.answers_name(3, phase)
-    judged = ranking.read_judgements(reference_path)
+    judged = ranking.read_judgements(answers)
     ranks = ranking.rank_pairs(judged, ranked)
     shares, _ = metrics.expert_agreement(*ranks, judged.better)
     best = float(np.nanmax(shares))
     # Of a share of pairs: equal scores have equal ones.
     error = float((best * (1 - best) / len(judged.left)) ** 0.5)
-    where = path, reference_path, template, phase
-    explain = partial(ranking.judge, *where, with_answers=False)
+    explain = partial(ranking.judge, path, answers, template, phase, with_answers=False)
     return _with_error(best, error), "ranking.html", explain
 
 
-def _judge_games(reference_dir: Path, task: int, phase: str, has_answers: bool) -> Judged:
+def _judge_games(reference_dir: Path, task: int, phase: str, answers: Path | None) -> Judged:
     """Score task 4: what the ingestion program has played."""
     record = played.read(Path(), reference_dir)
-    if not has_answers:
+    if answers is None:
         return None
     accuracies = list(record["masks"].values())
     scores = _with_error(float(np.array(accuracies).mean()), record["standard_error"])
-
-    def explain() -> tuple[Evaluation, dict[str, str]]:
-        reference_path = reference_dir / layout.TEST_DIR.name / layout.answers_name(4, phase)
-        setting = Setting(Path(ENTRY_FILE), reference_path, None, reference_dir)
-        evaluation, shown = adaptive_evaluation.describe(setting, record, phase=phase)
-        return evaluation, shown
-
+    setting = Setting(Path(ENTRY_FILE), answers, None, reference_dir)
+    explain = partial(adaptive_evaluation.describe, setting, record, phase=phase)
     masks = {f"mask_{number}": value for number, value in enumerate(accuracies)}
     return scores | masks, "games.html", explain
 
