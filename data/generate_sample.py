@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import cli, layout, simulated
+from common.errors import InputError
 from tools.templates import build_templates
 
 import numpy as np
@@ -33,6 +34,8 @@ from tqdm import tqdm
 # Raised whenever the same seed gives other data than before.
 GENERATOR_VERSION = 2
 
+# Share of the questions that one student answers at most.
+MOST_ANSWERED = 0.9
 N_MASKS = 10
 TARGET_SHARE = 0.2
 N_PAIRS = 50
@@ -120,7 +123,8 @@ class School(NamedTuple):
 def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, SchoolSetting]:
     """Return the settings of tasks 1/2 and tasks 3/4 at a size: ``tiny``, ``small`` or ``full``.
 
-    Another number of questions of tasks 3/4 changes the number of quizzes in proportion.
+    Another number of questions of tasks 3/4 changes the number of quizzes in proportion;
+    `InputError` if it is too small for the answers.
     """
     first, second = (
         SchoolSetting(
@@ -132,13 +136,21 @@ def settings(size: str, n_questions: int | None = None) -> tuple[SchoolSetting, 
     if n_questions is not None:
         second.n_quizzes = max(1, round(second.n_quizzes * n_questions / second.n_questions))
         second.n_questions = n_questions
+        for n, total in zip(second.students, second.answers, strict=True):
+            mean = -(-total // n)
+            if mean > int(n_questions * MOST_ANSWERED):
+                raise InputError(
+                    f"--questions {n_questions}: are too few for {total:,} answers of {n:,} "
+                    f"students, expected at least {int(mean / MOST_ANSWERED) + 1}: choose more, or "
+                    "a smaller --size"
+                )
     return first, second
 
 
 def simulate(rng: np.random.Generator, setting: SchoolSetting, subjects: pd.DataFrame) -> School:
     """Simulate one group of tasks."""
     leaves, topic = draw_subject_lists(rng, subjects, setting.n_questions, setting.n_topics)
-    most = int(setting.n_questions * 0.9)
+    most = int(setting.n_questions * MOST_ANSWERED)
     parts = zip(setting.students, setting.answers, setting.activity, strict=True)
     counts = np.concatenate([simulation.draw_counts(rng, *part, most) for part in parts])
     quizzes = simulation.draw_quizzes(rng, topic, setting.n_quizzes)

@@ -70,13 +70,12 @@ class Questions(NamedTuple):
 def draw_counts(
     rng: np.random.Generator, n: int, total: int, quantiles: tuple[float, ...], high: int
 ) -> Array:
-    """Draw n counts from MIN_ANSWERS to high that have an exact sum; int64 (n,).
+    """Draw n counts from MIN_ANSWERS to high that have an exact sum, which must be possible;
+    int64 (n,).
 
     The quantiles, equally spaced in probability from 0 to 1, are those of their shape.
     """
     low = MIN_ANSWERS
-    if not n * low <= total <= n * high:
-        raise ValueError(f"{n} counts from {low} to {high} cannot sum to {total}")
     shape = np.interp(rng.random(n), np.linspace(0, 1, len(quantiles)), quantiles) - quantiles[0]
     # The cap makes the sum grow more slowly than the scale: find the scale by bisection.
     least, most = 0.0, 1.0

@@ -249,7 +249,7 @@ def test_templates_that_cannot_be_built_are_left_out_and_named(
 
 
 def test_seed_and_number_of_questions_and_the_same_bytes_again(
-    run: Run, succeeds: Says, tree: Path, data: Path
+    run: Run, succeeds: Says, fails: Says, tree: Path, data: Path
 ) -> None:
     command = ["data/generate_sample.py", "--size", "tiny", "--output_dir", data]
     said = succeeds([*command, "--seed", 5, "--questions", 130])
@@ -271,6 +271,9 @@ def test_seed_and_number_of_questions_and_the_same_bytes_again(
     assert content(data) == before
     refused = run([*command, "--questions", "79"])
     assert refused.returncode == 2 and "79 is not from 80 to 5000" in refused.stderr
+    few = fails(["data/generate_sample.py", "--size", "full", "--questions", "313"])
+    assert few.startswith("--questions 313: are too few for 1,382,727 answers of 4,918 students, ")
+    assert "expected at least 314" in few and generate_sample.settings("full", 314)
 
 
 def test_a_run_that_fails_leaves_the_files_whole_and_so_does_one_over_real_files(
