@@ -6,6 +6,8 @@ official column names; `students` and `questions` have a row for each id, with i
 sentence on how to read it tells; title and sentence are in the template, `explore.html`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,10 +16,10 @@ from typing import Any
 from common import charts, io, metadata, schema
 from common.answers import read_answers
 from common.charts import Dot, Panel, compact
+from common.lazy import pd
 from common.schema import OPTIONS
 
 import numpy as np
-import pandas as pd
 from tqdm import tqdm
 
 Chart = Callable[..., str]
@@ -35,7 +37,7 @@ ENOUGH_FOR_A_SHADE = 100
 LEAST_RANGE = 0.1
 N_MAIN_SUBJECTS = 8
 # The official answers are of 2018 to 2020; a date outside these years is nonsense.
-FIRST_ANSWER, AFTER_LAST_ANSWER = pd.Timestamp(2015, 1, 1), pd.Timestamp(2025, 1, 1)
+FIRST_ANSWER, AFTER_LAST_ANSWER = "2015-01-01", "2025-01-01"
 # With more different numbers than this, the bins of a histogram become wider and wider.
 MOST_UNIT_BINS, N_BINS = 30, 24
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -44,7 +46,7 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # ---- Reading and counting -----------------------------------------------------------------------
 
 
-def read_part(tasks: str, files: dict[str, Path], bar: "tqdm[Any]") -> dict[str, Any]:
+def read_part(tasks: str, files: dict[str, Path], bar: tqdm[Any]) -> dict[str, Any]:
     """Read and count the files of a group of tasks, by kind; return what the template shows."""
 
     def begin(step: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from common import charts, cli, io, layout, made, metadata, pages
 from common.errors import InputError
 
+from exploration import FEW_ANSWERS, N_STEPS, read_part
 from tqdm import tqdm
 
 TASKS = ("1/2", "3/4")
@@ -50,9 +51,6 @@ def main() -> None:
             f"--pictures: {parts[0]['paths']['train']} is not simulated, and no pictures of real "
             "answers are made"
         )
-    # Importing it takes a while, which faults and `--help` do without.
-    from exploration import FEW_ANSWERS, N_STEPS, read_part
-
     texts = {}
     # The last step draws the charts.
     with tqdm(total=len(parts) * N_STEPS + 1, unit="step", disable=None, leave=False) as bar:

@@ -5,6 +5,8 @@ An attempt, a submission to a task, is a row of a frame: `team`, `file`, `submit
 seen from the leaderboard's, or empty), and the scores by the keys of their columns.
 """
 
+from __future__ import annotations
+
 import re
 import shutil
 from collections.abc import Sequence
@@ -16,9 +18,9 @@ from typing import Any
 
 from common import charts, cli, io, pages
 from common.errors import printable
+from common.lazy import pd
 from common.pages import Html
 
-import pandas as pd
 from bundle import Bundle, Task
 from competition import PUBLIC_DATA, STARTING_KIT
 

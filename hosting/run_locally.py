@@ -30,7 +30,9 @@ from typing import Any
 from common import cli, io, layout, made, run_log, zips
 from common.adaptive.entry_files import ENTRY_FILE
 from common.errors import InputError, printable
+from common.lazy import pd
 
+import leaderboard
 from bundle import Bundle, Phase, Task, read_bundle, score
 from tqdm import tqdm
 
@@ -172,9 +174,6 @@ def _score_folder(
     options: argparse.Namespace,
 ) -> int:
     """Score a folder of submissions, once or whenever it changes; return how many failed."""
-    # Importing it takes a while, which `--help` does without.
-    import leaderboard
-
     places = []
     for phase, tasks in phases:
         folder: Path = options.output_dir or DEFAULT_DIR
@@ -230,9 +229,6 @@ def _score_all(
     """Score submissions that are not known in a phase, write its leaderboards; return how many
     failed.
     """
-    import leaderboard
-    import pandas as pd
-
     attempts: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     for about in submissions:
