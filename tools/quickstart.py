@@ -105,11 +105,12 @@ def set_up(for_tests: bool) -> str:
         if not succeeds([python, "-m", "pip", "--version"]):
             run(sys.executable, "-m", "venv", "--clear", str(VENV))
         kit = ".[dev]" if for_tests else "."
-        # Python compiles what it imports, once; all of PyTorch would take half a minute. The tests
-        # have many processes that may not write there.
-        later = [] if for_tests or sys.dont_write_bytecode else ["--no-compile"]
+        # Python compiles what it imports, once; all of PyTorch would take half a minute.
+        later = [] if sys.dont_write_bytecode else ["--no-compile"]
         install = ["-m", "pip", "install", *later, "--editable", kit]
         run(python, *install, shown=sys.stdout.isatty())
+        if for_tests:  # These have many processes that may not write there; also what lay there.
+            succeeds([python, "-m", "compileall", "-q", "-j", "0", str(VENV)])
         if not has_everything(python, pins):
             raise StepError(f"the environment in {VENV} is broken: remove this folder, run again")
     return python
