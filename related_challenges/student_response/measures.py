@@ -6,9 +6,6 @@ sets.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from common.folds import FloatArray
 
 import numpy as np
 import pandas as pd
@@ -44,20 +41,16 @@ def evaluate(counts: pd.DataFrame) -> pd.DataFrame:
     answer needs correction, which is anything but ``correct`` (`CORRECTIVE`).
     """
     labelled = counts.head(counts.shape[1]).to_numpy()
-    gold, predicted = counts.sum().to_numpy(), labelled.sum(axis=1)
-    by_label = precision_recall_f1(np.diag(labelled), predicted, gold)
-    corrective = labelled[1:, 1:].sum(), predicted[1:].sum(), gold[1:].sum()
-    means = by_label.mean(axis=0), gold @ by_label / gold.sum()
-    rows = [*by_label, *means, precision_recall_f1(*corrective)]
+    # Of each label, and last of the decision to correct, which is any label but the first.
+    agreed = np.array([*np.diag(labelled), labelled[1:, 1:].sum()], float)
+    predicted, gold = labelled.sum(axis=1), counts.sum().to_numpy()
+    n_predicted, n_gold = (np.append(n, n[1:].sum()) for n in (predicted, gold))
+    ratios = (agreed, n_predicted), (agreed, n_gold), (2 * agreed, n_predicted + n_gold)
+    found = np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=1)
+    by_label = found[:-1]
+    rows = [*by_label, by_label.mean(axis=0), gold @ by_label / gold.sum(), found[-1]]
     names = [*counts, MACRO, MICRO, CORRECTIVE]
     return pd.DataFrame(rows, names, ["precision", "recall", "F1"])
-
-
-def precision_recall_f1(agreed: Any, predicted: Any, gold: Any) -> FloatArray:
-    """Return precision, recall and F1 along a last axis of 3, from counts; 0/0 counts as 0."""
-    agreed = np.asarray(agreed, float)
-    ratios = (agreed, predicted), (agreed, gold), (2 * agreed, np.add(predicted, gold))
-    return np.stack([above / np.maximum(below, 1) for above, below in ratios], axis=-1)
 
 
 def corpus_of(folder: Path) -> str:
