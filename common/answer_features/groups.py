@@ -15,6 +15,7 @@ from common.answer_features.known import N_OPTIONS, Columns, Known, shrunk_mean
 from common.answer_features.nearest import nearest_answers
 from common.answer_features.pairs import MINUTES, SUBJECT_LEVELS, Pairs
 from common.answers import IntArray
+from common.item_response.blocks import N_THREADS, in_threads
 from common.item_response.model import FloatArray
 
 import numpy as np
@@ -208,7 +209,7 @@ def order(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     answer = place_of_row[in_order]
     answer = answer[answer >= 0]
     own, ordered = moment[asked], moment[known.rows[answer]]
-    position = np.searchsorted(ordered, own) + _N_STEPS
+    position = _find(ordered, own) + _N_STEPS
     # So that there is something before the first one, and after the last.
     ordered, answer = np.pad(ordered, _N_STEPS, constant_values=-1), np.pad(answer, _N_STEPS)
     question = pairs.numbers["question"][asked]
@@ -246,12 +247,12 @@ def time(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     columns |= rates_of(pairs, known, asked, [("student", "day")])
     moment, in_order = pairs.in_time("student", "quiz")
     own, ordered = moment[asked], moment[in_order]
-    place = np.searchsorted(ordered, own) - np.searchsorted(ordered, own // MINUTES * MINUTES)
+    place = _find(ordered, own) - _find(ordered, own // MINUTES * MINUTES)
     columns["place_in_quiz"] = np.where(own < 0, np.nan, place)
     # The last answer at an earlier minute, whatever the quiz.
     moment, in_order = pairs.in_time("student")
     own, ordered = moment[asked], moment[in_order]
-    last = np.append(-1, ordered)[np.searchsorted(ordered, own)]
+    last = np.append(-1, ordered)[_find(ordered, own)]
     is_own = (last // MINUTES == own // MINUTES) & (last < own)
     columns["gap"] = np.where(is_own, own - last, np.nan)
     if pairs.students is not None:
@@ -334,8 +335,14 @@ def _mean_in(
 
 def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
     """Return what `context` and `habits` tell of the known answers near to each row asked for."""
-    if known.near is not None and known.near[0] is asked:
+    with known.looking:
+        if known.near is None or known.near[0] is not asked:
+            known.near = asked, _look_near(pairs, known, asked)
         return known.near[1]
+
+
+def _look_near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
+    """Return what `_near` does."""
     student, question = (pairs.numbers[name][asked] for name in ("student", "question"))
     n_places = N_OPTIONS if len(known.option) else 0
     found: Columns = {
@@ -345,25 +352,41 @@ def _near(pairs: Pairs, known: Known, asked: IntArray) -> Columns:
         found[f"near_{power}"], found[f"nearness_{power}"] = np.zeros((2, len(asked)), np.float32)
         found[f"habit_{power}"] = np.zeros((len(asked), n_places), np.float32)
     answers, similar = (known.student, known.question), (pairs.neighbours, pairs.similarity)
-    blocks = nearest_answers(answers, (student, question), *similar, _N_NEAREST)
-    for rows, nearest, similarity in blocks:
-        residual = np.where(nearest >= 0, known.residual[nearest], 0)
-        excess = np.where((nearest >= 0)[:, :, None], known.excess[nearest], 0)
-        for power, shrinkage in _DECAYS:
-            weight = similarity**power
-            total = weight.sum(axis=1)
-            found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
-            found[f"nearness_{power}"][rows] = total
-            preferred = (weight[:, None] @ excess)[:, 0]
-            found[f"habit_{power}"][rows] = preferred / (total + shrinkage)[:, None]
-        if n_places:
-            shown = nearest[:, :_N_OPTIONS_SHOWN]
-            place = known.option[shown] - 1
-            outcome = np.take_along_axis(known.outcome_of_option[question[rows]], place, 1)
-            told = np.where(shown >= 0, outcome, np.nan)
-            found["near_option"][rows, : shown.shape[1]] = told
-    known.near = asked, found
+    all_excess = known.excess
+
+    def look(own: IntArray) -> None:
+        asked_here = student[own], question[own]
+        blocks = nearest_answers(answers, asked_here, *similar, _N_NEAREST)
+        for place, nearest, similarity in blocks:
+            rows = own[place]
+            residual = np.where(nearest >= 0, known.residual[nearest], 0)
+            excess = np.where((nearest >= 0)[:, :, None], all_excess[nearest], 0)
+            for power, shrinkage in _DECAYS:
+                weight = similarity**power
+                total = weight.sum(axis=1)
+                found[f"near_{power}"][rows] = (weight * residual).sum(axis=1) / (total + shrinkage)
+                found[f"nearness_{power}"][rows] = total
+                preferred = (weight[:, None] @ excess)[:, 0]
+                found[f"habit_{power}"][rows] = preferred / (total + shrinkage)[:, None]
+            if n_places:
+                shown = nearest[:, :_N_OPTIONS_SHOWN]
+                option = known.option[shown] - 1
+                outcome = np.take_along_axis(known.outcome_of_option[question[rows]], option, 1)
+                told = np.where(shown >= 0, outcome, np.nan)
+                found["near_option"][rows, : shown.shape[1]] = told
+
+    by_student = np.argsort(student, kind="stable")
+    list(in_threads(look, np.array_split(by_student, N_THREADS)))
     return found
+
+
+def _find(ordered: IntArray, wanted: IntArray) -> IntArray:
+    """Return how many of the ordered numbers are less than each of those wanted."""
+    # Looking millions up from the least on is much faster than in any order.
+    order = np.argsort(wanted)
+    place = np.empty(len(wanted), np.int64)
+    place[order] = np.searchsorted(ordered, wanted[order])
+    return place
 
 
 def _look_up(values: FloatArray, number: IntArray) -> FloatArray:

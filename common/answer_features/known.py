@@ -1,6 +1,7 @@
 """The outcomes that features may use, and what follows from them at once."""
 
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from common import schema
@@ -59,8 +60,10 @@ class Known:
         # `is_correct` minus what the two let expect.
         expected = self.question_rate[question] + self.student_rate[student]
         self.residual = right - np.clip(expected, _MIN_EXPECTED, 1 - _MIN_EXPECTED)
-        # What is near to the rows asked for, found once for all groups of features.
+        # What is near to the rows asked for, found once for all groups of features, which may be
+        # at work at the same time.
         self.near: tuple[IntArray, Columns] | None = None
+        self.looking = Lock()
         # The option chosen and the right one, from 1, and of each question, shape (questions,
         # `N_OPTIONS`): the smoothed share of each option; 0 for the right one, 1 for the most
         # popular wrong one, and so on. All empty where the file does not tell the options.

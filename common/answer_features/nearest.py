@@ -96,6 +96,8 @@ def nearest_answers(
     place = np.full((min(step, n_students), n_questions), -1, np.int32)
     for first in range(0, n_students, step):
         rows = rows_in_order[slice(*np.searchsorted(asked_student, [first, first + step]))]
+        if not len(rows):
+            continue
         answers = by_student[slice(*np.searchsorted(known_student, [first, first + step]))]
         cells = known[0][answers] - first, known[1][answers]
         place[cells] = answers

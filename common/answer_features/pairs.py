@@ -43,7 +43,7 @@ class Pairs:
     def number(self, *names: str) -> IntArray:
         """Number what rows have in common: equal where one or two of `numbers` are equal.
 
-        From 0, int32, -1 where any of these is unknown; kept for the next call.
+        From 0 in some order, int32, -1 where any is unknown; kept for the next call.
         """
         if len(names) == 1:
             return self.numbers[names[0]]
@@ -54,7 +54,7 @@ class Pairs:
             both += second[is_known]
             number = np.full(len(self), -1, np.int32)
             if len(both):
-                number[is_known] = number_ids(both)[1]
+                number[is_known] = pd.factorize(both)[0]
             self._numbers[names] = number
         return self._numbers[names]
 
@@ -66,14 +66,16 @@ class Pairs:
         """
         if names not in self._moments:
             assert self.circumstances is not None
-            date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]")
-            number, minute = self.number(*names), date.astype(np.int64)
+            date = self.circumstances["DateAnswered"].to_numpy().astype("datetime64[m]", copy=False)
+            number = self.number(*names)
             is_known = ~np.isnat(date) & (number >= 0)
-            first = int(minute[is_known].min(initial=np.iinfo(np.int64).max))
+            moment = date.astype(np.int64)
+            moment -= moment.min(where=is_known, initial=np.iinfo(np.int64).max)
             # Dates further from the first one than any official one are all as late as can be.
-            later = np.clip(minute - first, 0, MINUTES - 1)
-            moment = np.where(is_known, number.astype(np.int64) * MINUTES + later, -1)
-            rows = np.flatnonzero(is_known)
+            np.clip(moment, 0, MINUTES - 1, out=moment)
+            moment += number * np.int64(MINUTES)
+            moment[~is_known] = -1
+            rows = np.flatnonzero(is_known).astype(np.int32)
             self._moments[names] = moment, rows[np.argsort(moment[rows], kind="stable")]
         return self._moments[names]
 

@@ -1,6 +1,6 @@
 """The table that groups of features make together, for parts of the training answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from common.answer_features.groups import GROUPS, NEEDS, fit_model
@@ -42,6 +42,10 @@ def available_groups(
             raise InputError(f"the features '{name}' need {missing[name]}, which are not there")
     chosen = wanted or [name for name in GROUPS if name not in leave_out]
     return tuple(name for name in chosen if name not in missing)
+
+
+# `map`, or what does the same.
+Run = Callable[[Callable[[str], Columns], Iterable[str]], Iterable[Columns]]
 
 
 class Part(NamedTuple):
@@ -87,24 +91,33 @@ def tables(
     def describe(number: int) -> Part:
         start, is_only = starts[number % n_starts], n_held_out == 1
         known = Known(pairs, answers, part == number, start, start_knows_all=is_only)
-        return tell(np.flatnonzero(part == number), known)
+        return tell(np.flatnonzero(part == number), known, in_threads if is_only else map)
 
-    def tell(rows: IntArray, known: Known) -> Part:
-        return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups))
+    def tell(rows: IntArray, known: Known, over_groups: Run) -> Part:
+        return Part(rows, known.outcome_of_option, table(pairs, known, rows, groups, over_groups))
 
     starts = list(in_threads(learn, range(n_starts)))
     yield from tqdm(in_threads(describe, range(n_held_out)), "features", n_held_out, disable=None)
-    yield tell(np.arange(len(answers), len(pairs)), Known(pairs, answers, None, starts[0]))
+    yield tell(
+        np.arange(len(answers), len(pairs)), Known(pairs, answers, None, starts[0]), in_threads
+    )
 
 
-def table(pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str]) -> pd.DataFrame:
+def table(
+    pairs: Pairs, known: Known, asked: IntArray, groups: Sequence[str], over_groups: Run = map
+) -> pd.DataFrame:
     """Return the columns of some groups, float32, for rows of the pairs that are not `known`.
 
-    Which columns there are, and in which order, depends on the groups only.
+    Which columns there are, and in which order, depends on the groups only; `over_groups` may be
+    `in_threads`, where there is nothing else to do at the same time.
     """
-    columns: Columns = {}
-    for name in groups:
+
+    def tell(name: str) -> Columns:
         found = GROUPS[name](pairs, known, asked)
-        columns |= {key: np.asarray(column, np.float32) for key, column in found.items()}
+        return {key: np.asarray(column, np.float32) for key, column in found.items()}
+
+    columns: Columns = {}
+    for found in over_groups(tell, groups):
+        columns |= found
     # Put together only where it is used, a block of rows at a time: it may be the largest array.
     return pd.DataFrame(columns, copy=False)
