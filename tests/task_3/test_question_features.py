@@ -1,6 +1,5 @@
 """Question features: worked examples, other implementations, properties, real answers."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from common.errors import InputError
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 import question_features as qf
 import scipy.stats
-from conftest import answers_frame
+from conftest import Write, answers_frame
 
 RNG = np.random.default_rng
 Example = tuple[qf.QuestionAnswers, pd.DataFrame]
@@ -203,7 +202,7 @@ def test_every_feature_survives_scarce_answers(name: str) -> None:
         assert np.isnan(value[4]) or name == "number_of_subjects"
 
 
-def test_several_files_are_put_together(write: Callable[[str, str], Path], tmp_path: Path) -> None:
+def test_several_files_are_put_together(write: Write, tmp_path: Path) -> None:
     header = "QuestionId,UserId,AnswerId,IsCorrect,CorrectAnswer,AnswerValue\n"
     one = write("one.csv", header + "5,1,0,1,2,2\n")
     two = write("two.csv", header + "5,2,1,0,2,3\n")

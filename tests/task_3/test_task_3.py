@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from conftest import Says, answers_frame
+from conftest import Says, Write, answers_frame
 from page_reading import read_page
 from run_scripts import ROOT
 
 Rank = Callable[..., pd.Series]
-Write = Callable[[str, str], Path]
 EXPERTS = ["T1_ALR", "T2_CL", "T3_GF", "T4_MQ", "T5_NS"]
 
 
