@@ -199,9 +199,7 @@ def _write(
 # ---- What checks a submission --------------------------------------------------------------------
 
 
-def submission_source(
-    path: Path, zip_member: str, listed_in: Path, report: Report = stop
-) -> io.Source:
+def submission_source(path: Path, task: int, listed_in: Path, report: Report = stop) -> io.Source:
     """Open a submission, a CSV or a zip that holds it under the name that the challenge wants.
 
     The zip may not unpack to much more than the file that lists what is to be predicted, such as
@@ -211,15 +209,14 @@ def submission_source(
         return io.file_source(path)
     io.require_file(listed_in)
     max_size = max(_MAX_UNPACKED, _MAX_RATIO * listed_in.stat().st_size)
-    return zips.zip_source(path, zip_member, max_size, report)
+    return zips.zip_source(path, layout.submission_name(task), max_size, report)
 
 
-def read_predictions(
-    source: io.Source, column: Column, template: Path, report: Report = stop
-) -> pd.DataFrame:
-    """Read predictions as `read_pair_values` does: those of a template, and no others."""
+def read_predictions(path: Path, task: int, template: Path, report: Report = stop) -> pd.DataFrame:
+    """Read a submission as `read_pair_values` does: predictions of a template, and no others."""
+    source = submission_source(path, task, template, report)
     wanted = read_template(template)
-    found = read_pair_values(source, column, report)
+    found = read_pair_values(source, schema.PREDICTED_COLUMN[task], report)
     _, extra = find_pairs(source.name, found, wanted, template, report)
     if extra.any():
         report(f"{source.name}: {name_extra(source, found, extra, template)}")
@@ -287,14 +284,14 @@ def _name_pairs(pairs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> str:
     return "; ".join(f"UserId {student} and QuestionId {question}" for student, question in shown)
 
 
-def read_ranking(
-    source: io.Source, expected: IntArray, report: Report = stop
-) -> tuple[IntArray, IntArray]:
-    """Read question and rank, 1 the best, from a submission of task 3, in the file's order, int32.
+def read_ranking(path: Path, template: Path, report: Report = stop) -> pd.Series:
+    """Read a submission of task 3: the rank of each QuestionId of a template, 1 the best.
 
     A cell that was reported as faulty is -1. Reported are questions that are missing, unknown or
     repeated, and ranks that are not 1 to n, each once.
     """
+    expected = read_ranking_template(template)
+    source = submission_source(path, 3, template, report)
     columns = (schema.QUESTION_ID, schema.RANKING)
     question, ranking = io.read_columns(source, columns, report).values()
     match_ids(source, "QuestionId", question, expected.tolist(), "the template", report)
@@ -309,4 +306,4 @@ def read_ranking(
                 f"{ranking[row]} ({len(rows)} such rows){more}, expected every rank from 1 to "
                 f"{len(ranks)} once"
             )
-    return question, ranking
+    return pd.Series(ranking, question)

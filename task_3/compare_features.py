@@ -16,9 +16,9 @@ from common.evaluation.ranking import (
     compare_with_experts,
     rank_pairs,
     read_judgements,
-    read_ranking,
 )
 from common.schema import Column
+from common.submission import read_ranking
 
 import numpy as np
 import pandas as pd

@@ -27,6 +27,7 @@ from common import cli, io, layout, made, schema, source_code
 from common.errors import InputError
 from common.evaluation import ranking, record, score_files
 from common.evaluation.record import LOCAL, Evaluation
+from common.submission import read_ranking
 
 import numpy as np
 import pandas as pd
@@ -67,7 +68,7 @@ def evaluate_halves(options: argparse.Namespace) -> None:
     template = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
     submitted = options.submission_dir / options.submit_data
     score_files.remove_scores(options.output_dir, name, (submitted, template))
-    first = ranking.read_ranking(submitted, template)
+    first = read_ranking(submitted, template)
     by = made.read(submitted)
     if by is None or "local" not in by.options or "train_data" in by.options:
         raise InputError(
@@ -125,7 +126,7 @@ def rank_by_other_half(submitted: Path, by: made.Made, template: Path) -> pd.Ser
     with tempfile.TemporaryDirectory(prefix="other_half_") as folder:
         command = [script, *flags, "--local=second", "--output_dir", folder]
         script_runs.run_script(command, "the other half of the students")
-        return ranking.read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
+        return read_ranking(Path(folder) / layout.local_submission_name(TASK), template)
 
 
 def correlate(ranks: pd.DataFrame) -> dict[str, tuple[float, float, float]]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from common import charts, cli, io, layout, made, metadata, pages
 from common.errors import InputError
-from common.evaluation.ranking import read_ranking
 from common.pages import Html
+from common.submission import read_ranking
 
 import numpy as np
 import pandas as pd

@@ -84,10 +84,7 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
         name = layout.LOCAL_TEMPLATE_TASK_1_2
     template_path = cli.template_path(options, template_dir, name)
     column = schema.PREDICTED_COLUMN[task]
-    source = submission.submission_source(
-        options.file, layout.submission_name(task), template_path, faults.append
-    )
-    predictions = submission.read_predictions(source, column, template_path, faults.append)
+    predictions = submission.read_predictions(options.file, task, template_path, faults.append)
     if faults:
         return []
     lines = [f"{len(predictions):,} rows: every pair of {cli.show(template_path)} once"]
@@ -108,14 +105,10 @@ def check_pairs(options: argparse.Namespace, task: int, faults: list[str]) -> li
 def check_ranking(options: argparse.Namespace, task: int, faults: list[str]) -> list[str]:
     """Check a submission of task 3, as `check_pairs`."""
     path = cli.template_path(options, layout.TEMPLATE_DIR, layout.TEMPLATE_TASK_3)
-    expected = submission.read_ranking_template(path)
-    source = submission.submission_source(
-        options.file, layout.submission_name(task), path, faults.append
-    )
-    question, ranking = submission.read_ranking(source, expected, faults.append)
+    ranking = submission.read_ranking(options.file, path, faults.append)
     if faults:
         return []
-    best = question[np.argsort(ranking)].tolist()
+    best = ranking.sort_values().index.tolist()
     return [
         f"{len(best):,} rows: every question of {cli.show(path)} once, ranks 1 to {len(best)}",
         f"best  QuestionId {', '.join(map(str, best[:5]))}",

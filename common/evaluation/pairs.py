@@ -120,9 +120,7 @@ def score_pairs(
     valid.
     """
     column = schema.PREDICTED_COLUMN[task]
-    source = submission.submission_source(
-        submission_path, layout.submission_name(task), reference_path
-    )
+    source = submission.submission_source(submission_path, task, reference_path)
     reference = submission.read_pair_values(io.file_source(reference_path), column)
     found = submission.read_pair_values(source, column)
     rows, extra = submission.find_pairs(source.name, found, reference, reference_path)

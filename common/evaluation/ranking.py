@@ -84,7 +84,7 @@ def judge(
     submission is not complete and valid.
     """
     judgements = read_judgements(reference_path, missing)
-    ranks = rank_pairs(judgements, read_ranking(submission_path, template_path))
+    ranks = rank_pairs(judgements, submission.read_ranking(submission_path, template_path))
     left, right, better = judgements.left, judgements.right, judgements.better
     figures = compare_with_experts(judgements, *ranks)
     floor = metrics.random_best_agreement(left, right, better)
@@ -149,13 +149,6 @@ def read_judgements(path: Path, missing: str = "ignored") -> Judgements:
     if missing == "disagrees":
         better[np.isnan(better) & ~np.isnan(better).all(axis=1, keepdims=True)] = _NEITHER
     return Judgements(str(path), experts, data["left"], data["right"], better)
-
-
-def read_ranking(path: Path, template: Path) -> pd.Series:
-    """Read a submission of task 3: the rank of each QuestionId of the template, 1 the best."""
-    source = submission.submission_source(path, layout.submission_name(TASK), template)
-    question, rank = submission.read_ranking(source, submission.read_ranking_template(template))
-    return pd.Series(rank, question)
 
 
 def rank_pairs(judgements: Judgements, rank: pd.Series) -> tuple[io.IntArray, io.IntArray]:

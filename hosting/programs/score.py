@@ -20,7 +20,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from common import io, layout, metrics, pages, schema, submission
+from common import io, layout, metrics, pages, submission
 from common.adaptive import evaluation as adaptive_evaluation
 from common.adaptive.entry_files import ENTRY_FILE
 from common.adaptive.playing import Setting
@@ -128,8 +128,7 @@ def _judge_pairs(reference_dir: Path, task: int, phase: str, answers: Path | Non
     path = _find_submission(task)
     if answers is None:
         template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_1_2
-        source = submission.submission_source(path, path.name, template)
-        submission.read_predictions(source, schema.PREDICTED_COLUMN[task], template)
+        submission.read_predictions(path, task, template)
         return None
     scored, outside = pairs.score_pairs(path, answers, task, phase=phase)
     facts = facts_file.read_facts(reference_dir / "facts.npz")
@@ -143,7 +142,7 @@ def _judge_ranking(reference_dir: Path, task: int, phase: str, answers: Path | N
     """Score task 3."""
     path = _find_submission(task)
     template = reference_dir / layout.TEMPLATE_DIR.name / layout.TEMPLATE_TASK_3
-    ranked = ranking.read_ranking(path, template)
+    ranked = submission.read_ranking(path, template)
     if answers is None:
         return None
     judged = ranking.read_judgements(answers)
