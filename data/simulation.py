@@ -338,13 +338,15 @@ def _lift_rare_questions(
         known, asked = (_pairs(each, n_questions) for each in (incidence.answers, given))
         known.sort()
         given = given[~_contains(known, asked)]
+        del known
         kept = np.ones(n, bool)
         kept[given.index] = False
-        # Column by column: the index of what pandas would keep takes as much again.
+        # Column by column, and nothing large twice: the index alone of what pandas keeps would take
+        # as much again.
         columns = incidence.answers.items()
         answers = {name: column.to_numpy()[kept] for name, column in columns}
         incidence = incidence._replace(answers=pd.DataFrame(answers, copy=False))
-        del answers, columns, known
+        del answers, columns
         incidence = _add_alone(rng, setting, incidence, cohort, given)
 
 
