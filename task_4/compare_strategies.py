@@ -22,6 +22,7 @@ from common.adaptive import training
 from common.adaptive.game import Reference, Rules, make_reference, read_reference
 from common.answers import read_students
 from common.errors import InputError
+from common.evaluation.record import LOCAL
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,6 @@ from ability import Bank
 from strategy_games import OWN, Games, calibrate, compare, find_strategies, play, score
 from tqdm import tqdm
 
-LOCAL = "local"
 OUTPUT_NAME = "strategies_task_4.html"
 PUBLISHED = Path(__file__).with_name("published.csv")
 N_SPLITS = 5
@@ -74,12 +74,9 @@ def main() -> None:
     options = parse()
     page_path = options.output_dir / OUTPUT_NAME
     io.require_place(page_path)
-    known = find_strategies()
-    chosen = options.strategies or list(known)
-    for name in chosen:
-        if name not in known:
-            raise InputError(f"--strategies is {name}, expected some of {', '.join(known)}")
-    strategies = {name: strategy for name, strategy in known.items() if name in chosen}
+    strategies = find_strategies()
+    if options.strategies:
+        strategies = {name: strategies[name] for name in strategies if name in options.strategies}
     began = time.perf_counter()
     train, reference_path, simulated = find_files(options)
     cases = list(read_cases(options, train, reference_path))
@@ -142,15 +139,18 @@ def parse() -> argparse.Namespace:
     p.add_argument("--phase", choices=phases, default=LOCAL, help="whom to examine (default local)")
     few = "use the first masks only; of a protocol, splits"
     p.add_argument("--masks", type=cli.count, metavar="N", help=few)
-    p.add_argument("--strategies", nargs="+", metavar="NAME", help="play only these")
+    known = tuple(find_strategies())
+    p.add_argument("--strategies", nargs="+", choices=known, metavar="NAME", help="play only these")
     limit = "share of students asked one question"
     p.add_argument("--max_exposure", type=_share, metavar="SHARE", default=1.0, help=limit)
     stop = "end a test at this standard error of the overall ability (STRATEGIES.md)"
     p.add_argument("--stop_at_error", type=cli.share, metavar="S", default=0.0, help=stop)
+    # No protocol lets targets be asked.
+    rules = p.add_mutually_exclusive_group()
     rule = "play by the other rule as well"
-    p.add_argument("--targets_queryable", action="store_true", help=rule)
+    rules.add_argument("--targets_queryable", action="store_true", help=rule)
     protocol = "split all students as a paper does"
-    p.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
+    rules.add_argument("--protocol", choices=tuple(PROTOCOLS), help=protocol)
     folders = "data/test_input, of a phase data/train_data: the training files"
     cli.add_folder(p, "--input_dir", folders)
     files = f"default {layout.TRAIN_TASK_4}, of a phase {layout.TRAIN_TASK_3_4}"
@@ -159,12 +159,7 @@ def parse() -> argparse.Namespace:
     folders = "data/test_input, of a phase data/test_data: the students examined"
     cli.add_folder(p, "--ref_dir", folders)
     cli.add_folder(p, "--output_dir", layout.TEST_OUTPUT_DIR)
-    options = p.parse_args()
-    if options.protocol and options.targets_queryable:
-        raise InputError(
-            "--targets_queryable: no protocol lets targets be asked, expected one flag"
-        )
-    return options
+    return p.parse_args()
 
 
 def _share(text: str) -> float:

@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +67,8 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
 
     asked, targets = list_asked(reference, games), list_targets(reference, games)
     figures = figures_of(setting, reference, targets, entry, curves, seconds, training)
-    evaluation, shown = describe(setting, figures, phase=options.phase, asked=asked)
-    kept = outcomes.of_predictions(targets)
-    evaluation = replace(evaluation, training=training, code=code, outcomes=kept)
+    known = {"training": training, "code": code, "outcomes": outcomes.of_predictions(targets)}
+    evaluation, shown = describe(setting, figures, options.phase, asked, **known)
     beliefs = None
     if path := options.probabilities:
         p_right = targets["PRight"].to_numpy(float)
@@ -84,9 +82,9 @@ def evaluate(doc: str | None, package: Path | None = None) -> None:
     io.write_csv(asked_path, asked)
     append_result(options.output_dir, 4, evaluation)
 
-    n_masks, deviation = len(games), _deviation(figures)
-    masks = f"mean of {n_masks} masks" if n_masks > 1 else "one mask"
-    around = f" ± {deviation}" if deviation else ""
+    around, masks = "", "one mask"
+    if len(games) > 1:
+        around, masks = f" ± {_deviation(figures)}", f"mean of {len(games)} masks"
     print(f"score {evaluation.score:.4f}{around} ({masks}, {setting.rules})")
     if beliefs:
         print(*score_files.probability_lines(beliefs), sep="\n")
@@ -129,14 +127,11 @@ def _parse(doc: str | None, package: Path | None) -> argparse.Namespace:
 
 def list_asked(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
     """Return every selection: Mask, UserId, Round (from 1), QuestionId and IsCorrect, in order."""
-    parts = []
-    for mask, game in games.items():
-        row, number = np.indices(game.chosen.shape).reshape(2, -1)
-        part = pd.DataFrame({"Mask": mask, "UserId": reference.student[row], "Round": number + 1})
-        part["QuestionId"] = game.chosen.ravel()
-        part["IsCorrect"] = reference.is_correct[row, part["QuestionId"]]
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    chosen = np.stack([game.chosen for game in games.values()])
+    part, row, number = np.indices(chosen.shape).reshape(3, -1)
+    asked = pd.DataFrame({"Mask": np.array([*games])[part], "UserId": reference.student[row]})
+    asked = asked.assign(Round=number + 1, QuestionId=chosen.ravel())
+    return asked.assign(IsCorrect=reference.is_correct[row, chosen.ravel()])
 
 
 def list_targets(reference: Reference, games: Mapping[str, Game]) -> pd.DataFrame:
@@ -185,8 +180,8 @@ def figures_of(
         ("Isolation", entry.isolation),
         ("Time", f"{seconds:.1f} s"),
     ]
-    if deviation := _deviation(figures):
-        facts.append(("Deviation over masks", deviation))
+    if len(figures["masks"]) > 1:
+        facts.append(("Deviation over masks", _deviation(figures)))
     for method, names in entry.changed.items():
         note = f"{method} changes {', '.join(sorted(names))}: it got a copy, so that has no effect"
         facts.append(("Note", note))
@@ -194,17 +189,18 @@ def figures_of(
 
 
 def _deviation(figures: Mapping[str, Any]) -> str:
-    accuracies = [*figures["masks"].values()]
-    return f"{np.std(accuracies, ddof=1):.4f}" if len(accuracies) > 1 else ""
+    return f"{np.std([*figures['masks'].values()], ddof=1):.4f}"
 
 
 def describe(
-    setting: Setting, figures: Mapping[str, Any], *, phase: str, asked: pd.DataFrame | None = None
+    setting: Setting,
+    figures: Mapping[str, Any],
+    phase: str,
+    asked: pd.DataFrame | None = None,
+    **known: Any,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    """Put `figures_of` games into an evaluation, and what `games.html` shows below the score.
-
-    The evaluation has no outcomes, training and code of the entry yet. Of some students, from the
-    first to the last, the page shows what they were asked with the first mask, if that is given.
+    """Put `figures_of` games, and what else is known, into an evaluation, and return what
+    `games.html` shows below the score; of some students what they were asked, if that is given.
     """
     accuracies, curves = figures["masks"], figures["curves"]
     evaluation = Evaluation(
@@ -218,6 +214,7 @@ def describe(
         parts=accuracies,
         seconds=figures["seconds"],
         facts=figures["facts"],
+        **known,
     )
     masks = curve = ""
     if len(accuracies) > 1:

@@ -10,7 +10,7 @@ import pytest
 import strategies
 import strategy_games
 from compare_strategies import score_tables
-from conftest import Says
+from conftest import Run, Says
 from page_reading import Page, read_page
 
 Compare = Callable[..., tuple[str, Page]]
@@ -130,9 +130,7 @@ def test_means_over_masks_and_the_deviation_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--strategies", "best"], r"--strategies is best, expected some of random, most_popular"),
         (["--questions", 500], r"valid_task_4.csv: UserId \d+ has \d+ answers that may be asked"),
-        (["--protocol", "bobcat", "--targets_queryable"], r"--targets_queryable: no protocol"),
         (["--phase", "private", "--ref_dir", "nowhere"], r"nowhere.*not found"),
         (
             ["--input_dir", "data/train_data", "--train_data", "train_task_3_4.csv"],
@@ -148,6 +146,15 @@ def test_errors_in_one_line(
     found = fails([SCRIPT, "--output_dir", tmp_path, *flags], kit=split_kit, cwd=split_kit)
     assert re.search(message, found), found
     assert not list(tmp_path.iterdir())
+
+
+def test_flags_that_say_nothing_possible(run: Run) -> None:
+    for flags, said in (
+        (["--strategies", "best"], "invalid choice: 'best' .*random.*most_popular"),
+        (["--protocol", "bobcat", "--targets_queryable"], "not allowed with argument --protocol"),
+    ):
+        done = run([SCRIPT, *flags])
+        assert done.returncode == 2 and re.search(said, done.stderr)
 
 
 def test_real_and_simulated_answers_are_not_mixed(
