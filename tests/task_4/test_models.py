@@ -3,14 +3,12 @@
 import itertools
 from typing import Any
 
-from common.adaptive.game import LocalEntry, Rules, choose_at_random, play, replay
-
 import numpy as np
 import pytest
 import torch
-from task_4_models import as_answers, as_reference, full_model, load_package, plain_model
+from task_4_models import as_answers, full_model, load_package, plain_model
 
-PACKAGE, SUBMISSION, TRAIN = load_package("item_response", "submission_model_task_4", "train_model")
+PACKAGE, TRAIN = load_package("item_response", "train_model")
 (PARTIAL_VAE,) = load_package("pytorch")
 
 
@@ -25,20 +23,6 @@ def simulate(n_students: int, seed: int, shift: float = 0) -> tuple[Any, Any]:
 
 
 # ---- Simulated students ------------------------------------------------------------------------
-
-
-def test_choices_beat_chance() -> None:
-    weights, right = simulate(1000, seed=1)
-    reference = as_reference(right, np.random.default_rng(2).random(right.shape) < 0.3)
-    for rules in (Rules(), Rules(targets_queryable=True)):
-        entry = LocalEntry(SUBMISSION.Submission(weights))
-        adaptive = play(entry, reference, "mask", rules).accuracy
-        chosen = choose_at_random(reference, "mask", rules, 3)
-        entry = LocalEntry(SUBMISSION.Submission(weights))
-        random = replay(entry, reference, "mask", chosen, rules)
-        assert adaptive > random[-1] + 0.005
-        # After each answer more is known.
-        assert random[-1] > random[0] + 0.01
 
 
 def test_training_finds_the_questions() -> None:

@@ -139,7 +139,12 @@ def test_local_evaluation(kit: Path, evaluate: Evaluate, tmp_path: Path) -> None
     curve = page.table("Accuracy after each question")
     # This entry learns nothing from the answers.
     assert curve.rows == [[str(n), f"{expected:.4f}", f"{expected:.4f}"] for n in range(11)]
-    assert [row[0] for row in page.table("Confusion matrix").rows[1:]] == ["wrong", "right"]
+    confusion = page.table("Confusion matrix").rows[1:]
+    assert [row[0] for row in confusion] == ["wrong", "right"]
+    counts = np.array([[int(cell.partition("%")[2]) for cell in row[1:]] for row in confusion])
+    n_right = valid[valid.IsTarget == 1].IsCorrect.sum()
+    assert counts.sum(axis=1).tolist() == [valid.IsTarget.sum() - n_right, n_right]
+    assert np.trace(counts) / counts.sum() == pytest.approx(expected)
 
 
 def test_every_selection_is_written_and_shown(
@@ -171,6 +176,7 @@ def test_every_selection_is_written_and_shown(
         flags = kit / "task_4/numpy", "--skip_curve", "--show_sequences", shown
         printed, *_ = evaluate(*flags, script=script)
         assert printed.splitlines()[1:-1] == lines[:shown]
+    assert "No curve: not asked for." in page.text
     tables = [t for t in page.tables if t.caption.startswith("UserId")]
     assert len(tables) == 3
     for table in tables:
@@ -221,7 +227,7 @@ def test_phases_average_their_ten_masks(
     kit: Path, evaluate: Evaluate, succeeds: Says, package: Path, tmp_path: Path
 ) -> None:
     succeeds([package / "train_model.py"], kit=kit)
-    flags = ["--phase", "public", "--skip_curve", "--unobserved", "0"]
+    flags = ["--phase", "public", "--unobserved", "0"]
     script = package / "local_evaluation.py"
     printed, score, page = evaluate(*flags, script=script, name="task_4_public")
     train = pd.read_csv(kit / "data/train_data/train_task_3_4.csv")
@@ -235,15 +241,23 @@ def test_phases_average_their_ten_masks(
     assert facts["Phase"] == "public"
     assert facts["Rules"] == "targets may not be asked, unobserved = 0"
     assert facts["Deviation over masks"] == deviation
-    # Every mask's accuracy, and no curve.
-    (chart,) = page.charts
-    assert chart.titles == [f"{m}: {one:.4f}" for m, one in zip(masks, scores, strict=True)]
-    assert "No curve: not asked for." in page.text
+    # Every mask's accuracy, and the mean over them after each question.
+    titles = page.chart("Accuracy with each mask").titles
+    assert titles == [f"{m}: {one:.4f}" for m, one in zip(masks, scores, strict=True)]
+    curve = page.table("Accuracy after each question")
+    assert curve.columns == ["Questions", "entry's choice", "random choice"]
+    assert curve.rows == [[f"{n}", *[f"{np.mean(scores):.4f}"] * 2] for n in range(11)]
     sequences = pd.read_csv(tmp_path / "sequence_task_4_public.csv")
     for mask in masks:
         asked = sequences[sequences.Mask == mask].merge(valid, validate="one_to_one")
         assert (asked[mask] == 0).all()
         assert len(asked) == 10 * valid.UserId.nunique()
+    # Only the games of the first mask are shown.
+    assert "Questions chosen for some students (IsTarget_0)" in page.headings
+    for table in (table for table in page.tables if table.caption.startswith("UserId")):
+        user = int(table.caption.removeprefix("UserId "))
+        shown = sequences[(sequences.Mask == masks[0]) & (sequences.UserId == user)]
+        assert table.column("QuestionId") == shown.QuestionId.astype(str).tolist()
 
 
 def test_files_without_options(
@@ -460,6 +474,8 @@ def test_training(kit: Path, succeeds: Says, fails: Says, tmp_path: Path, name: 
     assert "replaced weights that were trained on other students (30)" in printed
     assert set(np.load(package / "model_task_4_students.npy")) == {*parts[0], *parts[1]}
     assert of_both != weights
+    made_from = json.loads((package / "model_task_4_training.json").read_text())["made_from"]
+    assert {"../first.csv", "../second.csv"} <= {*made_from}
     # Bit by bit.
     assert train()[1] == weights
 

@@ -42,16 +42,6 @@ def test_all_beside_the_entry_is_taken(
     ]
 
 
-def test_a_package_without_weights_names_its_trainer(package: Path) -> None:
-    for name in TAKEN:
-        if "model_task_4" in name and not name.endswith(".py"):
-            (package / name).unlink()
-    with pytest.raises(InputError, match=r"holds no weights \(model_task_4…\), .*train_model.py`"):
-        entry_files.collect(package)
-    (package / "train_model.py").unlink()
-    assert "model.py" in entry_files.collect(package)
-
-
 @pytest.mark.parametrize(
     ("name", "target"),
     [

@@ -77,14 +77,6 @@ def with_entry(setting: Setting, **methods: str) -> Setting:
     return setting
 
 
-def test_well_behaved_entry_in_a_zip(setting: Setting, students: Reference) -> None:
-    path = write_zip(setting.reference.parent / "entry.zip", {ENTRY_FILE: WELL_BEHAVED})
-    games, played = play_all(setting._replace(submission=path), students)
-    assert [game.accuracy for game in games.values()] == [2 / 3]
-    assert games["IsTarget"].chosen.tolist() == [list(range(10))] * N_STUDENTS
-    assert (played.output, played.changed) == ("", {})
-
-
 LOOK_AROUND = "open('/proc/1/environ').read()"
 GARBLE = """import os, time
 for number in range(3, 20):

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 import os
 from pathlib import Path
 from unittest import mock
@@ -30,34 +29,9 @@ def test_reading_what_training_needs(write: Write, tmp_path: Path) -> None:
     assert training.count_questions(train, tmp_path) == 12
 
 
-def test_the_record_names_all_training_files(write: Write, tmp_path: Path) -> None:
-    """Also those of --more_train_data."""
-    for name in ("a.csv", "b.csv", "c.csv"):
-        write(f"train_data/{name}", HEADER)
-    flags = "--input_dir", str(tmp_path / "train_data"), "--train_data", "a.csv"
-    more = "--more_train_data", "b.csv", "c.csv"
-    paths, _ = training.training_paths(training.training_parser("").parse_args([*flags, *more]))
-    (tmp_path / "package").mkdir()
-    train(tmp_path / "package", [1], "a")
-    made_from = json.loads((tmp_path / "package" / weights.TRAINING).read_text())["made_from"]
-    assert {f"../train_data/{path.name}" for path in paths} <= {*made_from}
-
-
 def train(folder: Path, students: list[int], weights: str) -> None:
     with training.replace_weights(folder, np.array(students, np.int32)) as partial:
         (partial / "weights").write_text(weights)
-
-
-def test_weights_come_with_their_students_and_say_when_they_replace_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for students, said in (([5, 2, 5], ""), ([2, 5, 2], ""), ([9, 2, 5], "on other students (2)")):
-        train(tmp_path, students, "a")
-        assert np.load(tmp_path / weights.TRAINED_STUDENTS).tolist() == sorted({*students})
-        printed = capsys.readouterr().out
-        assert said in printed if said else not printed
-    names = {"weights", weights.TRAINED_STUDENTS, weights.TRAINING}
-    assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_weights_that_are_not_saved_whole_replace_nothing(tmp_path: Path) -> None:
