@@ -34,7 +34,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import tokenize
 import urllib.request
 import zipfile
@@ -54,23 +53,11 @@ FORK = multiprocessing.get_context("fork")
 OUTSIDE = {"process": 0, "environment": (0, 0), "port": 0, "abstract": "", "path": "", "note": ""}
 
 
-class Library:
-    """A package that takes a while to import: only the ways that use it wait for that."""
-
-    def __init__(self, name):
-        self._name = name
-
-    def __getattr__(self, part):
-        try:
-            found = getattr(importlib.import_module(self._name), part, None)
-            return found or importlib.import_module(f"{self._name}.{part}")
-        except BaseException:
-            # No way is refused because its library is not there: then the test shall fail.
-            os._exit(3)
-
-
-joblib, pa, pd, readline = map(Library, ("joblib", "pyarrow", "pandas", "readline"))
-sklearn, torch = map(Library, ("sklearn", "torch"))
+# What takes a while to import, for the ways to the contents.
+LIBRARIES = (
+    "joblib", "pandas", "pyarrow.csv", "pyarrow.dataset", "pyarrow.feather", "pyarrow.fs",
+    "pyarrow.parquet", "readline", "sklearn.datasets", "torch",
+)  # fmt: skip
 
 
 def names(place, to_contents):
@@ -84,6 +71,10 @@ def names(place, to_contents):
 
 def prepare(folder):
     """Write the answers in every format that a way below reads."""
+    import joblib
+    import pandas
+    import torch
+
     at = f"{folder}/answers"
     texts = {"csv": TABLE, "json": json.dumps([SECRET]), "ini": f"[answers]\nfirst = {SECRET}\n"}
     for suffix, text in {**texts, "py": f"FIRST = {SECRET!r}\n"}.items():
@@ -97,7 +88,7 @@ def prepare(folder):
         archive.writestr("zipped_answers.py", f"FIRST = {SECRET!r}\n")
     with sqlite3.connect(f"{at}.sqlite") as base:
         base.execute("create table answers as select ? as answer", (SECRET,))
-    frame = pd.DataFrame({"answer": [SECRET]})
+    frame = pandas.DataFrame({"answer": [SECRET]})
     for suffix, write in {"parquet": frame.to_parquet, "feather": frame.to_feather}.items():
         write(f"{at}.{suffix}")
     frame.to_pickle(f"{at}.pkl")
@@ -250,11 +241,11 @@ np.genfromtxt(file, str, delimiter=",")
 np.load(f"{at}.npy")
 np.load(f"{at}.npy", mmap_mode="r")[:]
 np.load(f"{at}.npz")["answers"]
-pd.read_csv(file, engine="c")
-pd.read_csv(file, engine="python")
-pd.read_table(file)
-pd.read_json(f"{at}.json")
-pd.read_pickle(f"{at}.pkl")
+pandas.read_csv(file, engine="c")
+pandas.read_csv(file, engine="python")
+pandas.read_table(file)
+pandas.read_json(f"{at}.json")
+pandas.read_pickle(f"{at}.pkl")
 joblib.load(f"{at}.joblib")
 torch.load(f"{at}.pt")
 """
@@ -361,24 +352,24 @@ by_mount(file, "-m")  # needs a privilege
 by_mount(file, "-Urm")  # needs a privilege
 np.fromregex(file, "(hidden-answer)", [("answer", "S13")])
 np.lib.npyio.DataSource(None).open(file).read()
-pd.read_csv(file, engine="pyarrow")
-pd.read_csv(file, memory_map=True)
-pd.read_csv(f"file://{file}")
-pd.read_fwf(file)
-pd.read_parquet(f"{at}.parquet")
-pd.read_feather(f"{at}.feather")
-pa.OSFile(file).read()
-pa.memory_map(file).read()
-pa.input_stream(file).read()
-pa.csv.read_csv(file).to_pylist()
-pa.csv.open_csv(file).read_all().to_pylist()
-pa.dataset.dataset(file, format="csv").to_table().to_pylist()
-pa.parquet.read_table(f"{at}.parquet").to_pylist()
-pa.feather.read_table(f"{at}.feather").to_pylist()
-pa.fs.LocalFileSystem().open_input_file(file).read()
-pa.fs.LocalFileSystem().open_input_stream(file).read()
-pa.fs.LocalFileSystem(use_mmap=True).open_input_file(file).read()
-copied(pa.fs.copy_files(file, os.path.abspath(OWN)))
+pandas.read_csv(file, engine="pyarrow")
+pandas.read_csv(file, memory_map=True)
+pandas.read_csv(f"file://{file}")
+pandas.read_fwf(file)
+pandas.read_parquet(f"{at}.parquet")
+pandas.read_feather(f"{at}.feather")
+pyarrow.OSFile(file).read()
+pyarrow.memory_map(file).read()
+pyarrow.input_stream(file).read()
+pyarrow.csv.read_csv(file).to_pylist()
+pyarrow.csv.open_csv(file).read_all().to_pylist()
+pyarrow.dataset.dataset(file, format="csv").to_table().to_pylist()
+pyarrow.parquet.read_table(f"{at}.parquet").to_pylist()
+pyarrow.feather.read_table(f"{at}.feather").to_pylist()
+pyarrow.fs.LocalFileSystem().open_input_file(file).read()
+pyarrow.fs.LocalFileSystem().open_input_stream(file).read()
+pyarrow.fs.LocalFileSystem(use_mmap=True).open_input_file(file).read()
+copied(pyarrow.fs.copy_files(file, os.path.abspath(OWN)))
 bytes(torch.from_file(file, size=len(TABLE), dtype=torch.uint8).tolist())
 bytes(torch.from_file(file, shared=True, size=len(TABLE), dtype=torch.uint8).tolist())
 bytes(torch.UntypedStorage.from_file(file, False, len(TABLE)).tolist())
@@ -570,20 +561,11 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def attempt(way, known):
-    """Try a way; return what came of it."""
-    result = []
-
-    def run_it():
-        try:
-            result.append(eval(way, known))
-        except BaseException as error:
-            result.append(error)
-
-    # A way that hangs must not stop the others.
-    thread = threading.Thread(target=run_it, daemon=True)
-    thread.start()
-    thread.join(30)
-    return result[0] if result else TimeoutError("hangs")
+    """Try a way; return what came of it. One that hangs must not stop the others."""
+    try:
+        return concurrent.futures.ThreadPoolExecutor().submit(eval, way, known).result(30)
+    except BaseException as error:
+        return error
 
 
 def show(value):
@@ -595,6 +577,8 @@ def show(value):
 def try_all(tables, folder, victims, outside):
     """Print that each way of some tables was "done" or what it "met", on a line after `MARK`."""
     OUTSIDE.update(outside)
+    if "GUARDED" in tables:
+        globals().update({name.partition(".")[0]: __import__(name) for name in LIBRARIES})
     outcome = {}
     for table in tables:
         to_contents = table in ("GUARDED", "BEYOND")
