@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import io, schema
+from common import io, layout, schema
 from common.answers import IntArray, find_rows, require_distinct
 from common.errors import InputError, quote
 from common.lazy import pd
@@ -153,13 +153,21 @@ def read_question_subjects(
     return asked.merge(listed, on="listed")[["row", "subject"]]
 
 
-def name_subjects(questions: Path, subjects: Path, question_id: IntArray) -> list[str]:
-    """Name the most specific subjects of questions, joined by commas; empty where none is listed.
-
-    The files are a `question_metadata_task_….csv` and `subject_metadata.csv`.
+def find_subjects(folder: Path | None, question_id: IntArray) -> pd.DataFrame:
+    """Find the subjects of questions of tasks 3/4, as `read_question_subjects`, with the columns of
+    the tree; none where a file is not there.
     """
+    questions = find(folder, layout.QUESTION_METADATA_TASK_3_4)
+    subjects = find(folder, layout.SUBJECT_METADATA)
+    if not (questions and subjects):
+        return pd.DataFrame(columns=["row", "subject", "Level", "Name"], dtype=object)
     tree = read_subject_tree(subjects)
-    found = read_question_subjects(questions, question_id, tree).join(tree, on="subject")
+    return read_question_subjects(questions, question_id, tree).join(tree, on="subject")
+
+
+def name_subjects(folder: Path | None, question_id: IntArray) -> list[str]:
+    """Name the most specific subjects of questions, joined by commas; empty where none is known."""
+    found = find_subjects(folder, question_id)
     deepest = found[found["Level"] == found.groupby("row")["Level"].transform("max")]
     names = deepest.groupby("row")["Name"].agg(", ".join)
     return names.reindex(range(len(question_id)), fill_value="").tolist()

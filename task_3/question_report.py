@@ -124,17 +124,12 @@ def describe(
     data: QuestionAnswers, scores: dict[str, pd.DataFrame], metadata_dir: Path
 ) -> pd.DataFrame:
     """Return what the pages say about every question, a row for each."""
-    table = data.questions.assign(
+    return data.questions.assign(
         n_answers=data.n_answers,
         rate=scores["correct_rate"]["value"],
         discrimination=scores["point_biserial"]["value"],
-        subjects="",
+        subjects=metadata.name_subjects(metadata_dir, data.questions.index.to_numpy()),
     )
-    lists = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
-    tree = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
-    if lists and tree:
-        table["subjects"] = metadata.name_subjects(lists, tree, table.index.to_numpy())
-    return table
 
 
 def describe_options(data: QuestionAnswers) -> pd.DataFrame:

@@ -19,7 +19,6 @@ from typing import Any
 
 from common import charts, cli, io, layout, made, metadata, pages
 from common.adaptive import entry_files, playing, weights
-from common.adaptive.evaluation import name_questions
 from common.adaptive.game import N_ROUNDS, GameState, Reference, Rules
 from common.answers import IntArray
 from common.errors import InputError
@@ -67,7 +66,8 @@ def main() -> None:
     ]
     simulated = made.is_simulated(setting.reference)
     subjects = find_subjects(setting.metadata_dir, bank.n_questions)
-    names = name_questions(setting.metadata_dir, reference.is_correct.shape[1])
+    columns = np.arange(reference.is_correct.shape[1])
+    names = metadata.name_subjects(setting.metadata_dir, columns)
     written, lines = {}, []
     for row, course in courses.items():
         student, steps = int(reference.student[row]), course.steps
@@ -122,17 +122,12 @@ def find_students(options: argparse.Namespace, reference: Reference, mask: str) 
 
 def find_subjects(metadata_dir: Path, n_questions: int) -> Subjects:
     """Return the areas of mathematics and the topics of the bank; none without metadata."""
-    questions = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
-    subjects = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
-    if not (questions and subjects):
-        return {}
-    tree = metadata.read_subject_tree(subjects)
-    of_question = metadata.read_question_subjects(questions, np.arange(n_questions), tree)
+    listed = metadata.find_subjects(metadata_dir, np.arange(n_questions))
     found: Subjects = {_AREAS: [], _TOPICS: []}
-    for place, rows in of_question.groupby("subject")["row"]:
-        level, members = int(tree["Level"][place]), rows.unique()
+    for (_, level, name), rows in listed.groupby(["subject", "Level", "Name"])["row"]:
+        members = rows.unique()
         if level == 1 or (level == 2 and len(members) >= _MIN_QUESTIONS):
-            found[_AREAS if level == 1 else _TOPICS].append((tree["Name"][place], members))
+            found[_AREAS if level == 1 else _TOPICS].append((f"{name}", members))
     return found
 
 

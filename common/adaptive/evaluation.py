@@ -246,19 +246,11 @@ def describe(
 def _choose_some(asked: pd.DataFrame, metadata_dir: Path) -> dict[int, Any]:
     """Return what some students were asked with the first mask: rows of texts by UserId."""
     asked = asked[asked["Mask"] == asked["Mask"].iloc[0]]
-    subjects = np.array(name_questions(metadata_dir, int(asked["QuestionId"].max()) + 1))
-    subject, answer = subjects[asked["QuestionId"]], _OUTCOMES[asked["IsCorrect"]]
+    questions = np.arange(asked["QuestionId"].max() + 1)
+    subject = np.array(metadata.name_subjects(metadata_dir, questions))[asked["QuestionId"]]
+    answer = _OUTCOMES[asked["IsCorrect"]]
     rows = asked.assign(Subject=subject, Answer=answer).astype(str).set_index(asked["UserId"])
     students = asked["UserId"].unique()
     places = np.unique(np.linspace(0, len(students) - 1, _N_SHOWN).astype(int))
     columns = ["Round", "QuestionId", "Subject", "Answer"]
     return {student: rows.loc[[student], columns].to_numpy() for student in students[places]}
-
-
-def name_questions(metadata_dir: Path, n_questions: int) -> list[str]:
-    """Return the names of the most specific subjects of all questions; empty without metadata."""
-    questions = metadata.find(metadata_dir, layout.QUESTION_METADATA_TASK_3_4)
-    subjects = metadata.find(metadata_dir, layout.SUBJECT_METADATA)
-    if not (questions and subjects):
-        return [""] * n_questions
-    return metadata.name_subjects(questions, subjects, np.arange(n_questions))

@@ -175,22 +175,6 @@ def test_only_what_is_askable_is_asked_and_no_other_student_matters(
         assert np.array_equal(alone, chosen[rows])
 
 
-def test_random_is_uniform_and_seeded() -> None:
-    n = 6000
-    askable = np.tile(np.arange(12) % 2 == 0, (n, 1))
-    seed = np.arange(n)
-    chosen, again, other = (
-        strategies.random(Mock(seed=seeds), askable, askable * 0.0)
-        for seeds in (seed, seed, seed + n)
-    )
-    counts = np.bincount(chosen, minlength=12)
-    # Six standard deviations of a binomial distribution around n / 6.
-    assert np.abs(counts[::2] - n / 6).max() < 6 * (n * 5 / 36) ** 0.5
-    assert not counts[1::2].any()
-    assert np.array_equal(chosen, again)
-    assert (chosen != other).mean() > 0.7
-
-
 # ---- What strategies get to know ---------------------------------------------------------------
 
 

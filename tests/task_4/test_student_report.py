@@ -238,10 +238,8 @@ def test_pages_of_students(kit: Path, succeeds: Says, tmp_path: Path) -> None:
             "Weights trained by": f"python {PACKAGE}/train_model.py --local",
         }
         questions = page.table("The questions")
-        asked = sequences[sequences.UserId == student]
-        assert questions.column("QuestionId") == asked.QuestionId.astype(str).tolist()
-        outcomes = asked.IsCorrect.map({0: "wrong", 1: "right"}).tolist()
-        assert questions.column("answer") == outcomes
+        asked = sequences[sequences.UserId == student].QuestionId
+        assert questions.column("QuestionId") == asked.astype(str).tolist()
         assert "unknown" not in questions.column("subject")
         *_, last, share = questions.rows[-1]
         mean, _, _ = last.replace("−", "-").split()

@@ -166,9 +166,7 @@ def test_every_selection_is_written_and_shown(
     said = expected.assign(said=expected.QuestionId.astype(str) + " " + expected.outcome)
     said = said.groupby("UserId").said.agg(", ".join)
     lines = [f"UserId {student}, IsTarget: {answers}" for student, answers in said.items()]
-    folder = kit / "data/metadata"
-    files = folder / "question_metadata_task_3_4.csv", folder / "subject_metadata.csv"
-    subjects = np.array(metadata.name_subjects(*files, np.arange(80)))
+    subjects = np.array(metadata.name_subjects(kit / "data/metadata", np.arange(80)))
     expected["subject"] = subjects[expected.QuestionId]
     rest = f"and so on, of all {len(lines)} students: {tmp_path}/sequence_task_4.csv"
     assert printed.splitlines()[1:-1] == [*lines[:3], rest]

@@ -164,7 +164,9 @@ def test_the_tree_is_in_order_of_its_ids(write: Write) -> None:
 
 def test_subjects_of_questions(write: Write) -> None:
     subjects = write("subject_metadata.csv", SUBJECTS)
-    path = write("questions.csv", QUESTIONS + '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n')
+    path = write(
+        "question_metadata_task_3_4.csv", QUESTIONS + '4,"[3, 9, 7]"\n2,"[3,8, 9,7]"\n9,[3]\n'
+    )
     wanted = ids(2, 5, 9, 4, 9)
     found = read_question_subjects(path, wanted)
     assert found["subject"].tolist() == [3, 8, 9, 7, 3, 3, 9, 7, 3]
@@ -174,8 +176,10 @@ def test_subjects_of_questions(write: Write) -> None:
     assert tree["SubjectId"][placed["subject"]].tolist() == found["subject"].tolist()
     assert placed["row"].equals(found["row"])
     # The most specific ones.
-    names = name_subjects(path, subjects, wanted)
+    names = name_subjects(path.parent, wanted)
     assert names == ["Angles, right, Area", "", "Maths", "Area", "Maths"]
+    subjects.unlink()
+    assert name_subjects(path.parent, wanted) == [""] * 5
 
 
 # ---- Faults ------------------------------------------------------------------------------------
